@@ -1,0 +1,1 @@
+"""Mathematics only: arrays in, arrays out. No database, no network, no clock."""
