@@ -134,10 +134,10 @@ class GP:
         xp = namespace(self.L)
         n = self.X.shape[0]
         row = like(self.L, np.zeros((n + 1, n + 1)))
-        l = solve_lower(self.L, self.kernel(self.X, x[None, :])[:, 0])
-        corner = float(self.kernel.diag(x[None, :])[0]) + self.noise - float(l @ l)
+        below = solve_lower(self.L, self.kernel(self.X, x[None, :])[:, 0])
+        corner = float(self.kernel.diag(x[None, :])[0]) + self.noise - float(below @ below)
         row[:n, :n] = self.L
-        row[n, :n] = l
+        row[n, :n] = below
         row[n, n] = np.sqrt(max(corner, 1e-10))
         X = xp.concatenate([self.X, x[None, :]])
         values = xp.concatenate([self.y, like(self.L, [y])])
