@@ -1,0 +1,1 @@
+"""Facts handed from stage to stage."""

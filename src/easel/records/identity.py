@@ -1,0 +1,72 @@
+"""Who there is: projects, users, their roles and tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from easel.ids import ProjectId, TokenId, UserId
+
+
+class Role(StrEnum):
+    """What a user may do inside one project."""
+
+    MEMBER = "member"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    id: ProjectId
+    name: str
+    description: str
+    created_at: datetime
+    archived_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: UserId
+    name: str
+    platform_admin: bool
+    created_at: datetime
+    disabled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    user: User
+    role: Role
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A credential without its secret, which is shown once and never stored."""
+
+    id: TokenId
+    user_id: UserId
+    name: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes this request, and, on a project's routes, in which project and role.
+
+    A platform admin acts in every project as its admin.
+    """
+
+    user: User
+    token_id: TokenId
+    project: Project | None = None
+    role: Role | None = None
+
+    @property
+    def project_id(self) -> ProjectId:
+        assert self.project is not None, "this route is not under a project"
+        return self.project.id

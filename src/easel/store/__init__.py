@@ -1,0 +1,1 @@
+"""SQL tables, migrations and queries, over SQLite and PostgreSQL."""

@@ -1,0 +1,179 @@
+"""The door to the database: one reader, one writer, each a transaction."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from secrets import SystemRandom
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, create_engine, event, insert, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from easel.clock import Clock, SystemClock
+from easel.errors import Misconfigured, TryLater
+from easel.ids import ProjectId, UserId, mint
+from easel.store.schema.events import events
+
+AnyRow = Row[*tuple[Any, ...]]
+
+_EVENTS_LOCK = 0x4541534C  # any constant: the advisory lock that gives events one order on PostgreSQL
+
+
+@dataclass(slots=True)
+class Tx:
+    """One transaction. `now` is the same throughout; `emit` makes the history part of the change."""
+
+    conn: Connection
+    now: datetime
+    rng: random.Random
+    emitted: int = field(default=0)
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
+        return self.conn.execute(statement, parameters)
+
+    def mint(self, prefix: str) -> str:
+        return mint(prefix, self.now, self.rng)
+
+    def emit(
+        self,
+        kind: str,
+        subject: str,
+        *,
+        project_id: ProjectId | None = None,
+        actor: UserId | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append to the history.
+
+        Readers follow by `seq`, so a number must not become visible before a smaller one. SQLite has one
+        writer anyway; on PostgreSQL the writers of events queue here until they commit.
+        """
+        if self.emitted == 0 and self.conn.dialect.name == "postgresql":
+            self.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _EVENTS_LOCK})
+            self.execute(text("SELECT pg_notify('easel_events', '')"))
+        self.emitted += 1
+        self.execute(
+            insert(events),
+            {
+                "at": self.now,
+                "kind": kind,
+                "subject": subject,
+                "project_id": project_id,
+                "actor": actor,
+                "body": dict(body or {}),
+            },
+        )
+
+
+class Store:
+    """All state but the bytes. Safe to share between threads."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        pool_size: int = 40,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.rng = rng or SystemRandom()
+        self.engine = _connect(url, pool_size)
+        # SQLite has one writer: waiting here is fair and cheap, waiting inside SQLite is polling.
+        self._writer: threading.Lock | None = threading.Lock() if self.is_sqlite else None
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """A consistent view; nothing written in it is kept."""
+        with _away_means_try_later(), self.engine.connect() as conn, conn.begin() as transaction:
+            yield Tx(conn, self.clock.now(), self.rng)
+            transaction.rollback()
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """One transaction: all of it or nothing. Whoever listens is woken after the commit, never before."""
+        with _away_means_try_later():
+            if self._writer:
+                with self._writer:
+                    tx = yield from self._transaction()
+            else:
+                tx = yield from self._transaction()
+        if tx.emitted:
+            for wake in self._listeners:
+                wake()
+
+    def _transaction(self) -> Generator[Tx, None, Tx]:
+        with self.engine.connect().execution_options(easel_write=True) as conn, conn.begin():
+            tx = Tx(conn, self.clock.now(), self.rng)
+            yield tx
+        return tx
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` after each commit of this process that emitted events; returns how to stop."""
+        self._listeners = [*self._listeners, wake]
+
+        def stop() -> None:
+            self._listeners = [other for other in self._listeners if other is not wake]
+
+        return stop
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _connect(url: str, pool_size: int) -> Engine:
+    if url.startswith("sqlite:"):
+        engine = create_engine(url, pool_size=pool_size, max_overflow=20, connect_args={"timeout": 30})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    if url.startswith(("postgresql:", "postgresql+psycopg:")):
+        return create_engine(
+            url.replace("postgresql:", "postgresql+psycopg:", 1),
+            pool_size=pool_size,
+            max_overflow=20,
+            pool_timeout=10,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": 3},
+        )
+    scheme = url.split(":", 1)[0]
+    raise Misconfigured(f"database address begins with {scheme!r}: use sqlite:///… or postgresql://…")
+
+
+def _prepare_sqlite(dbapi: Any, _record: Any) -> None:
+    # We begin transactions ourselves (below); the driver's own guess begins them too late.
+    dbapi.isolation_level = None
+    # FULL: what was acknowledged survives a power cut, at one fsync a commit.
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+        dbapi.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(conn: Connection) -> None:
+    # IMMEDIATE takes the write lock at once: a transaction that reads first can then never be told, after
+    # the fact, that it may not write.
+    conn.exec_driver_sql("BEGIN IMMEDIATE" if conn.get_execution_options().get("easel_write") else "BEGIN")
+
+
+@contextmanager
+def _away_means_try_later() -> Iterator[None]:
+    try:
+        yield
+    except PoolTimeout as error:
+        raise TryLater("the server is busy; try again shortly", retry_after=1.0) from error
+    except (OperationalError, InterfaceError) as error:
+        raise TryLater("the database is not available right now; try again shortly") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise TryLater("the connection to the database was lost; try again shortly") from error
+        raise

@@ -1,0 +1,46 @@
+"""Reading the history in the order in which it happened."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+
+from easel.declare.page import PageRequest
+from easel.ids import ProjectId
+from easel.records.event import Event
+from easel.store.engine import Tx
+from easel.store.paging import Collection, Page, fetch
+from easel.store.schema.events import events
+
+EVENTS = Collection(
+    {"seq": events.c.seq, "at": events.c.at, "kind": events.c.kind, "subject": events.c.subject},
+    "seq",
+    "-seq",
+)
+_EVENT = (
+    events.c.seq,
+    events.c.at,
+    events.c.kind,
+    events.c.subject,
+    events.c.project_id,
+    events.c.actor,
+    events.c.body,
+)
+
+
+def list_events(tx: Tx, project_id: ProjectId | None, request: PageRequest) -> Page[Event]:
+    """A project's events; with None everything, which only a platform admin may see."""
+    query = select(*_EVENT)
+    if project_id is not None:
+        query = query.where(events.c.project_id == project_id)
+    return fetch(tx, query, EVENTS, request).map(lambda row: Event(*row))
+
+
+def events_after(tx: Tx, project_id: ProjectId | None, seq: int, limit: int = 200) -> list[Event]:
+    query = select(*_EVENT).where(events.c.seq > seq).order_by(events.c.seq).limit(limit)
+    if project_id is not None:
+        query = query.where(events.c.project_id == project_id)
+    return [Event(*row) for row in tx.execute(query)]
+
+
+def last_seq(tx: Tx) -> int:
+    return int(tx.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one())

@@ -1,0 +1,252 @@
+"""Queries on projects, users, memberships, tokens and sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import and_, delete, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from easel.declare.page import PageRequest
+from easel.errors import Conflict, NotFound
+from easel.ids import ProjectId, TokenId, UserId
+from easel.records.identity import Membership, Project, Role, Token, User
+from easel.store.engine import AnyRow, Tx
+from easel.store.paging import Collection, Page, fetch
+from easel.store.schema.identity import memberships, projects, sessions, tokens, users
+
+PLATFORM = "platform"
+"""The home of platform admins, where a project's id stands for everybody else."""
+
+PROJECTS = Collection(
+    {"id": projects.c.id, "name": projects.c.name, "created_at": projects.c.created_at}, "id", "name"
+)
+MEMBERS = Collection(
+    {"id": users.c.id, "name": users.c.name, "role": memberships.c.role, "since": memberships.c.since},
+    "id",
+    "name",
+)
+TOKENS = Collection(
+    {"id": tokens.c.id, "name": tokens.c.name, "created_at": tokens.c.created_at}, "id", "-created_at"
+)
+
+_PROJECT = tuple(projects.c)
+_USER = (users.c.id, users.c.name, users.c.platform_admin, users.c.created_at, users.c.disabled_at)
+_TOKEN = tuple(c for c in tokens.c if c.name != "secret_hash")
+
+
+def add_project(tx: Tx, name: str, description: str) -> Project:
+    project = Project(ProjectId(tx.mint("prj")), name, description, tx.now, None)
+    try:
+        with tx.conn.begin_nested():
+            tx.execute(
+                insert(projects).values(id=project.id, name=name, description=description, created_at=tx.now)
+            )
+    except IntegrityError as error:
+        raise Conflict(f"a project named {name!r} exists already: choose another name") from error
+    return project
+
+
+def list_projects(tx: Tx, user: User, request: PageRequest) -> Page[Project]:
+    """Those that the user may enter: all of them for a platform admin."""
+    query = select(*_PROJECT)
+    if not user.platform_admin:
+        query = query.join(memberships, memberships.c.project_id == projects.c.id).where(
+            memberships.c.user_id == user.id
+        )
+    return fetch(tx, query, PROJECTS, request).map(_project)
+
+
+def archive_project(tx: Tx, project_id: ProjectId) -> None:
+    tx.execute(update(projects).where(projects.c.id == project_id).values(archived_at=tx.now))
+
+
+def add_user(tx: Tx, name: str, *, home: ProjectId | None, platform_admin: bool = False) -> User:
+    user = User(UserId(tx.mint("usr")), name, platform_admin, tx.now, None)
+    try:
+        with tx.conn.begin_nested():
+            tx.execute(
+                insert(users).values(
+                    id=user.id,
+                    name=name,
+                    home=home or PLATFORM,
+                    platform_admin=platform_admin,
+                    created_at=tx.now,
+                )
+            )
+    except IntegrityError as error:
+        raise Conflict(f"a user named {name!r} exists here already: choose another name") from error
+    return user
+
+
+def find_user(tx: Tx, user_id: UserId) -> User | None:
+    row = tx.execute(select(*_USER).where(users.c.id == user_id)).one_or_none()
+    return User(*row) if row else None
+
+
+def any_user(tx: Tx) -> bool:
+    return tx.execute(select(users.c.id).limit(1)).first() is not None
+
+
+def set_disabled(tx: Tx, user_id: UserId, disabled: bool) -> None:
+    tx.execute(update(users).where(users.c.id == user_id).values(disabled_at=tx.now if disabled else None))
+
+
+def put_member(tx: Tx, project_id: ProjectId, user_id: UserId, role: Role) -> None:
+    """Add a membership, or change its role."""
+    found = tx.execute(
+        update(memberships)
+        .where(memberships.c.project_id == project_id, memberships.c.user_id == user_id)
+        .values(role=role.value)
+    )
+    if found.rowcount == 0:
+        tx.execute(
+            insert(memberships).values(project_id=project_id, user_id=user_id, role=role.value, since=tx.now)
+        )
+
+
+def remove_member(tx: Tx, project_id: ProjectId, user_id: UserId) -> None:
+    tx.execute(
+        delete(memberships).where(memberships.c.project_id == project_id, memberships.c.user_id == user_id)
+    )
+
+
+def get_member(tx: Tx, project_id: ProjectId, name_or_id: str) -> Membership:
+    """A member by id or by name; among equal names from other homes, the project's own user."""
+    rows = tx.execute(
+        select(*_USER, memberships.c.role, memberships.c.since, users.c.home)
+        .join(memberships, memberships.c.user_id == users.c.id)
+        .where(memberships.c.project_id == project_id)
+        .where(or_(users.c.id == name_or_id, users.c.name == name_or_id))
+    ).all()
+    if not rows:
+        raise NotFound(f"no user {name_or_id[:80]!r} in this project: `easel users ls` lists them")
+    return _membership(min(rows, key=lambda row: row.home != project_id))
+
+
+def list_members(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Membership]:
+    query = (
+        select(*_USER, memberships.c.role, memberships.c.since)
+        .join(memberships, memberships.c.user_id == users.c.id)
+        .where(memberships.c.project_id == project_id)
+    )
+    return fetch(tx, query, MEMBERS, request).map(_membership)
+
+
+def admins_of(tx: Tx, project_id: ProjectId) -> list[UserId]:
+    found = tx.execute(
+        select(memberships.c.user_id).where(
+            memberships.c.project_id == project_id, memberships.c.role == Role.ADMIN.value
+        )
+    )
+    return [row.user_id for row in found]
+
+
+def add_token(tx: Tx, user_id: UserId, name: str, secret_hash: str, expires_at: datetime | None) -> Token:
+    token = Token(TokenId(tx.mint("tok")), user_id, name, tx.now, expires_at, None, None)
+    tx.execute(
+        insert(tokens).values(
+            id=token.id,
+            user_id=user_id,
+            name=name,
+            secret_hash=secret_hash,
+            created_at=tx.now,
+            expires_at=expires_at,
+        )
+    )
+    return token
+
+
+def find_token(tx: Tx, token_id: str) -> Token | None:
+    row = tx.execute(select(*_TOKEN).where(tokens.c.id == token_id)).one_or_none()
+    return _token(row) if row else None
+
+
+def list_tokens(tx: Tx, user_id: UserId, request: PageRequest) -> Page[Token]:
+    return fetch(tx, select(*_TOKEN).where(tokens.c.user_id == user_id), TOKENS, request).map(_token)
+
+
+def revoke_token(tx: Tx, token_id: TokenId) -> bool:
+    """Whether this call revoked it; a second one changes nothing."""
+    changed = tx.execute(
+        update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None)).values(revoked_at=tx.now)
+    )
+    return changed.rowcount == 1
+
+
+def touch_token(tx: Tx, token_id: TokenId) -> None:
+    tx.execute(update(tokens).where(tokens.c.id == token_id).values(last_used_at=tx.now))
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a valid secret proves, and the project that was asked for, if it exists."""
+
+    user: User
+    token_id: TokenId
+    token_touched: datetime | None
+    project: Project | None
+    role: Role | None
+
+
+def check_secret(tx: Tx, secret_hash: str, project: str | None, *, session: bool) -> Credential | None:
+    """One query: token or session, its user, and the user's role in the named project."""
+    query = select(*_USER, tokens.c.id.label("token_id"), tokens.c.last_used_at).join(
+        tokens, tokens.c.user_id == users.c.id
+    )
+    if session:
+        query = query.join(sessions, sessions.c.token_id == tokens.c.id).where(
+            sessions.c.secret_hash == secret_hash, sessions.c.expires_at > tx.now
+        )
+    else:
+        query = query.where(tokens.c.secret_hash == secret_hash)
+    query = query.where(
+        tokens.c.revoked_at.is_(None),
+        or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > tx.now),
+        users.c.disabled_at.is_(None),
+    )
+    if project is not None:
+        query = (
+            query.add_columns(*(c.label(f"p_{c.name}") for c in projects.c), memberships.c.role)
+            .outerjoin(projects, projects.c.name == project)
+            .outerjoin(
+                memberships,
+                and_(memberships.c.project_id == projects.c.id, memberships.c.user_id == users.c.id),
+            )
+        )
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        return None
+    found = None
+    if project is not None and row.p_id is not None:
+        found = Project(row.p_id, row.p_name, row.p_description, row.p_created_at, row.p_archived_at)
+    role = Role(row.role) if project is not None and row.role else None
+    return Credential(User(*row[:5]), row.token_id, row.last_used_at, found, role)
+
+
+def add_session(tx: Tx, secret_hash: str, token_id: TokenId, expires_at: datetime) -> None:
+    tx.execute(delete(sessions).where(sessions.c.expires_at <= tx.now))
+    tx.execute(
+        insert(sessions).values(
+            secret_hash=secret_hash, token_id=token_id, created_at=tx.now, expires_at=expires_at
+        )
+    )
+
+
+def remove_session(tx: Tx, secret_hash: str) -> None:
+    tx.execute(delete(sessions).where(sessions.c.secret_hash == secret_hash))
+
+
+def _project(row: AnyRow) -> Project:
+    return Project(*row)
+
+
+def _token(row: AnyRow) -> Token:
+    return Token(
+        row.id, row.user_id, row.name, row.created_at, row.expires_at, row.revoked_at, row.last_used_at
+    )
+
+
+def _membership(row: AnyRow) -> Membership:
+    return Membership(User(*row[:5]), Role(row.role), row.since)

@@ -1,0 +1,154 @@
+"""Keyset pages over any select: the same sorting, filtering and cursors for every collection."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Column, ColumnElement, Select, and_, func, or_, select
+from sqlalchemy.types import Boolean, Float, Integer
+
+from easel.declare.page import Filter, PageRequest
+from easel.errors import InvalidInput
+from easel.store.engine import AnyRow, Tx
+from easel.store.schema.metadata import Moment
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+MAX_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    items: Sequence[T]
+    next_cursor: str | None
+
+    def map(self, to: Callable[[T], U]) -> Page[U]:
+        return Page([to(item) for item in self.items], self.next_cursor)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What may be sorted and filtered. `key` is unique and breaks ties; columns sorted by are never NULL."""
+
+    columns: Mapping[str, Column[Any]]
+    key: str
+    default_sort: str
+
+    def fields(self) -> str:
+        return ", ".join(sorted(self.columns))
+
+
+def fetch(
+    tx: Tx, query: Select[*tuple[Any, ...]], collection: Collection, request: PageRequest
+) -> Page[AnyRow]:
+    """One page of `query`, whose columns must include the sort column and the key."""
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}, not {request.limit}")
+    sort = request.sort or collection.default_sort
+    descending = sort.startswith("-")
+    by, key = _column(collection, sort.removeprefix("-")), collection.columns[collection.key]
+    for condition in request.filters:
+        query = query.where(_condition(_column(collection, condition.field), condition))
+    shape = _shape(sort, request.filters)
+    if request.cursor is not None:
+        last, last_key = _open_cursor(request.cursor, shape)
+        query = query.where(_beyond(by, key, _typed(by, last), _typed(key, last_key), descending))
+    order = [by, key] if by is not key else [key]
+    query = query.order_by(*(c.desc() if descending else c.asc() for c in order)).limit(request.limit + 1)
+    rows = tx.execute(query).all()
+    items, more = rows[: request.limit], len(rows) > request.limit
+    if not more:
+        return Page(items, None)
+    mapping = items[-1]._mapping
+    return Page(items, _cursor(mapping[by], mapping[key], shape))
+
+
+def count(tx: Tx, query: Select[*tuple[Any, ...]]) -> int:
+    return int(tx.execute(select(func.count()).select_from(query.subquery())).scalar_one())
+
+
+def _beyond(
+    by: Column[Any], key: Column[Any], last: Any, last_key: Any, descending: bool
+) -> ColumnElement[bool]:
+    further: ColumnElement[bool] = key < last_key if descending else key > last_key
+    if by is key:
+        return further
+    return or_(by < last if descending else by > last, and_(by == last, further))
+
+
+def _column(collection: Collection, name: str) -> Column[Any]:
+    if name not in collection.columns:
+        raise InvalidInput(f"there is no field {name[:40]!r} to sort or filter by: use {collection.fields()}")
+    return collection.columns[name]
+
+
+def _condition(column: Column[Any], condition: Filter) -> ColumnElement[bool]:
+    if condition.operator == "prefix":
+        return column.startswith(condition.value, autoescape=True)
+    if condition.operator == "contains":
+        return column.contains(condition.value, autoescape=True)
+    value = _typed(column, condition.value)
+    comparisons: dict[str, ColumnElement[bool]] = {
+        "eq": column == value,
+        "ne": column != value,
+        "lt": column < value,
+        "le": column <= value,
+        "gt": column > value,
+        "ge": column >= value,
+    }
+    return comparisons[condition.operator]
+
+
+def _typed(column: Column[Any], text: str) -> Any:
+    """The value that `text` means for this column."""
+    try:
+        if isinstance(column.type, Moment):
+            moment = datetime.fromisoformat(text)
+            if moment.tzinfo is None:
+                raise ValueError("the time has no zone")
+            return moment
+        if isinstance(column.type, Boolean):
+            return {"true": True, "false": False}[text.lower()]
+        if isinstance(column.type, Integer):
+            number = int(text)
+            if abs(number) >= 2**63:
+                raise ValueError("the number is too large")
+            return number
+        if isinstance(column.type, Float):
+            return float(text)
+    except (ValueError, KeyError, OverflowError) as error:
+        raise InvalidInput(f"{text[:40]!r} does not fit field {column.name!r}: {error}") from error
+    if "\x00" in text:
+        raise InvalidInput(f"a value for {column.name!r} contains a NUL character")
+    return text
+
+
+def _shape(sort: str, filters: Sequence[Filter]) -> str:
+    """A cursor belongs to one sort and one set of filters; elsewhere it would skip rows silently."""
+    text = json.dumps([sort, sorted((f.field, f.operator, f.value) for f in filters)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _cursor(last: Any, key: Any, shape: str) -> str:
+    shown = last.isoformat() if isinstance(last, datetime) else str(last)
+    return base64.urlsafe_b64encode(json.dumps([shape, shown, str(key)]).encode()).decode().rstrip("=")
+
+
+def _open_cursor(cursor: str, shape: str) -> tuple[str, str]:
+    try:
+        made_for, last, key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if not (isinstance(last, str) and isinstance(key, str)):
+            raise ValueError("not text")
+    except (ValueError, TypeError, binascii.Error, RecursionError) as error:
+        raise InvalidInput("the cursor is damaged: start again without one") from error
+    if made_for != shape:
+        raise InvalidInput("the cursor belongs to another sort or filter: start again without one")
+    return last, key

@@ -1,0 +1,5 @@
+from easel.testing.store import StoreSuite
+
+
+class TestStore(StoreSuite):
+    """Over SQLite and PostgreSQL: the `store` fixture is parametrised."""
