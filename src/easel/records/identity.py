@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
+from easel.declare.roles import Role
 from easel.ids import ProjectId, TokenId, UserId
-
-
-class Role(StrEnum):
-    """What a user may do inside one project."""
-
-    MEMBER = "member"
-    ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,16 @@ class Store:
             transaction.rollback()
 
     @contextmanager
+    def snapshot(self) -> Iterator[Tx]:
+        """A reader for which time stands still however long it reads; for backups."""
+        with _away_means_try_later(), self.engine.connect() as conn:
+            if not self.is_sqlite:  # a SQLite reader in WAL mode is a snapshot already
+                conn.execution_options(isolation_level="REPEATABLE READ")
+            with conn.begin() as transaction:
+                yield Tx(conn, self.clock.now(), self.rng)
+                transaction.rollback()
+
+    @contextmanager
     def write(self) -> Iterator[Tx]:
         """One transaction: all of it or nothing. Whoever listens is woken after the commit, never before."""
         with _away_means_try_later():

@@ -9,9 +9,10 @@ from sqlalchemy import and_, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from easel.declare.page import PageRequest
+from easel.declare.roles import Role
 from easel.errors import Conflict, NotFound
 from easel.ids import ProjectId, TokenId, UserId
-from easel.records.identity import Membership, Project, Role, Token, User
+from easel.records.identity import Membership, Project, Token, User
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.identity import memberships, projects, sessions, tokens, users
@@ -56,10 +57,6 @@ def list_projects(tx: Tx, user: User, request: PageRequest) -> Page[Project]:
             memberships.c.user_id == user.id
         )
     return fetch(tx, query, PROJECTS, request).map(_project)
-
-
-def archive_project(tx: Tx, project_id: ProjectId) -> None:
-    tx.execute(update(projects).where(projects.c.id == project_id).values(archived_at=tx.now))
 
 
 def add_user(tx: Tx, name: str, *, home: ProjectId | None, platform_admin: bool = False) -> User:
@@ -132,6 +129,11 @@ def list_members(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Me
         .where(memberships.c.project_id == project_id)
     )
     return fetch(tx, query, MEMBERS, request).map(_membership)
+
+
+def projects_of(tx: Tx, user_id: UserId) -> list[ProjectId]:
+    found = tx.execute(select(memberships.c.project_id).where(memberships.c.user_id == user_id))
+    return [row.project_id for row in found]
 
 
 def admins_of(tx: Tx, project_id: ProjectId) -> list[UserId]:

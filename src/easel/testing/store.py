@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from easel.declare.page import Filter, PageRequest
+from easel.declare.roles import Role
 from easel.errors import Conflict, InvalidInput
 from easel.ids import UserId
-from easel.records.identity import Role
 from easel.store import events, identity, leases
 from easel.store.engine import Store
 

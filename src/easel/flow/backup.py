@@ -1,0 +1,84 @@
+"""Back up database and blobs of a running Easel into one folder, and restore from it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from easel.errors import InvalidInput
+from easel.store.dump import dump, load
+from easel.store.engine import Store
+from easel.store.migrate import migrate
+from easel.version import __version__
+
+DATABASE, MANIFEST, BLOBS = "database.jsonl.gz", "backup.json", "blobs"
+Progress = Callable[[str, int], None]
+
+
+def backup(store: Store, blobs: Path, target: Path, progress: Progress = lambda _what, _n: None) -> None:
+    """Copy the database, then the blobs.
+
+    In this order every row of the copy finds its bytes: bytes are there before a row names them, and blobs
+    never change. A blob that is already in `target` is not copied again, so a nightly backup is small.
+    """
+    target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = target / (DATABASE + ".partial")
+    with gzip.open(partial, "wb", compresslevel=5) as out:
+        rows = dump(store, out)
+    progress("rows", rows)
+    copied = sum(_copy_blob(source, blobs, target / BLOBS, progress) for source in _files(blobs))
+    partial.replace(target / DATABASE)
+    manifest = {"easel": __version__, "at": store.clock.now().isoformat(), "rows": rows, "blobs": copied}
+    (target / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def restore(source: Path, store: Store, blobs: Path, progress: Progress = lambda _what, _n: None) -> None:
+    """Fill an empty store from a backup and add the blobs that are missing; then bring it to this release.
+
+    Blobs that the backup does not know are left where they are: a restore older than the blobs loses nothing
+    but rows, and `easel gc` finds what no row names.
+    """
+    if not (source / DATABASE).is_file():
+        raise InvalidInput(f"{source} holds no backup: it has no {DATABASE}")
+    for blob in _files(source / BLOBS):
+        _copy_blob(blob, source / BLOBS, blobs, progress)
+    with gzip.open(source / DATABASE, "rb") as lines:
+        progress("rows", load(store, iter(lines)))
+    migrate(store, backup=lambda _revision: None)
+
+
+def backup_before_migration(store: Store, home: Path) -> Callable[[str], None]:
+    """Copies the database (not the blobs, which migrations never touch) beside it."""
+
+    def copy(revision: str) -> None:
+        stamp = store.clock.now().strftime("%Y%m%d-%H%M%S")
+        target = home / "backups" / f"before-upgrade-from-{revision}-{stamp}"
+        target.mkdir(parents=True, mode=0o700)
+        with gzip.open(target / DATABASE, "wb", compresslevel=5) as out:
+            dump(store, out)
+
+    return copy
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".partial")]
+
+
+def _copy_blob(source: Path, root: Path, target: Path, progress: Progress) -> int:
+    """Whether it had to be copied. The copy appears under its name only when it is whole."""
+    destination = target / source.relative_to(root)
+    if destination.exists():
+        return 0
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    partial = destination.with_name(destination.name + ".partial")
+    try:
+        shutil.copyfile(source, partial)
+    except FileNotFoundError:  # collected as garbage since we listed it; no row of our view names it
+        partial.unlink(missing_ok=True)
+        return 0
+    partial.replace(destination)
+    progress("blobs", 1)
+    return 1

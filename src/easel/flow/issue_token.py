@@ -1,0 +1,58 @@
+"""Tokens: make one, revoke one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from easel.declare.names import label
+from easel.errors import Denied, InvalidInput, NotFound
+from easel.flow.secrets import hashed, new_token
+from easel.ids import UserId
+from easel.records.identity import Caller, Token
+from easel.store import identity
+from easel.store.engine import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """`secret` exists only here: it is shown once and cannot be had again."""
+
+    token: Token
+    secret: str
+
+
+def issue_token(
+    tx: Tx, caller: Caller, user_id: UserId, name: str, expires_at: datetime | None
+) -> IssuedToken:
+    if expires_at is not None and expires_at <= tx.now:
+        raise InvalidInput("expires_at lies in the past: the token would never work")
+    secret = new_token()
+    token = identity.add_token(tx, user_id, label(name, "token name"), hashed(secret), expires_at)
+    # Not under a project: a token opens all projects of its user, so it is the platform's business.
+    tx.emit("token.issued", token.id, actor=caller.user.id, body={"user": user_id, "name": token.name})
+    return IssuedToken(token, secret)
+
+
+def issue_for_member(
+    tx: Tx, caller: Caller, name_or_id: str, name: str, expires_at: datetime | None
+) -> IssuedToken:
+    """An admin makes a token for somebody of the project, e.g. when theirs is lost.
+
+    A token opens everything its user may enter, so a project's admin may do this only for people who are
+    in no other project; otherwise it would be a way into those.
+    """
+    user = identity.get_member(tx, caller.project_id, name_or_id).user
+    elsewhere = user.platform_admin or identity.projects_of(tx, user.id) != [caller.project_id]
+    if elsewhere and not caller.user.platform_admin:
+        raise Denied(f"{user.name} may enter more than this project: ask a platform admin for their token")
+    return issue_token(tx, caller, user.id, name, expires_at)
+
+
+def revoke_token(tx: Tx, caller: Caller, token_id: str) -> None:
+    """Own tokens, or any for a platform admin. Revoking twice is revoking once."""
+    token = identity.find_token(tx, token_id)
+    if token is None or (token.user_id != caller.user.id and not caller.user.platform_admin):
+        raise NotFound(f"you have no token {token_id[:80]!r}: `easel tokens ls` lists yours")
+    if identity.revoke_token(tx, token.id):
+        tx.emit("token.revoked", token.id, actor=caller.user.id, body={"user": token.user_id})

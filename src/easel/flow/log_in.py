@@ -1,0 +1,28 @@
+"""A browser trades a token for a session cookie, and gives it back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from easel.flow.authenticate import Level, Secret, authenticate
+from easel.flow.secrets import hashed, new_session
+from easel.records.identity import Caller
+from easel.store import identity
+from easel.store.engine import Store
+
+SESSION_LASTS = timedelta(hours=12)
+
+
+def log_in(store: Store, token: str) -> tuple[Caller, str]:
+    """The caller and the session's secret."""
+    caller = authenticate(store, Secret(token, is_session=False), Level.SIGNED_IN, None)
+    secret = new_session()
+    with store.write() as tx:
+        identity.add_session(tx, hashed(secret), caller.token_id, tx.now + SESSION_LASTS)
+        tx.emit("session.opened", caller.user.id, actor=caller.user.id)
+    return caller, secret
+
+
+def log_out(store: Store, session_secret: str) -> None:
+    with store.write() as tx:
+        identity.remove_session(tx, hashed(session_secret))

@@ -1,0 +1,1 @@
+"""The FastAPI app: routes, access, live events, the background loops."""

@@ -1,0 +1,100 @@
+"""Every route declares who may call it, by depending on one of these."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from easel.clock import Clock
+from easel.errors import Denied, QuotaExhausted, Unauthenticated
+from easel.flow.authenticate import Level, Secret, authenticate
+from easel.flow.secrets import csrf_token, same
+from easel.records.identity import Caller
+from easel.serve.parts import Parts, parts
+
+SESSION_COOKIE = "easel_session"
+CSRF_HEADER = "x-csrf-token"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Access:
+    """A dependency that yields the caller, or refuses. `level` is read by the test that walks all routes."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def __call__(self, request: Request) -> Caller:
+        return self.check(request)
+
+    def check(self, request: Request) -> Caller:
+        here = parts(request)
+        address = request.client.host if request.client else "unknown"
+        secret = presented_secret(request)
+        try:
+            if secret is None:
+                raise Unauthenticated("this needs a token: `easel login`, or send 'Authorization: Bearer …'")
+            return authenticate(here.store, secret, self.level, request.path_params.get("project"))
+        except Unauthenticated:
+            if secret is not None:
+                here.failures.note(address)
+            raise
+
+
+class Anyone:
+    """Declares that a route needs no log-in."""
+
+    level = Level.ANYONE
+
+    def __call__(self) -> None:
+        return None
+
+
+def presented_secret(request: Request) -> Secret | None:
+    """A bearer token, or a session cookie whose page proved with the CSRF header that it is ours."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return Secret(token.strip(), is_session=False)
+    session = request.cookies.get(SESSION_COOKIE)
+    if not session:
+        return None
+    if request.method not in _SAFE and not same(request.headers.get(CSRF_HEADER, ""), csrf_token(session)):
+        raise Denied("the CSRF header is missing or wrong: reload the page and try again")
+    return Secret(session, is_session=True)
+
+
+class Failures:
+    """Wrong tokens by address. A right token always passes, so one bad script does not lock out a lab."""
+
+    def __init__(self, clock: Clock, per_minute: int) -> None:
+        self._clock, self._per_minute = clock, per_minute
+        self._times: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, address: str) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            times = self._times.setdefault(address, deque(maxlen=self._per_minute))
+            full = len(times) == self._per_minute and now - times[0] < 60
+            if not full:
+                times.append(now)
+            if len(self._times) > 10_000:  # forget the quiet ones: a scan must not fill the memory
+                self._times = {a: t for a, t in self._times.items() if now - t[-1] < 60}
+        if full:
+            wait = max(1, round(60 - (now - times[0])))
+            raise QuotaExhausted(f"too many wrong tokens from this address: wait {wait} s", retry_after=wait)
+
+
+signed_in = Access(Level.SIGNED_IN)
+member = Access(Level.MEMBER)
+project_admin = Access(Level.PROJECT_ADMIN)
+platform_admin = Access(Level.PLATFORM_ADMIN)
+anyone = Depends(Anyone())
+
+SignedIn = Annotated[Caller, Depends(signed_in)]
+Member = Annotated[Caller, Depends(member)]
+ProjectAdmin = Annotated[Caller, Depends(project_admin)]
+PlatformAdmin = Annotated[Caller, Depends(platform_admin)]
+Here = Annotated[Parts, Depends(parts)]

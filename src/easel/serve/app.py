@@ -1,0 +1,107 @@
+"""The application: parts, envelope, routes, and a complete OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from easel.errors import TryLater
+from easel.flow.authenticate import Level
+from easel.serve import problems
+from easel.serve.access import Access, Anyone, Failures, Here, anyone, platform_admin
+from easel.serve.envelope import Envelope
+from easel.serve.metrics import Metrics
+from easel.serve.parts import Parts
+from easel.serve.routes import all_routers
+from easel.serve.settings import Settings
+from easel.store.engine import Store
+from easel.store.migrate import is_current
+from easel.version import __version__
+from easel.wire.model import Problem
+
+UNLIMITED: tuple[str, ...] = ()
+"""Path prefixes whose bodies stream and have their own limits."""
+
+
+def create_app(settings: Settings, store: Store) -> FastAPI:
+    metrics = Metrics()
+    app = FastAPI(
+        title="Easel",
+        version=__version__,
+        summary="A shared studio for machine learning: many people, one pool of devices.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+        responses={"default": {"model": Problem, "description": "What went wrong and what to do"}},
+    )
+    failures = Failures(store.clock, settings.failed_logins_per_minute)
+    app.state.parts = Parts(settings, store, metrics, failures)
+    problems.install(app)
+    for router in all_routers():
+        app.include_router(router)
+    _add_operations(app)
+    app.add_middleware(Envelope, metrics=metrics, max_body=settings.max_body_bytes, unlimited=UNLIMITED)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_operations(app: FastAPI) -> None:
+    @app.get("/healthz", tags=["operations"], dependencies=[anyone])
+    def healthz() -> dict[str, str]:
+        """The process is alive."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", tags=["operations"], dependencies=[anyone])
+    def readyz(here: Here) -> dict[str, str]:
+        """The database answers and has this release's schema."""
+        if not is_current(here.store):
+            raise TryLater("the database is being upgraded")
+        return {"status": "ready"}
+
+    @app.get("/metrics", tags=["operations"], response_class=Response, dependencies=[anyone])
+    def metrics(request: Request, here: Here) -> Response:
+        """Prometheus measurements; a platform admin's token is needed unless EASEL_PUBLIC_METRICS is set."""
+        if not here.settings.public_metrics:
+            platform_admin.check(request)
+        return Response(here.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def declared_level(route: APIRoute) -> Level | None:
+    """What a route asks of its caller; None if it declares nothing, which a test forbids."""
+    calls = [dependency.call for dependency in route.dependant.dependencies]
+    return next((call.level for call in calls if isinstance(call, Access | Anyone)), None)
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema:
+        return app.openapi_schema
+    document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    document.setdefault("components", {})["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "`easel tokens create`"},
+        "session": {"type": "apiKey", "in": "cookie", "name": "easel_session"},
+    }
+    for route in api_routes(app):
+        if declared_level(route) in (None, Level.ANYONE):
+            continue
+        for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            operation["security"] = [{"token": []}, {"session": []}]
+    for path in document["paths"].values():
+        for operation in path.values():
+            for status, response in operation.get("responses", {}).items():
+                if status == "default" or status.startswith(("4", "5")):
+                    response["content"] = {
+                        "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+                    }
+    app.openapi_schema = document
+    return document
+
+
+def api_routes(app: FastAPI) -> list[APIRoute]:
+    """Every route of ours: those of the routers, and the operations of the app itself."""
+    found = [route for router in all_routers() for route in router.routes] + app.routes
+    return [route for route in found if isinstance(route, APIRoute)]

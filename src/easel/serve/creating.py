@@ -1,0 +1,81 @@
+"""Creates that may be repeated: the same Idempotency-Key gets the first answer and makes nothing new."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from sqlalchemy.exc import IntegrityError
+
+from easel.errors import Conflict
+from easel.records.identity import Caller
+from easel.serve.parts import parts
+from easel.store import idempotency
+from easel.store.engine import Store, Tx
+from easel.store.idempotency import Answer
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x21-\x7e]+$",
+        description="Any unique text. A repeated create with the same key answers as the first one did",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Creating:
+    store: Store
+    key: str | None
+    where: str
+
+    def __call__(
+        self,
+        caller: Caller,
+        body: BaseModel,
+        make: Callable[[Tx], BaseModel],
+        *,
+        status: int = 201,
+        once: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer,
+    ) -> JSONResponse:
+        """Run `make` in one transaction with the record of its answer, less what is shown only `once`."""
+        fingerprint = hashlib.sha256(f"{self.where}\n{body.model_dump_json()}".encode()).hexdigest()
+        try:
+            return self._attempt(caller, fingerprint, make, status, once)
+        except IntegrityError:
+            # The same key came in twice at once: the other one has committed, so now it is a repetition.
+            return self._attempt(caller, fingerprint, make, status, once)
+
+    def _attempt(
+        self,
+        caller: Caller,
+        fingerprint: str,
+        make: Callable[[Tx], BaseModel],
+        status: int,
+        once: Callable[[dict[str, Any]], dict[str, Any]],
+    ) -> JSONResponse:
+        with self.store.write() as tx:
+            if self.key and (known := idempotency.recall(tx, caller.user.id, self.key)):
+                if known.fingerprint != fingerprint:
+                    raise Conflict("this Idempotency-Key was used for another request: use a new one")
+                return JSONResponse(dict(known.body), known.status, {"Idempotency-Replayed": "true"})
+            answer = make(tx).model_dump(mode="json")
+            if self.key:
+                kept = Answer(fingerprint, status, once(dict(answer)))
+                idempotency.remember(tx, caller.user.id, self.key, kept)
+        return JSONResponse(answer, status)
+
+
+def creating(request: Request, key: KeyHeader = None) -> Creating:
+    return Creating(parts(request).store, key, f"{request.method} {request.url.path}")
+
+
+Create = Annotated[Creating, Depends(creating)]

@@ -1,0 +1,113 @@
+"""What surrounds every request: its id, the size limit, headers, one log line and its measurements."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from easel.errors import TooLarge
+from easel.serve.logs import request_id
+from easel.serve.metrics import Metrics
+from easel.serve.problems import document, of_error
+
+_log = logging.getLogger("easel.request")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+_PAGE_POLICY = (
+    b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+class Envelope:
+    """Pure ASGI, because it is paid on every request. `unlimited` are path prefixes that stream files."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_body: int, unlimited: tuple[str, ...]) -> None:
+        self.app, self._metrics, self._max_body, self._unlimited = app, metrics, max_body, unlimited
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"")
+        current = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope["easel.request_id"] = current
+        marker = request_id.set(current)
+        status = 500
+        sent = False
+
+        async def answer(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status, sent = message["status"], True
+                message = {**message, "headers": _with_headers(message["headers"], current)}
+            await send(message)
+
+        limited = not scope["path"].startswith(self._unlimited) if self._unlimited else True
+        try:
+            if limited and _announced(headers) > self._max_body:
+                raise _too_large(self._max_body)
+            inward = self._counted(receive) if limited else receive
+            await self.app(scope, inward, answer)
+        except TooLarge as error:
+            await of_error(error, scope["path"])(scope, receive, answer)
+        except Exception:
+            _log.exception("unhandled error", extra={"fields": {"path": scope["path"]}})
+            if sent:
+                raise
+            detail = f"an unexpected error; tell the admin this request's id: {current}"
+            await document(500, "unexpected", detail, scope["path"])(scope, receive, answer)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.observe(scope["method"], route, status, seconds)
+            fields = {
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+                "ms": round(seconds * 1000, 2),
+            }
+            _log.info("request", extra={"fields": fields})
+            request_id.reset(marker)
+
+    def _counted(self, receive: Receive) -> Receive:
+        """A body without a truthful Content-Length is cut off where the limit is."""
+        total = 0
+
+        async def inward() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
+            if total > self._max_body:
+                raise _too_large(self._max_body)
+            return message
+
+        return inward
+
+
+def _announced(headers: dict[bytes, bytes]) -> int:
+    length = headers.get(b"content-length", b"0")
+    return int(length) if length.isdigit() else 0
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"the request is larger than {limit} bytes: send less at once, or upload a file")
+
+
+def _with_headers(headers: list[tuple[bytes, bytes]], current: str) -> list[tuple[bytes, bytes]]:
+    present = {name.lower() for name, _ in headers}
+    added = [pair for pair in _HEADERS if pair[0] not in present]
+    if b"content-security-policy" not in present:
+        added.append((b"content-security-policy", _PAGE_POLICY))
+    return [*headers, *added, (b"x-request-id", current.encode())]

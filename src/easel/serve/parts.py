@@ -1,0 +1,31 @@
+"""What a running server is made of, handed to its routes."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+
+from easel.serve.metrics import Metrics
+from easel.serve.settings import Settings
+from easel.store.engine import Store
+
+if TYPE_CHECKING:
+    from easel.serve.access import Failures
+
+
+@dataclass(slots=True)
+class Parts:
+    settings: Settings
+    store: Store
+    metrics: Metrics
+    failures: Failures
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
+
+
+def parts(request: Request) -> Parts:
+    found: Parts = request.app.state.parts
+    return found

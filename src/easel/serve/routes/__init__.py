@@ -1,0 +1,11 @@
+"""One module a noun; `all_routers` is what the app mounts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from easel.serve.routes import events, projects, session, tokens, users
+
+
+def all_routers() -> list[APIRouter]:
+    return [session.router, projects.router, users.router, tokens.router, events.router]

@@ -1,0 +1,60 @@
+"""The history: in pages, and live."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from easel.serve import access
+from easel.serve.access import Here, Member, PlatformAdmin
+from easel.serve.live import follow
+from easel.serve.paging import Paging
+from easel.store.events import list_events
+from easel.wire.event import Event
+from easel.wire.model import Page
+
+router = APIRouter(prefix="/api/v1", tags=["events"])
+
+After = Annotated[int, Query(ge=0, lt=2**63, description="Begin after this event's seq")]
+LastEventId = Annotated[
+    int | None, Header(alias="Last-Event-ID", ge=0, lt=2**63, description="Where the stream broke off")
+]
+
+
+@router.get("/projects/{project}/events", response_model=Page[Event])
+def project_events(here: Here, caller: Member, page: Paging) -> Page[Event]:
+    """What happened in this project, newest first."""
+    with here.store.read() as tx:
+        found = list_events(tx, caller.project_id, page)
+    return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/events", response_model=Page[Event])
+def platform_events(here: Here, caller: PlatformAdmin, page: Paging) -> Page[Event]:
+    """What happened anywhere, newest first."""
+    with here.store.read() as tx:
+        found = list_events(tx, None, page)
+    return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/projects/{project}/events/stream", response_class=EventSourceResponse)
+async def project_stream(
+    request: Request, here: Here, caller: Member, after: After = 0, last_event_id: LastEventId = None
+) -> AsyncIterator[ServerSentEvent]:
+    """This project's events as they happen (server-sent events); resume with Last-Event-ID."""
+    start = after if last_event_id is None else last_event_id
+    async for event in follow(request, here, access.member, caller.project_id, start):
+        yield event
+
+
+@router.get("/events/stream", response_class=EventSourceResponse)
+async def platform_stream(
+    request: Request, here: Here, caller: PlatformAdmin, after: After = 0, last_event_id: LastEventId = None
+) -> AsyncIterator[ServerSentEvent]:
+    """All events as they happen (server-sent events); resume with Last-Event-ID."""
+    start = after if last_event_id is None else last_event_id
+    async for event in follow(request, here, access.platform_admin, None, start):
+        yield event

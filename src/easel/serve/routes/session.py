@@ -1,0 +1,54 @@
+"""Who am I, and the dashboard's log-in."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from easel.errors import Unauthenticated
+from easel.flow.authenticate import Secret
+from easel.flow.log_in import SESSION_LASTS, log_in, log_out
+from easel.flow.secrets import csrf_token
+from easel.records.identity import Caller
+from easel.serve.access import SESSION_COOKIE, Here, SignedIn, anyone, presented_secret
+from easel.wire.identity import LogIn, Me, User
+
+router = APIRouter(prefix="/api/v1", tags=["session"])
+
+
+@router.get("/me", response_model=Me)
+def whoami(request: Request, caller: SignedIn) -> Me:
+    """Who this token or session belongs to."""
+    return _me(caller, presented_secret(request))
+
+
+@router.post("/session", response_model=Me, dependencies=[anyone])
+def open_session(request: Request, response: Response, here: Here, body: LogIn) -> Me:
+    """Trade a token for a session cookie that scripts cannot read."""
+    try:
+        caller, secret = log_in(here.store, body.token.strip())
+    except Unauthenticated:
+        here.failures.note(request.client.host if request.client else "unknown")
+        raise
+    response.set_cookie(
+        SESSION_COOKIE,
+        secret,
+        max_age=int(SESSION_LASTS.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=here.settings.https,
+        path="/",
+    )
+    return _me(caller, Secret(secret, is_session=True))
+
+
+@router.delete("/session", status_code=204)
+def close_session(request: Request, response: Response, here: Here, caller: SignedIn) -> None:
+    """Log the browser out. The token itself stays valid."""
+    if session := request.cookies.get(SESSION_COOKIE):
+        log_out(here.store, session)
+    response.delete_cookie(SESSION_COOKIE, path="/", samesite="strict", httponly=True)
+
+
+def _me(caller: Caller, secret: Secret | None) -> Me:
+    csrf = csrf_token(secret.text) if secret and secret.is_session else None
+    return Me(user=User.model_validate(caller.user), token_id=caller.token_id, csrf_token=csrf)

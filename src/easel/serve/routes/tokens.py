@@ -1,0 +1,51 @@
+"""Your own tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+
+from easel.flow.issue_token import IssuedToken, issue_token, revoke_token
+from easel.serve.access import Here, SignedIn
+from easel.serve.creating import Create
+from easel.serve.paging import Paging
+from easel.store.engine import Tx
+from easel.store.identity import list_tokens
+from easel.wire import identity as wire
+from easel.wire.model import Page
+
+router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
+
+
+@router.get("", response_model=Page[wire.Token])
+def tokens(here: Here, caller: SignedIn, page: Paging) -> Page[wire.Token]:
+    """Your tokens, without their secrets."""
+    with here.store.read() as tx:
+        found = list_tokens(tx, caller.user.id, page)
+    return Page(items=[wire.Token.model_validate(t) for t in found.items], next_cursor=found.next_cursor)
+
+
+@router.post("", response_model=wire.IssuedToken, status_code=201)
+def add_token(caller: SignedIn, create: Create, body: wire.CreateToken) -> Response:
+    """A further token for yourself; its secret is in this answer and nowhere else."""
+
+    def make(tx: Tx) -> wire.IssuedToken:
+        return issued(issue_token(tx, caller, caller.user.id, body.name, body.expires_at))
+
+    return create(caller, body, make, once=without_secret)
+
+
+@router.delete("/{token_id}", status_code=204)
+def remove_token(here: Here, caller: SignedIn, token_id: Annotated[str, Path(max_length=64)]) -> None:
+    """Revoke a token: it stops working at once, and so do sessions opened with it."""
+    with here.store.write() as tx:
+        revoke_token(tx, caller, token_id)
+
+
+def issued(made: IssuedToken) -> wire.IssuedToken:
+    return wire.IssuedToken(**wire.Token.model_validate(made.token).model_dump(), secret=made.secret)
+
+
+def without_secret(answer: dict[str, Any]) -> dict[str, Any]:
+    return {**answer, "secret": None}

@@ -1,0 +1,91 @@
+"""The people of a project."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+
+from easel.flow import members
+from easel.flow.issue_token import issue_for_member
+from easel.ids import UserId
+from easel.records.identity import Membership
+from easel.serve.access import Here, Member, PlatformAdmin, ProjectAdmin
+from easel.serve.creating import Create
+from easel.serve.paging import Paging
+from easel.serve.routes.tokens import issued, without_secret
+from easel.store.engine import Tx
+from easel.store.identity import get_member, list_members
+from easel.wire import identity as wire
+from easel.wire.model import Page
+
+router = APIRouter(prefix="/api/v1/projects/{project}/users", tags=["users"])
+
+User = Annotated[str, Path(description="A user's name or id", max_length=64)]
+
+
+@router.get("", response_model=Page[wire.Member])
+def users(here: Here, caller: Member, page: Paging) -> Page[wire.Member]:
+    """Who works in this project."""
+    with here.store.read() as tx:
+        found = list_members(tx, caller.project_id, page)
+    return Page(items=[_member(m) for m in found.items], next_cursor=found.next_cursor)
+
+
+@router.post("", response_model=wire.CreatedUser, status_code=201)
+def add_user(caller: ProjectAdmin, create: Create, body: wire.CreateUser) -> Response:
+    """A new person, with a first token to hand over."""
+
+    def make(tx: Tx) -> wire.CreatedUser:
+        made, token = members.create_user(tx, caller, body.name, body.role, body.token_expires_at)
+        return wire.CreatedUser(**_member(made).model_dump(), token=issued(token))
+
+    def once(answer: dict[str, Any]) -> dict[str, Any]:
+        return {**answer, "token": without_secret(answer["token"])}
+
+    return create(caller, body, make, once=once)
+
+
+@router.post("/admit", response_model=wire.Member, status_code=201)
+def admit_user(caller: PlatformAdmin, create: Create, body: wire.AdmitUser) -> Response:
+    """Let somebody from another project in."""
+
+    def make(tx: Tx) -> wire.Member:
+        return _member(members.admit(tx, caller, UserId(body.user_id), body.role))
+
+    return create(caller, body, make)
+
+
+@router.get("/{user}", response_model=wire.Member)
+def user(here: Here, caller: Member, user: User) -> wire.Member:
+    """One person of this project."""
+    with here.store.read() as tx:
+        return _member(get_member(tx, caller.project_id, user))
+
+
+@router.patch("/{user}", response_model=wire.Member)
+def change_user(here: Here, caller: ProjectAdmin, user: User, body: wire.ChangeRole) -> wire.Member:
+    """Make somebody admin or member."""
+    with here.store.write() as tx:
+        return _member(members.change_role(tx, caller, user, body.role))
+
+
+@router.delete("/{user}", status_code=204)
+def remove_user(here: Here, caller: ProjectAdmin, user: User) -> None:
+    """Let somebody go from this project; what they made stays."""
+    with here.store.write() as tx:
+        members.remove(tx, caller, user)
+
+
+@router.post("/{user}/tokens", response_model=wire.IssuedToken, status_code=201)
+def add_user_token(caller: ProjectAdmin, create: Create, user: User, body: wire.CreateToken) -> Response:
+    """A further token for somebody of this project."""
+
+    def make(tx: Tx) -> wire.IssuedToken:
+        return issued(issue_for_member(tx, caller, user, body.name, body.expires_at))
+
+    return create(caller, body, make, once=without_secret)
+
+
+def _member(found: Membership) -> wire.Member:
+    return wire.Member(id=found.user.id, name=found.user.name, role=found.role, since=found.since)

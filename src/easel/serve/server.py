@@ -1,0 +1,84 @@
+"""Starting and stopping: prepare the home, migrate, listen, and stop without cutting anybody off."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from easel.errors import Misconfigured
+from easel.flow.backup import backup_before_migration
+from easel.flow.first_start import create_platform_admin
+from easel.serve import logs
+from easel.serve.app import create_app
+from easel.serve.parts import Parts
+from easel.serve.settings import Settings, prepare_home
+from easel.store.engine import Store
+from easel.store.migrate import migrate
+
+
+class Server(uvicorn.Server):
+    """Tells open streams to end when a signal comes: otherwise it would wait for each of them."""
+
+    def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
+        super().__init__(config)
+        self._parts = parts
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._parts.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+def open_store(settings: Settings) -> Store:
+    """The migrated store of this home."""
+    prepare_home(settings)
+    store = Store(settings.database)
+    migrate(store, backup_before_migration(store, settings.folder))
+    return store
+
+
+def run(settings: Settings, greet: Callable[[str, str | None], None]) -> None:
+    """Serve until told to stop. `greet(address, first_token)` is called once, when the port is ours."""
+    logs.configure(settings.log_level)
+    store = open_store(settings)
+    listener = _listen(settings)
+    try:
+        token = create_platform_admin(store)
+        app = create_app(settings, store)
+        host, port = listener.getsockname()[:2]
+        greet(f"http://{host if ':' not in host else f'[{host}]'}:{port}", token)
+        serve(app, listener, settings)
+    finally:
+        listener.close()
+        store.close()
+
+
+def serve(app: FastAPI, listener: socket.socket, settings: Settings) -> None:
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+        timeout_graceful_shutdown=10,
+    )
+    Server(config, app.state.parts).run(sockets=[listener])
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise Misconfigured(
+            f"cannot listen on {settings.host}:{settings.port} ({error.strerror}): "
+            "stop what listens there, or set EASEL_PORT"
+        ) from error
+    return listener

@@ -1,0 +1,102 @@
+"""Every setting, from `EASEL_*` variables and `easel.toml`; docs/reference/settings.md is made from this."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from easel.errors import Misconfigured
+
+
+class Settings(BaseSettings):
+    """A variable wins over the file: `easel.toml` in EASEL_HOME, or what EASEL_CONFIG names."""
+
+    model_config = SettingsConfigDict(env_prefix="EASEL_", extra="forbid", frozen=True)
+
+    home: Annotated[Path, Field(description="Folder of the database, blobs, backups and keys")] = Path(
+        "~/.easel"
+    )
+    host: Annotated[str, Field(description="Address to listen on; keep it local behind a reverse proxy")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one")] = 8741
+    database_url: Annotated[
+        SecretStr | None,
+        Field(description="postgresql://user:password@host/name; empty means SQLite under `home`"),
+    ] = None
+    https: Annotated[
+        bool, Field(description="Served over HTTPS (by a reverse proxy): session cookies are marked Secure")
+    ] = False
+    trusted_proxies: Annotated[
+        str, Field(description="Addresses of reverse proxies whose X-Forwarded-For is believed")
+    ] = "127.0.0.1"
+    max_body_bytes: Annotated[
+        int, Field(ge=1024, description="Largest JSON request; files do not pass through JSON")
+    ] = 2 * 1024 * 1024
+    failed_logins_per_minute: Annotated[
+        int, Field(ge=1, description="Wrong tokens accepted from one address before it must wait")
+    ] = 20
+    public_metrics: Annotated[
+        bool, Field(description="Whether /metrics may be read without a platform admin's token")
+    ] = False
+    log_level: Annotated[
+        str, Field(pattern="^(debug|info|warning|error)$", description="How much to log")
+    ] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
+        return init_settings, env_settings, file
+
+    @property
+    def folder(self) -> Path:
+        return self.home.expanduser().resolve()
+
+    @property
+    def database(self) -> str:
+        if self.database_url and self.database_url.get_secret_value():
+            return self.database_url.get_secret_value()
+        return f"sqlite:///{self.folder / 'easel.sqlite'}"
+
+
+def config_file() -> Path:
+    named = os.environ.get("EASEL_CONFIG")
+    return (
+        Path(named) if named else Path(os.environ.get("EASEL_HOME", "~/.easel")).expanduser() / "easel.toml"
+    )
+
+
+def load() -> Settings:
+    """The settings, or an error that names the wrong one without showing any value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise Misconfigured(f"wrong setting ({told}): see docs/reference/settings.md") from None
+
+
+def prepare_home(settings: Settings) -> None:
+    """Make the folder that only its owner may enter."""
+    folder = settings.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Misconfigured(f"cannot make {folder}: {error.strerror}; set EASEL_HOME") from error
+    if not os.access(folder, os.W_OK):
+        raise Misconfigured(f"cannot write to {folder}: change its owner or set EASEL_HOME")

@@ -1,0 +1,50 @@
+"""What all wire models share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+
+class Request(BaseModel):
+    """What a client sends. An unknown field is an error: a misspelt option must not pass unnoticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(BaseModel):
+    """What the server sends. Unknown fields are let through, so that an older client reads a newer server."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
+
+
+class Page(Answer, Generic[T]):
+    items: list[T]
+    next_cursor: Annotated[str | None, Field(description="Send it back as `cursor` for the next page")] = None
+
+
+class FieldProblem(Answer):
+    where: str
+    message: str
+
+
+class Problem(Answer):
+    """An RFC 9457 problem document. `kind` says which remedy applies; `detail` says it in words."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    kind: str
+    instance: str | None = None
+    request_id: str | None = None
+    errors: list[FieldProblem] = []
+
+
+Moment = AwareDatetime
+Json = dict[str, Any]
