@@ -1,0 +1,1 @@
+"""Blobs by content, files by version, file sets by reference, tags, provenance."""

@@ -1,0 +1,1 @@
+"""Content-addressed bytes: one interface, two stores."""
