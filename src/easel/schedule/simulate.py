@@ -1,0 +1,159 @@
+"""A discrete-event simulation of the pool: the same policies as the real controller, over a table.
+
+Deterministic: all chance (failures, cost noise) is drawn from the one generator given, in order of starts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from easel.errors import InvalidInput
+from easel.optimise.arrays import Array
+from easel.records.decision import StartTrial
+from easel.schedule.measure import Curve
+from easel.schedule.policies.compose import Composed, Policy
+from easel.schedule.policies.rank import LargestScore
+from easel.schedule.policies.score import TrueGain
+from easel.schedule.prior import Prior
+from easel.schedule.state import Device, PoolState, Tenant
+from easel.schedule.table import Table
+
+
+@dataclass(frozen=True)
+class World:
+    """What is simulated: the table, the devices and what may happen.
+
+    `arrivals` and `departures` are by tenant name (absent: at 0, never). A trial fails with probability
+    `failures`; its time is multiplied by `exp(N(0, cost_noise))`, unknown to the policy.
+    """
+
+    table: Table
+    devices: tuple[Device, ...] = (Device("d0"),)
+    arrivals: Mapping[str, float] = field(default_factory=dict)
+    departures: Mapping[str, float] = field(default_factory=dict)
+    failures: float = 0.0
+    cost_noise: float = 0.0
+    ceiling: float = np.inf
+    unit_cost: bool = False
+    """Count runs in place of cost: every trial takes one unit and the policy is told so."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One trial as it went: what was decided, when, what came out (NaN: failed or stopped), and the bill."""
+
+    trial: StartTrial
+    began: float
+    ended: float
+    quality: float
+    bill: float
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The mean loss over time, and every trial in the order of starts."""
+
+    curve: Curve
+    steps: tuple[Step, ...]
+
+
+def tenants(world: World, priors: Prior | Mapping[str, Prior]) -> list[Tenant]:
+    """The table's rows as tenants under one prior or one each; missing cells cannot run."""
+    table = world.table
+    found = []
+    for i, name in enumerate(table.tenants):
+        prior = priors if isinstance(priors, Prior) else priors[name]
+        cost = np.ones(len(table.candidates)) if world.unit_cost else table.cost[i]
+        absent = np.isnan(table.quality[i])
+        belief = prior.belief()
+        found.append(Tenant(name, table.candidates, belief, cost, ceiling=world.ceiling, taken=absent))
+    return found
+
+
+def clairvoyant(table: Table) -> Composed:
+    """The greedy schedule that knows every quality: the largest true gain per cost."""
+    truth = dict(zip(table.tenants, table.quality, strict=True))
+    return Composed("clairvoyant", LargestScore(), TrueGain(truth))
+
+
+ARRIVE, LEAVE, FREE = 0, 1, 2
+
+
+def simulate(
+    world: World,
+    policy: Policy,
+    members: Sequence[Tenant],
+    horizon: float,
+    rng: np.random.Generator,
+) -> Run:
+    """Run the pool until `horizon` or until nothing is left to run.
+
+    The loss at a moment is the mean over the tenants that have arrived and not left of (the best in the
+    table − the best so far).
+    """
+    if horizon <= 0 or not world.devices:
+        raise InvalidInput("a simulation needs a device and a horizon above zero")
+    table = world.table
+    truth = dict(zip(table.tenants, table.quality, strict=True))
+    top = dict(zip(table.tenants, np.nan_to_num(table.best), strict=True))
+    by_name = {t.name: t for t in members}
+    # (time, what, number, whom or which): at equal times arrivals come before results
+    events: list[tuple[float, int, int, str | Step]] = []
+    for number, name in enumerate(by_name):
+        events.append((world.arrivals.get(name, 0.0), ARRIVE, number, name))
+        if name in world.departures:
+            events.append((world.departures[name], LEAVE, number, name))
+    heapq.heapify(events)
+    state = PoolState({}, world.devices[0])
+    idle = list(world.devices)
+    devices = {d.name: d for d in world.devices}
+    times, losses, steps = [0.0], [0.0], list[Step]()
+    while events and events[0][0] <= horizon:
+        now = events[0][0]
+        while events and events[0][0] == now:
+            _, kind, _, what = heapq.heappop(events)
+            if isinstance(what, Step):
+                idle.append(devices[what.trial.device])
+                state = state.finished(what.trial, what.quality, what.bill)
+            elif kind == ARRIVE:
+                state = state.joined(by_name[what])
+            else:
+                state = state.left(what)
+        idle, waiting = [], idle
+        for device in sorted(waiting, key=lambda d: -d.speed):
+            state = state.on(device, now)
+            decision = policy.decide(state)
+            if not isinstance(decision, StartTrial):
+                idle.append(device)
+                continue
+            state = state.started(decision)
+            step = _outcome(decision, truth[decision.tenant], device, world, now, rng)
+            heapq.heappush(events, (step.ended, FREE, len(steps), step))
+            steps.append(step)
+        times.append(now)
+        losses.append(_mean_loss(state, top))
+    times[0], losses[0] = 0.0, losses[1] if len(losses) > 1 else 0.0
+    return Run(Curve(np.array(times), np.array(losses)), tuple(steps))
+
+
+def _outcome(
+    decision: StartTrial, truth: Array, device: Device, world: World, now: float, rng: np.random.Generator
+) -> Step:
+    luck = float(np.exp(world.cost_noise * rng.standard_normal())) if world.cost_noise else 1.0
+    time = decision.reasons.cost * luck
+    quality = float(truth[decision.index])
+    if world.failures and rng.uniform() < world.failures:
+        quality = np.nan
+    if time * device.price > decision.limit:
+        time, quality = decision.limit / device.price, np.nan
+    return Step(decision, now, now + time, quality, time * device.price)
+
+
+def _mean_loss(state: PoolState, top: Mapping[str, float]) -> float:
+    if not state.tenants:
+        return 0.0
+    return float(np.mean([max(top[n] - t.best, 0.0) for n, t in state.tenants.items()]))
