@@ -1,0 +1,154 @@
+"""What a user asks to have run. Frozen once submitted."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from easel.declare.names import label, slug
+from easel.declare.resources import Resources
+from easel.errors import InvalidInput
+
+TagValue = str | float
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+MAX_ARGV_BYTES = 100_000
+RESERVED_PREFIX = "EASEL_"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and its arguments, run in the sandbox with the code file set as working folder."""
+
+    argv: tuple[str, ...]
+    kind: Literal["command"] = "command"
+
+    def __post_init__(self) -> None:
+        if not self.argv or not self.argv[0]:
+            raise InvalidInput("a command needs at least a program: easel run -- python train.py")
+        if any("\x00" in part for part in self.argv):
+            raise InvalidInput("a command cannot contain a NUL character")
+        if sum(len(part.encode(errors="surrogatepass")) + 1 for part in self.argv) > MAX_ARGV_BYTES:
+            raise InvalidInput(f"the command exceeds {MAX_ARGV_BYTES} bytes: put it in a file of the code")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """A function `module:function` of the user's own code, called with JSON arguments inside the sandbox."""
+
+    target: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["entry"] = "entry"
+
+    def __post_init__(self) -> None:
+        _check_call(self.target, self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A function of the platform itself, started from the warm pool. Flows make these, requests never."""
+
+    target: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["trial"] = "trial"
+
+    def __post_init__(self) -> None:
+        _check_call(self.target, self.arguments)
+
+
+Runnable = Command | EntryPoint | Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where the command finds its interpreter and variables. `secrets` maps a variable to a secret's name."""
+
+    python: str | None = None
+    image: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+
+    def __post_init__(self) -> None:
+        for name in (*self.variables, *self.secrets):
+            if not _VARIABLE.fullmatch(name):
+                raise InvalidInput(f"{name!r} is not a valid name for an environment variable")
+            if name.startswith(RESERVED_PREFIX) and name != "EASEL_DATA_FRACTION":
+                raise InvalidInput(
+                    f"variable {name} is reserved: the platform sets those that begin with EASEL_"
+                )
+        if any("\x00" in value for value in self.variables.values()):
+            raise InvalidInput("an environment variable cannot contain a NUL character")
+        for name in self.secrets.values():
+            slug(name, "secret")
+        if self.python is not None and not PurePosixPath(self.python).is_absolute():
+            raise InvalidInput("environment.python is the absolute path of an interpreter or environment")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRule:
+    """How often to try again: `lost` after a fault of the platform, `failed` after a failure of the job."""
+
+    lost: int = 1
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.lost <= 100 and 0 <= self.failed <= 100):
+            raise InvalidInput("a retry rule allows 0 to 100 repeats of each kind")
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """One job as asked for.
+
+    `code` and `input` name file sets (`name`, `name:version`, or a path in the lake for code); in a pipeline
+    `input` may be `step:NAME`. What the job leaves in `output_folder` becomes a version of the file set
+    `output_set`; without a name the job's id names it.
+    """
+
+    name: str
+    run: Runnable
+    code: str | None = None
+    input: str | None = None
+    output_folder: str = "output"
+    output_set: str | None = None
+    environment: Environment = field(default_factory=Environment)
+    resources: Resources = field(default_factory=Resources)
+    retry: RetryRule = field(default_factory=RetryRule)
+    time_limit_s: float | None = None
+    tags: Mapping[str, TagValue] = field(default_factory=dict)
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        label(self.name, "a job's name")
+        folder = PurePosixPath(self.output_folder)
+        if folder.is_absolute() or ".." in folder.parts or not folder.parts or "\x00" in self.output_folder:
+            raise InvalidInput(
+                f"output_folder {self.output_folder!r} must lie in the job's folder: ./output/"
+            )
+        if self.output_set is not None:
+            slug(self.output_set, "output file set")
+        if self.time_limit_s is not None and not (0 < self.time_limit_s <= 366 * 86400):
+            raise InvalidInput("time_limit_s must be more than 0 seconds and at most a year")
+        for key, value in self.tags.items():
+            label(key, "a tag's key")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InvalidInput(f"tag {key!r} must be a finite number or text")
+        if len(self.description) > 10_000:
+            raise InvalidInput("the description is longer than 10,000 characters")
+
+
+def _check_call(target: str, arguments: Mapping[str, Any]) -> None:
+    if not _TARGET.fullmatch(target):
+        raise InvalidInput(f"entry point {target[:80]!r} is not of the form package.module:function")
+    try:
+        size = len(json.dumps(dict(arguments), allow_nan=True))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the arguments of {target} are not JSON: {error}") from error
+    if size > 1_000_000:
+        raise InvalidInput(f"the arguments of {target} exceed 1 MB: put them in the input file set")

@@ -1,0 +1,351 @@
+"""The agent: one small process beside each command.
+
+It fetches, runs, watches, keeps the output, and writes all of it into the attempt's journal. It talks to
+nobody, so nobody's absence can disturb it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from easel.clock import Clock
+from easel.errors import EaselError
+from easel.records.job import JobState, Usage
+from easel.run.cage import Cage
+from easel.run.depot import Depot, output_entry
+from easel.run.journal import Entry, Journal, born
+from easel.run.launch import Folders, prepare
+from easel.run.logkeep import LogKeeper
+from easel.run.order import MB, Order
+from easel.run.sample import Meter, disk_mb
+from easel.run.tree import become_subreaper, descendants, kill_descendants, reap, signal_all
+
+FLUSH_S = 0.2
+SAMPLE_S = 0.5
+BEAT_S = 5.0
+DISK_S = 2.0
+_READ = 1 << 20
+
+
+class Failure(Exception):
+    """The attempt ends here, for this reason. `final` when trying again cannot help."""
+
+    def __init__(
+        self, reason: str, exit_code: int | None = None, final: bool = False, usage: Usage | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.exit_code, self.final, self.usage = reason, exit_code, final, usage
+
+
+@dataclass(slots=True)
+class Agent:
+    order: Order
+    folders: Folders
+    gpus: Sequence[int]
+    cage: Cage
+    depot: Depot
+    bwrap: str | None
+    home: Path
+    clock: Clock
+    journal: Journal
+
+    def live(self) -> None:
+        """All of it. Whatever goes wrong becomes the journal's last entry."""
+        stop = _StopSignal()
+        become_subreaper()
+        self.journal.append(born(os.getpid()))
+        self.journal.keep_ballast()
+        log = LogKeeper(self.folders.log, self.journal, self.order.log)
+        usage = Usage()
+        try:
+            self.journal.append(_reached(JobState.DOWNLOADING))
+            self._download()
+            usage = self._run(log, stop)
+            stop.check()
+            self.journal.append({**_reached(JobState.UPLOADING), "usage": asdict(usage)})
+            output = self._upload()
+            stop.check()
+            self.journal.append(*output, {"k": "done", "usage": asdict(usage)})
+        except Failure as failure:
+            log.close()
+            self.journal.append(_ended(failure, failure.usage or usage))
+        except (EaselError, OSError) as error:
+            log.close()
+            self.journal.append(_ended(Failure(f"{type(error).__name__}: {error}"), usage))
+
+    # Before. --------------------------------------------------------------------------------------------
+
+    def _download(self) -> None:
+        order, folders = self.order, self.folders
+        self.depot.fetch(order.code, folders.work, read_only=False)
+        for name in [file.path for file in order.code if file.path.endswith(".zip")]:
+            _unzip(folders.work / name.lstrip("/"), folders.work, order.disk_mb * MB)
+        place = folders.input if self.bwrap else folders.work / "input"
+        self.depot.fetch(order.input, place, read_only=self.bwrap is not None)
+        folders.make(order)
+
+    # During. --------------------------------------------------------------------------------------------
+
+    def _run(self, log: LogKeeper, stop: _StopSignal) -> Usage:
+        stop.check()
+        status_read, status_write = os.pipe()
+        launch = prepare(self.order, self.folders, self.gpus, self.bwrap, self.home, status_write)
+        # Said before the program starts: its first line must not come before the word that it runs.
+        self.journal.append(_reached(JobState.RUNNING))
+        try:
+            process = subprocess.Popen(  # noqa: S603
+                launch.argv,
+                cwd=launch.cwd,
+                env=launch.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(status_write,) if self.bwrap else (),
+                start_new_session=True,
+                preexec_fn=self._confine,
+            )
+        except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
+            raise Failure(f"the command cannot be started: {error}", 127, final=True) from error
+        finally:
+            os.close(status_write)
+        watch = _Watch(self, process, log, stop)
+        watch.until_the_end()
+        with os.fdopen(status_read) as file:
+            status = file.read()
+        self._judge(watch, status)
+        return watch.usage
+
+    def _confine(self) -> None:
+        """In the child, before the program: limits that need no cooperation."""
+        self.cage.enter()
+        asked = self.order.resources
+        if not self.cage.hard:
+            cores = sorted(os.sched_getaffinity(0))
+            wanted = max(1, int(asked.vcpu + 0.5))
+            first = hash(self.order.key) % len(cores)
+            os.sched_setaffinity(0, {cores[(first + i) % len(cores)] for i in range(min(wanted, len(cores)))})
+            limit = (asked.memory_mb + 64) * MB
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        size = self.order.disk_mb * MB
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+
+    def _judge(self, watch: _Watch, status: str) -> None:
+        """What the end of the process means."""
+        if watch.stopped_for is not None:
+            raise Failure(watch.stopped_for, watch.exit_code, usage=watch.usage)
+        code = watch.exit_code
+        memory = f"the memory limit of {self.order.resources.memory_mb} MB was reached"
+        if code != 0 and self.cage.out_of_memory():
+            raise Failure(memory, code, usage=watch.usage)
+        if self.bwrap and code != 0 and '"exit-code"' not in status:
+            said = watch.last_line.removeprefix("bwrap: ")
+            missing = "execvp" in said
+            reason = f"the command cannot be started: {said}" if missing else f"the sandbox failed: {said}"
+            raise Failure(reason, 127 if missing else code, final=missing, usage=watch.usage)
+        if code != 0:
+            name = f" ({signal.Signals(-code).name})" if code < 0 and -code in list(signal.Signals) else ""
+            raise Failure(f"exit code {code}{name}", code, usage=watch.usage)
+
+    # After. ---------------------------------------------------------------------------------------------
+
+    def _upload(self) -> list[Entry]:
+        folder = self.folders.work / self.order.output_folder
+        if folder.resolve() != self.folders.work.resolve() / self.order.output_folder:
+            raise Failure("the output folder is a link that leads elsewhere: nothing was stored", final=True)
+        entries: list[Entry] = [output_entry(self.depot.keep(folder, self.order.key))]
+        result = self.folders.work / ".easel-result.json"
+        if result.is_file() and not result.is_symlink():
+            with contextlib.suppress(ValueError):
+                entries.append({"k": "result", "v": json.loads(result.read_text()[:MB])})
+        return entries
+
+
+class _StopSignal:
+    """SIGTERM to the agent means: end the job, then yourself."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.read_fd, self._write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGTERM, self._on)
+
+    def _on(self, *_: object) -> None:
+        self.asked = True
+        with contextlib.suppress(OSError):
+            os.write(self._write_fd, b"!")
+
+    def check(self) -> None:
+        if self.asked:
+            raise Failure("stopped")
+
+
+class _Watch:
+    """The loop beside a running command: output, limits, heartbeats, and its end with all descendants."""
+
+    def __init__(
+        self, agent: Agent, process: subprocess.Popen[bytes], log: LogKeeper, stop: _StopSignal
+    ) -> None:
+        self.agent, self.process, self.log, self.stop = agent, process, log, stop
+        self.meter = Meter()
+        self.started = agent.clock.monotonic()
+        self.stopped_for: str | None = None
+        self.exit_code = 0
+        self.last_line = ""
+        self.usage = Usage()
+        self._kill_at: float | None = None
+        self._own_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self._due = {"sample": 0.0, "beat": self.started + BEAT_S, "disk": self.started + DISK_S}
+
+    def until_the_end(self) -> None:
+        selector = selectors.DefaultSelector()
+        for stream, pipe in (("out", self.process.stdout), ("err", self.process.stderr)):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+            selector.register(pipe, selectors.EVENT_READ, stream)
+        selector.register(self.stop.read_fd, selectors.EVENT_READ, "stop")
+        end = os.pidfd_open(self.process.pid)
+        selector.register(end, selectors.EVENT_READ, "end")
+        over = False
+        while not over:
+            for key, _ in selector.select(self._patience()):
+                if key.data == "end":
+                    over = True
+                elif key.data == "stop":
+                    os.read(self.stop.read_fd, 64)
+                    self._stop("stopped")
+                elif not self._read(key.fd, key.data):
+                    selector.unregister(key.fileobj)
+            self._tend()
+        self._reap()
+        self._end_descendants()
+        for key in list(selector.get_map().values()):
+            if key.data in ("out", "err"):
+                while self._read(key.fd, key.data, drain=True):
+                    pass
+        selector.close()
+        os.close(end)
+        self.log.close()
+
+    def _patience(self) -> float:
+        now = self.agent.clock.monotonic()
+        dues = [*self._due.values(), now + (FLUSH_S if self.log.waiting else 60.0)]
+        if self.agent.order.time_limit_s is not None and self.stopped_for is None:
+            dues.append(self.started + self.agent.order.time_limit_s)
+        if self._kill_at is not None:
+            dues.append(self._kill_at)
+        return max(0.0, min(dues) - now)
+
+    def _read(self, fd: int, stream: str, drain: bool = False) -> bool:
+        """One read; False at the end of the stream (or, while draining, when nothing more is there)."""
+        try:
+            data = os.read(fd, _READ)
+        except BlockingIOError:
+            return not drain
+        if not data:
+            return False
+        if stream == "err":
+            lines = data.decode(errors="replace").strip().splitlines()
+            self.last_line = lines[-1][:500] if lines else self.last_line
+        self.log.feed(stream, data)
+        return True
+
+    def _tend(self) -> None:
+        now, order = self.agent.clock.monotonic(), self.agent.order
+        if self.log.waiting and now >= self._due.setdefault("flush", now + FLUSH_S):
+            self.log.flush()
+        if not self.log.waiting:
+            self._due.pop("flush", None)
+        if now >= self._due["sample"]:
+            self.meter.sample(descendants(os.getpid()), bool(order.resources.gpus))
+            # Quick at first, so that short jobs are seen; then at leisure.
+            self._due["sample"] = now + min(SAMPLE_S, max(0.02, (now - self.started) / 4))
+            if not self.agent.cage.hard and self.meter.now_mb > order.resources.memory_mb:
+                self._stop(f"the memory limit of {order.resources.memory_mb} MB was reached", at_once=True)
+        if now >= self._due["beat"]:
+            self.agent.journal.append({"k": "usage", "v": asdict(self.meter.usage(now - self.started))})
+            self._due["beat"] = now + BEAT_S
+        if now >= self._due["disk"]:
+            self._due["disk"] = now + DISK_S
+            if disk_mb(self.agent.folders.work) + disk_mb(self.agent.folders.tmp) > order.disk_mb:
+                self._stop(f"the disk limit of {order.disk_mb} MB was reached", at_once=True)
+        if order.time_limit_s is not None and now - self.started >= order.time_limit_s:
+            self._stop(f"the time limit of {order.time_limit_s:g} s was reached")
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_at = now + 0.2
+            self._kill()
+
+    def _stop(self, reason: str, at_once: bool = False) -> None:
+        """Ask the command to end; after the grace it is made to."""
+        if self.stopped_for is not None:
+            return
+        self.stopped_for = reason
+        # Not bubblewrap's own process: with it the whole sandbox would go at once, without the grace.
+        spared = {self.process.pid} if self.agent.bwrap else set()
+        signal_all(set(descendants(os.getpid())) - spared, signal.SIGTERM)
+        grace = 0.0 if at_once else self.agent.order.grace_s
+        self._kill_at = self.agent.clock.monotonic() + grace
+
+    def _kill(self) -> None:
+        self.agent.cage.kill()
+        kill_descendants(os.getpid())
+
+    def _reap(self) -> None:
+        _, status, used = os.wait4(self.process.pid, 0)
+        self.exit_code = os.waitstatus_to_exitcode(status)
+        if self.agent.bwrap and self.exit_code > 128 and self.exit_code - 128 in list(signal.Signals):
+            self.exit_code = 128 - self.exit_code  # bubblewrap reports a signal as a shell does
+        self.process.returncode = self.exit_code
+        peak = used.ru_maxrss / 1024
+        # Between fork and exec the child is a copy of us, and the kernel remembers that peak too.
+        self.usage = self.meter.usage(
+            self.agent.clock.monotonic() - self.started,
+            max(used.ru_utime + used.ru_stime, self.agent.cage.cpu_seconds()),
+            peak if peak > self._own_mb * 1.05 else 0.0,
+        )
+
+    def _end_descendants(self) -> None:
+        """Whoever is left forked away; the job is over for them too."""
+        self.agent.cage.kill()
+        while not kill_descendants(os.getpid()) or self.agent.cage.members():
+            reap()
+            self.agent.cage.kill()
+            self.agent.clock.sleep(0.005)
+        reap()
+
+
+def _reached(state: JobState) -> Entry:
+    return {"k": "reached", "state": state.value}
+
+
+def _ended(failure: Failure, usage: Usage) -> Entry:
+    return {
+        "k": "ended",
+        "reason": failure.reason,
+        "code": failure.exit_code,
+        "final": failure.final,
+        "usage": asdict(usage),
+    }
+
+
+def _unzip(archive: Path, folder: Path, limit: int) -> None:
+    """Code given as one zip file is unpacked beside itself; members cannot leave the folder."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            size = sum(member.file_size for member in opened.infolist())
+            if size > limit:
+                raise Failure(f"the code {archive.name} unpacks to {size} of {limit} bytes", final=True)
+            opened.extractall(folder)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise Failure(f"the code {archive.name} is not a usable zip file: {error}", final=True) from error

@@ -1,0 +1,1 @@
+"""What drives devices: this machine, and others behind the same interface."""

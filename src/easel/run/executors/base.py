@@ -1,0 +1,85 @@
+"""What an executor must do. Each sentence here has a test in `easel.testing.executor`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from easel.declare.resources import Room
+from easel.run.journal import Entry
+from easel.run.order import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The executor is there (again): its capacity, the attempts that it knows, and notes for the doctor."""
+
+    capacity: Room
+    attempts: frozenset[str]
+    notes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """New lines of an attempt's journal. May repeat lines; each carries its number `n`."""
+
+    key: str
+    entries: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptGone:
+    """No process of the attempt is left, and it wrote no end."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """These attempts wait or run."""
+
+    alive: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """The executor cannot be reached: connect again later. Its attempts may go on."""
+
+    reason: str
+
+
+Report = Connected | Entries | AttemptGone | Beat | Away
+
+
+class Executor(Protocol):
+    """Holds devices and runs attempts on them.
+
+    Keys are `job.attempt`. Starting a key twice starts it once. An attempt starts when its resources fit,
+    in order of arrival. A killed attempt ends with all of its processes, also those that forked away, and is
+    then reported, by its journal's last entry or as gone. What was reported and not forgotten is reported
+    again after `connect`. Orders under a fence smaller than the largest seen are refused.
+    """
+
+    name: str
+
+    def connect(self, fence: int, seen: Mapping[str, int]) -> None:
+        """Begin to talk, as the controller with this fence, who knows `seen[key]` entries of each attempt.
+
+        Answers with Connected, or Away.
+        """
+
+    def start(self, order: Order) -> None: ...
+
+    def kill(self, key: str, *, force: bool = False) -> None:
+        """Ask the attempt to end, after its grace make it; with `force` at once."""
+
+    def forget(self, key: str) -> None:
+        """All of it is known and kept: remove what is left, and end it if it still runs."""
+
+    def poll(self) -> list[Report]:
+        """What happened since; never waits."""
+
+    def close(self, *, stop: bool) -> None:
+        """Stop talking; with `stop` also end the executor and everything on it."""

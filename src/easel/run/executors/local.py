@@ -1,0 +1,203 @@
+"""This machine as an executor: the client of the worker process, which it starts where none runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from easel.clock import Clock
+from easel.declare.resources import Room
+from easel.errors import TryLater
+from easel.run.door import address
+from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Report
+from easel.run.order import ORDER, Order
+from easel.run.sample import count_gpus
+from easel.run.worker import WorkerConfig
+
+_START_PATIENCE_S = 20.0
+
+
+def this_machine(vcpu: float | None = None, memory_mb: int | None = None, gpus: int | None = None) -> Room:
+    """What jobs may use of it: all cores, and memory but for a tenth, which the system needs."""
+    cores = len(os.sched_getaffinity(0))
+    total_mb = psutil.virtual_memory().total // 2**20
+    return Room(
+        float(cores) if vcpu is None else vcpu,
+        int(total_mb * 0.9) if memory_mb is None else memory_mb,
+        (1.0,) * (count_gpus() if gpus is None else gpus),
+    )
+
+
+class LocalExecutor:
+    """Talks to the worker of `config.home`. `wake` is called, from another thread, when there is news."""
+
+    def __init__(
+        self, config: WorkerConfig, clock: Clock, wake: Callable[[], None], spawn: bool = True
+    ) -> None:
+        self.config, self.name = config, config.name
+        self._clock, self._wake, self._spawn = clock, wake, spawn
+        self._folder = config.home / "run"
+        self._socket: socket.socket | None = None
+        self._reports: deque[Report] = deque()
+        self._send_lock = threading.Lock()
+        self.worker: subprocess.Popen[bytes] | None = None
+
+    def connect(self, fence: int, seen: Mapping[str, int]) -> None:
+        self._disconnect()
+        try:
+            peer = self._dial()
+        except OSError as error:
+            self._reports.append(Away(f"no worker answers: {error}"))
+            return
+        self._socket = peer
+        threading.Thread(target=self._listen, args=(peer,), name="worker-reports", daemon=True).start()
+        self._send({"op": "hello", "fence": fence, "seen": dict(seen)})
+
+    def _dial(self) -> socket.socket:
+        """Connect, starting a worker first where none runs."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        deadline = self._clock.monotonic() + _START_PATIENCE_S
+        while True:
+            try:
+                return _connect(self._folder)
+            except OSError:
+                if not self._spawn or self._clock.monotonic() > deadline:
+                    raise
+                self._start_worker()
+                self._clock.sleep(0.02)
+
+    def _start_worker(self) -> None:
+        if self.worker is not None and self.worker.poll() is None:
+            return
+        source = str(Path(__file__).resolve().parents[3])
+        path = os.pathsep.join(part for part in (source, os.environ.get("PYTHONPATH", "")) if part)
+        with (self._folder / "worker.log").open("ab") as log:
+            self.worker = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "easel.run.worker_main", _describe(self.config)],
+                env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _listen(self, peer: socket.socket) -> None:
+        with contextlib.suppress(OSError), peer.makefile("rb") as lines:
+            for line in lines:
+                report = _read(json.loads(line))
+                if report is not None:
+                    self._reports.append(report)
+                    self._wake()
+        if peer is self._socket:
+            self._reports.append(Away("the worker went away"))
+            self._wake()
+
+    def start(self, order: Order) -> None:
+        self._send({"op": "start", "order": ORDER.dump_python(order, mode="json")})
+
+    def kill(self, key: str, *, force: bool = False) -> None:
+        self._send({"op": "kill", "key": key, "force": force})
+
+    def forget(self, key: str) -> None:
+        self._send({"op": "forget", "key": key})
+
+    def poll(self) -> list[Report]:
+        reports: list[Report] = []
+        with contextlib.suppress(IndexError):
+            while True:
+                reports.append(self._reports.popleft())
+        return reports
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        with self._send_lock, contextlib.suppress(OSError):
+            if self._socket is not None:
+                self._socket.sendall(data)
+
+    def _disconnect(self) -> None:
+        peer, self._socket = self._socket, None
+        if peer is not None:
+            with contextlib.suppress(OSError):
+                peer.shutdown(socket.SHUT_RDWR)
+            peer.close()
+        self._reports.clear()
+
+    def close(self, *, stop: bool) -> None:
+        if stop:
+            self._send({"op": "stop"})
+        self._disconnect()
+        if stop and self.worker is not None:
+            try:
+                self.worker.wait(_START_PATIENCE_S)
+            except subprocess.TimeoutExpired as error:
+                raise TryLater(f"worker {self.worker.pid} does not stop") from error
+
+
+def _connect(folder: Path) -> socket.socket:
+    name, fd = address(folder)
+    peer = socket.socket(socket.AF_UNIX)
+    try:
+        peer.connect(name)
+    except OSError:
+        peer.close()
+        raise
+    finally:
+        os.close(fd)
+    return peer
+
+
+def _read(message: dict[str, Any]) -> Report | None:
+    match message:
+        case {"op": "entries", "key": key, "entries": entries}:
+            return Entries(key, entries)
+        case {"op": "gone", "key": key, "reason": reason}:
+            return AttemptGone(key, reason)
+        case {"op": "beat", "alive": alive}:
+            return Beat(frozenset(alive))
+        case {"op": "state", "capacity": [vcpu, memory_mb, gpus], "attempts": attempts, **rest}:
+            notes: dict[str, str] = {name: str(rest[name]) for name in ("sandbox", "limits")}
+            return Connected(Room(vcpu, memory_mb, tuple(gpus)), frozenset(attempts), notes)
+        case {"op": "refused", "reason": reason}:
+            return Away(reason)
+    return None
+
+
+def _describe(config: WorkerConfig) -> str:
+    room = config.capacity
+    return json.dumps(
+        {
+            "home": str(config.home),
+            "name": config.name,
+            "capacity": [room.vcpu, room.memory_mb, list(room.gpus)],
+            "depot": config.depot,
+            "preload": list(config.preload),
+            "warm": config.warm,
+            "sandbox": config.sandbox,
+        }
+    )
+
+
+def read_config(text: str) -> WorkerConfig:
+    """What `_describe` wrote."""
+    body = json.loads(text)
+    vcpu, memory_mb, gpus = body["capacity"]
+    return WorkerConfig(
+        Path(body["home"]),
+        body["name"],
+        Room(vcpu, memory_mb, tuple(gpus)),
+        body["depot"],
+        tuple(body["preload"]),
+        body["warm"],
+        body["sandbox"],
+    )

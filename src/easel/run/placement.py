@@ -1,0 +1,39 @@
+"""Which waiting attempts start now on one device: in order, small ones around a large one for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from easel.declare.resources import Resources, Room
+
+PATIENCE_S = 60.0
+"""After this long nobody may pass a waiting attempt: the device drains until it fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    key: str
+    asked: Resources
+    waited_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    key: str
+    gpus: tuple[int, ...]
+
+
+def place(waiting: Iterable[Waiting], room: Room) -> list[Placed]:
+    """`waiting` in order of arrival. Never gives out more than `room`."""
+    placed: list[Placed] = []
+    for each in waiting:
+        if room.vcpu < 0.5:
+            break
+        gpus = room.choose_gpus(each.asked.gpus)
+        if gpus is not None and room.fits(each.asked):
+            room = room.less(each.asked, gpus)
+            placed.append(Placed(each.key, gpus))
+        elif each.waited_s > PATIENCE_S:
+            break
+    return placed

@@ -1,0 +1,107 @@
+"""How much a process tree uses: CPU time, resident memory, GPU memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from easel.records.job import Usage
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class Meter:
+    """Watches one tree. CPU time of members that have ended is kept by their last sample."""
+
+    cpu: dict[int, float] = field(default_factory=dict)
+    peak_mb: float = 0.0
+    now_mb: float = 0.0
+    peak_gpu_mb: float = 0.0
+
+    def sample(self, pids: Iterable[int], gpus: bool = False) -> None:
+        total = 0.0
+        alive: set[int] = set()
+        for pid in pids:
+            try:
+                process = psutil.Process(pid)
+                with process.oneshot():
+                    times = process.cpu_times()
+                    total += process.memory_info().rss
+            except psutil.Error:
+                continue
+            alive.add(pid)
+            self.cpu[pid] = times.user + times.system
+        self.now_mb = total / 2**20
+        self.peak_mb = max(self.peak_mb, self.now_mb)
+        if gpus:
+            self.peak_gpu_mb = max(self.peak_gpu_mb, gpu_memory_mb(alive))
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(self.cpu.values())
+
+    def usage(self, wall: float, cpu_seconds: float = 0.0, peak_mb: float = 0.0) -> Usage:
+        return Usage(
+            round(max(self.cpu_seconds, cpu_seconds), 4),
+            round(max(self.peak_mb, peak_mb), 2),
+            round(wall, 4),
+            round(self.peak_gpu_mb, 1),
+        )
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of one process; 0 when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 2**20
+    except (OSError, IndexError):
+        return 0.0
+
+
+def gpu_memory_mb(pids: set[int]) -> float:
+    """Memory that these processes hold on NVIDIA cards; 0 where there is none to ask."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return 0.0
+    query = [program, "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return 0.0
+    rows = (line.split(",") for line in answer.stdout.splitlines() if line.count(",") == 1)
+    return sum(float(used) for pid, used in rows if int(pid) in pids and used.strip().isdigit())
+
+
+def count_gpus() -> int:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return 0
+    try:
+        answer = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
+
+
+def disk_mb(folder: Path) -> float:
+    """Blocks that the files below `folder` take."""
+    total = 0
+    stack = [folder]
+    while stack:
+        try:
+            for entry in stack.pop().iterdir():
+                if entry.is_symlink():
+                    continue
+                if entry.is_dir():
+                    stack.append(entry)
+                else:
+                    total += entry.stat().st_blocks
+        except OSError:
+            continue
+    return total * 512 / 2**20

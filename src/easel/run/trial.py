@@ -1,0 +1,294 @@
+"""Running the platform's own functions in a warm process: no imports to pay, no agent beside it.
+
+A trial is `module:function`, where the module lists the function in `__trials__`; it gets a TrialContext and
+returns a JSON object, which becomes the job's result and, as `result.json`, part of its output.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import math
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from easel.clock import Clock
+from easel.declare.job import EntryPoint, Trial
+from easel.errors import EaselError, InvalidInput
+from easel.records.job import JobState, Usage
+from easel.run.depot import Depot, output_entry
+from easel.run.journal import Journal, born
+from easel.run.launch import Folders
+from easel.run.logkeep import LogKeeper
+from easel.run.order import Order
+from easel.run.tree import descendants
+
+REUSE_BELOW_S = 2.0
+"""A longer trial's process is not used again: a fork is nothing against it, and a fresh heap is worth it."""
+REUSE_BELOW_GROWTH_MB = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TrialContext:
+    """What a trial may use. Folders are made when they are first asked for: many trials need none."""
+
+    arguments: Mapping[str, Any]
+    folders: Folders
+    keep: Path
+    threads: int
+    gpus: tuple[int, ...]
+
+    @property
+    def input(self) -> Path:
+        """The files of the input set."""
+        return _made(self.folders.input)
+
+    @property
+    def output(self) -> Path:
+        """What is left here becomes the output set."""
+        return _made(self.folders.root / "output")
+
+    @property
+    def checkpoint(self) -> Path:
+        """Outlives the attempt: a repeated trial finds here what it left."""
+        return _made(self.keep)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+TrialFunction = Callable[[TrialContext], Mapping[str, Any]]
+
+
+def resolve(run: Trial | EntryPoint) -> TrialFunction:
+    """The function that a trial names; only those that their module offers."""
+    module_name, _, name = run.target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InvalidInput(f"there is no module {module_name}: {error}") from error
+    if name not in getattr(module, "__trials__", ()):
+        raise InvalidInput(f"{module_name} offers no trial {name!r}: it must list it in __trials__")
+    function: TrialFunction = getattr(module, name)
+    return function
+
+
+class _Speech:
+    """Standard output and error of a trial, as a text stream that feeds the log."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self, log: LogKeeper, stream: str, lock: threading.Lock) -> None:
+        self._log, self._stream, self._lock = log, stream, lock
+        self._timer: threading.Timer | None = None
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            self._log.feed(self._stream, text.encode(errors="replace"))
+            if self._timer is None and self._log.waiting:
+                # One thread at most, and only for trials that speak.
+                self._timer = threading.Timer(0.2, self._late_flush)
+                self._timer.daemon = True
+                self._timer.start()
+        return len(text)
+
+    def _late_flush(self) -> None:
+        with self._lock:
+            self._timer = None
+            self._log.flush()
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def end(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One trial for this process: the order, its folder and the GPUs it may use."""
+
+    order: Order
+    folders: Folders
+    checkpoint: Path
+    gpus: tuple[int, ...]
+
+
+def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int) -> Usage:
+    """Run one trial; everything about it goes into its journal."""
+    order = task.order
+    journal = Journal(task.folders.journal, clock, wake_fd)
+    journal.append(born(os.getpid()), {"k": "reached", "state": JobState.DOWNLOADING.value}, wake=False)
+    log = LogKeeper(task.folders.log, journal, order.log)
+    lock = threading.Lock()
+    speech = [_Speech(log, stream, lock) for stream in ("out", "err")]
+    kept_streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = speech
+    meter = _OwnMeter(clock)
+    failure = None
+    try:
+        context = _context(task, depot)
+        # No wake: most trials are over before anybody could look, and a long one is seen at the next tick.
+        journal.append({"k": "reached", "state": JobState.RUNNING.value}, wake=False)
+        meter.start()
+        assert isinstance(order.run, Trial)
+        result = _plain(resolve(order.run)(context))
+    except EaselError as error:
+        failure = {"reason": f"{type(error).__name__}: {error}", "final": isinstance(error, InvalidInput)}
+    except MemoryError:
+        failure = {
+            "reason": f"the memory limit of {order.resources.memory_mb} MB was reached",
+            "final": False,
+        }
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
+        sys.stderr.write(traceback.format_exc())
+        failure = {"reason": f"{type(error).__name__}: {error}"[:2000], "final": False}
+    finally:
+        sys.stdout, sys.stderr = kept_streams
+        for each in speech:
+            each.end()
+    usage = meter.stop()
+    with lock:
+        log.close()
+        if failure is not None:
+            journal.append({"k": "ended", "code": 1, "usage": asdict(usage), **failure})
+        else:
+            _finish(task, depot, journal, result, usage)
+    journal.close()
+    return usage
+
+
+def _finish(task: Assignment, depot: Depot, journal: Journal, result: dict[str, Any], usage: Usage) -> None:
+    used = asdict(usage)
+    try:
+        kept = depot.keep(
+            task.folders.root / "output", task.order.key, {"/result.json": json.dumps(result).encode()}
+        )
+    except (EaselError, OSError) as error:
+        reason = f"the output could not be stored: {type(error).__name__}: {error}"
+        journal.append({"k": "ended", "code": None, "final": False, "reason": reason, "usage": used})
+        return
+    journal.append(
+        {"k": "reached", "state": JobState.UPLOADING.value, "usage": used},
+        output_entry(kept),
+        {"k": "result", "v": result},
+        {"k": "done", "usage": used},
+    )
+
+
+def _context(task: Assignment, depot: Depot) -> TrialContext:
+    order = task.order
+    assert isinstance(order.run, Trial)
+    context = TrialContext(
+        arguments=order.run.arguments,
+        folders=task.folders,
+        keep=task.checkpoint,
+        threads=order.resources.threads,
+        gpus=task.gpus,
+    )
+    if order.input:
+        depot.fetch(order.input, task.folders.input, read_only=False)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, task.gpus))
+    os.environ["EASEL_JOB_ID"] = order.job_id
+    for name, value in order.variables.items():
+        os.environ[name] = value
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(context.threads)
+    return context
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    """JSON, with NaN and infinities as None: a diverged network is an ordinary result."""
+    if not isinstance(result, Mapping):
+        raise InvalidInput(f"a trial returns a mapping of names to JSON values, not {type(result).__name__}")
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        if isinstance(value, Mapping):
+            return {str(key): plain(each) for key, each in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+            return [plain(each) for each in value]
+        return value
+
+    plain_result: dict[str, Any] = plain(result)
+    try:
+        json.dumps(plain_result, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the trial's result is not JSON: {error}") from error
+    return plain_result
+
+
+class _OwnMeter:
+    """This process's use between two moments; the kernel's peak of resident memory is reset at the start."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._wall = clock.monotonic()
+        self._cpu = _cpu()
+
+    def start(self) -> None:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        self._wall, self._cpu = self._clock.monotonic(), _cpu()
+
+    def stop(self) -> Usage:
+        return Usage(
+            round(_cpu() - self._cpu, 4),
+            round(_status_mb("VmHWM"), 2),
+            round(self._clock.monotonic() - self._wall, 4),
+        )
+
+
+def _cpu() -> float:
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def _status_mb(field: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def serve(fd: int, depot: Depot, clock: Clock, read: Callable[[bytes], Assignment]) -> None:
+    """Perform assignments that come as lines on `fd` until it closes, or until this process is worn."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    fresh_mb = _status_mb("VmRSS")
+    with os.fdopen(os.dup(fd), "rb") as lines:
+        for line in lines:
+            task = read(line)
+            usage = perform(task, depot, clock, fd)
+            worn = (
+                usage.wall_seconds > REUSE_BELOW_S
+                or bool(task.gpus)
+                or threading.active_count() > 1
+                or _status_mb("VmRSS") - fresh_mb > REUSE_BELOW_GROWTH_MB
+                or bool(descendants(os.getpid()))
+            )
+            if worn:
+                return
+            gc.collect(0)

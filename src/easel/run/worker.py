@@ -1,0 +1,456 @@
+"""The worker: the process that holds this machine's devices and starts, watches and ends attempts on them.
+
+It keeps nothing but what lies in the attempts' files, so it may be killed at any moment: agents go on, and
+the next worker finds them. The controller talks to it over a socket in lines of JSON; when nobody is
+connected, it goes on with what it has and reports later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from easel.clock import Clock, SystemClock
+from easel.declare.job import Trial
+from easel.declare.resources import Room
+from easel.errors import EaselError
+from easel.run.agent import Agent
+from easel.run.attempts import Attempt, Phase, found
+from easel.run.cage import Cages
+from easel.run.depots import open_depot
+from easel.run.door import Door
+from easel.run.journal import Journal
+from easel.run.launch import Folders
+from easel.run.order import ORDER, Order
+from easel.run.placement import Waiting, place
+from easel.run.sample import resident_mb
+from easel.run.sandbox import WARNING, probe
+from easel.run.tree import become_subreaper, descendants, marked, reap, signal_all
+from easel.run.trial import Assignment
+from easel.run.warm import Ready, WarmPool
+
+TICK_S = 0.05
+BEAT_S = 2.0
+FORCE_AFTER_S = 3.0
+"""How much longer than its grace an agent gets to end its job before it is ended itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the nursery imports."""
+
+    home: Path
+    name: str
+    capacity: Room
+    depot: str
+    preload: tuple[str, ...] = ()
+    warm: bool = True
+    sandbox: bool = True
+
+    @property
+    def attempts(self) -> Path:
+        return self.home / "run" / "attempts"
+
+
+class Worker:
+    def __init__(self, config: WorkerConfig, clock: Clock) -> None:
+        self.config, self.clock = config, clock
+        self.config.attempts.mkdir(parents=True, exist_ok=True)
+        (config.home / "run").chmod(0o700)
+        self.selector = selectors.DefaultSelector()
+        self.door = Door(config.home / "run", self.selector)
+        self.bwrap = probe() if config.sandbox else None
+        if self.bwrap is None:
+            sys.stderr.write(f"easel worker: {WARNING}\n")
+        self.cages = Cages(f"easel-{config.name}-{zlib.crc32(bytes(config.home)):08x}")
+        self.depot = open_depot(config.depot)
+        self.warm = WarmPool(config.depot, config.preload, self.cages, config.home / "run" / "nursery.log")
+        self.room = config.capacity
+        self.attempts: dict[str, Attempt] = {}
+        self.waiting: dict[str, None] = {}
+        self.watched: dict[str, Attempt] = {}
+        self.idle: list[Ready] = []
+        self.stopping = False
+        self._beat_due = 0.0
+        self._fenced = 0
+
+    # The loop. --------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        become_subreaper()
+        self._adopt()
+        if self.config.warm and self.config.preload:
+            self.warm.start()
+        while not self.stopping:
+            self.turn()
+        self._stop_everything()
+
+    def turn(self) -> None:
+        busy = bool(self.watched)
+        for key, mask in self.selector.select(TICK_S if busy else 1.0):
+            self._hear(key, mask)
+        for message in self.door.messages():
+            self._obey(message)
+        reap()
+        self._tend()
+        self._place()
+        self._report()
+        self.door.flush()
+
+    def _hear(self, key: selectors.SelectorKey, mask: int) -> None:
+        kind, subject = key.data
+        if kind == "door":
+            self.door.ready(key, mask)
+        elif kind == "agent-end":
+            self.selector.unregister(key.fileobj)
+            self._ended(subject)
+        elif kind == "wake":
+            with contextlib.suppress(OSError):
+                if not os.read(key.fd, 4096):
+                    self.selector.unregister(key.fileobj)
+                    os.close(key.fd)
+        elif kind == "ready":
+            self._heard_ready(subject)
+
+    # Orders from the controller. ----------------------------------------------------------------------------
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        match message:
+            case {"op": "hello", "fence": int(fence), "seen": dict(seen)}:
+                if fence < self._fenced:
+                    self.door.refuse("a newer controller is in charge")
+                    return
+                self._fenced = fence
+                for attempt in self.attempts.values():
+                    attempt.rewind(int(seen.get(attempt.key, 0)))
+                    if attempt.phase is not Phase.WAITING:
+                        self.watched[attempt.key] = attempt
+                self.door.send(self._state())
+            case {"op": "start", "order": dict(body)}:
+                self._accept(ORDER.validate_python(body))
+            case {"op": "kill", "key": str(key), "force": bool(force)}:
+                self._kill(key, force)
+            case {"op": "forget", "key": str(key)}:
+                self._forget(key)
+            case {"op": "stop"}:
+                self.stopping = True
+
+    def _state(self) -> dict[str, Any]:
+        total = self.config.capacity
+        return {
+            "op": "state",
+            "name": self.config.name,
+            "capacity": [total.vcpu, total.memory_mb, list(total.gpus)],
+            "attempts": sorted(self.attempts),
+            "sandbox": self.bwrap is not None,
+            "limits": "cgroup" if self.cages.hard else "rlimit",
+        }
+
+    def _accept(self, order: Order) -> None:
+        if order.key in self.attempts:
+            return
+        attempt = Attempt(order, Folders(self.config.attempts / order.key), since=self.clock.monotonic())
+        self.attempts[order.key] = attempt
+        if order.image is not None:
+            self._refuse(attempt, f"this device runs no container images, so not {order.image!r} either")
+        elif not self.config.capacity.fits(order.resources):
+            self._refuse(attempt, f"this device can never hold it: it has {self.config.capacity}")
+        else:
+            self.waiting[order.key] = None
+
+    def _refuse(self, attempt: Attempt, reason: str) -> None:
+        attempt.save()
+        attempt.phase = Phase.OVER
+        self.watched[attempt.key] = attempt
+        self._write_end(attempt, reason, final=True)
+
+    def _kill(self, key: str, force: bool) -> None:
+        attempt = self.attempts.get(key)
+        if attempt is None:
+            self.door.send({"op": "gone", "key": key, "reason": "nothing of it was left here"})
+            return
+        if attempt.phase is Phase.WAITING:
+            del self.waiting[key]
+            attempt.phase, attempt.gone = Phase.OVER, "stopped before it began"
+            self.watched[key] = attempt
+        elif attempt.phase is Phase.RUNNING:
+            if force or attempt.ready is not None:
+                attempt.stop_reason = attempt.stop_reason or "stopped"
+                attempt.kill()
+            else:
+                attempt.signal(signal.SIGTERM)
+                patience = attempt.order.grace_s + FORCE_AFTER_S
+                attempt.kill_at = attempt.kill_at or self.clock.monotonic() + patience
+
+    def _forget(self, key: str) -> None:
+        attempt = self.attempts.get(key)
+        if attempt is None:
+            return
+        if attempt.phase is not Phase.OVER:
+            self._kill(key, force=True)
+            return
+        del self.attempts[key]
+        self.watched.pop(key, None)
+        attempt.remove()
+
+    # Starting. --------------------------------------------------------------------------------------------
+
+    def _place(self) -> None:
+        if not self.waiting:
+            return
+        now = self.clock.monotonic()
+        queue = ((key, self.attempts[key]) for key in self.waiting)
+        asked = (Waiting(key, each.order.resources, now - each.since) for key, each in queue)
+        for placed in place(asked, self.room):
+            attempt = self.attempts[placed.key]
+            del self.waiting[placed.key]
+            self.watched[placed.key] = attempt
+            attempt.gpus, attempt.phase = placed.gpus, Phase.RUNNING
+            self.room = self.room.less(attempt.order.resources, attempt.gpus)
+            attempt.save()
+            if isinstance(attempt.order.run, Trial):
+                self._start_trial(attempt)
+            else:
+                self._start_agent(attempt)
+
+    def _start_agent(self, attempt: Attempt) -> None:
+        attempt.cage = self.cages.make(attempt.key)
+        attempt.cage.limit(attempt.order.resources)
+        read_fd, write_fd = os.pipe2(os.O_NONBLOCK)
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                _only(write_fd)
+                os.setsid()
+                journal = Journal(attempt.folders.journal, self.clock, 3)
+                config = self.config
+                Agent(
+                    attempt.order,
+                    attempt.folders,
+                    attempt.gpus,
+                    attempt.cage,
+                    self.depot,
+                    self.bwrap,
+                    config.home,
+                    self.clock,
+                    journal,
+                ).live()
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(write_fd)
+        self.selector.register(read_fd, selectors.EVENT_READ, ("wake", None))
+        self._watch(attempt, pid)
+
+    def _watch(self, attempt: Attempt, pid: int) -> None:
+        attempt.pid, attempt.pidfd = pid, os.pidfd_open(pid)
+        self.selector.register(attempt.pidfd, selectors.EVENT_READ, ("agent-end", attempt))
+
+    def _start_trial(self, attempt: Attempt) -> None:
+        order = attempt.order
+        assert isinstance(order.run, Trial)
+        checkpoint = self.config.home / "run" / "checkpoints" / order.job_id
+        task = Assignment(order, attempt.folders, checkpoint, attempt.gpus)
+        while True:
+            try:
+                ready = self.idle.pop() if self.idle else self._fork(order.run.target.partition(":")[0])
+            except (ConnectionError, OSError) as error:
+                attempt.gone = f"no process could be started for it: {error}"
+                self._release(attempt)
+                return
+            try:
+                ready.give(task)
+            except OSError:  # it wore out while idle
+                self._discard(ready)
+                continue
+            break
+        attempt.ready, attempt.pid = ready, ready.pid
+        if order.time_limit_s is not None:
+            attempt.deadline = self.clock.monotonic() + order.time_limit_s
+
+    def _fork(self, module: str) -> Ready:
+        ready = self.warm.fork(module)
+        self.selector.register(ready.socket, selectors.EVENT_READ, ("ready", ready))
+        return ready
+
+    # Ending. ----------------------------------------------------------------------------------------------
+
+    def _heard_ready(self, ready: Ready) -> None:
+        attempt = next((each for each in self.watched.values() if each.ready is ready), None)
+        try:
+            closed = not ready.socket.recv(4096)
+        except OSError:
+            closed = True
+        if attempt is not None:
+            self._send_news(attempt)
+            if attempt.last:
+                attempt.ready = None
+                if not closed:
+                    self.idle.append(ready)
+                self._release(attempt)
+            elif closed:
+                self._trial_died(attempt, ready)
+        if closed:
+            self._discard(ready)
+
+    def _trial_died(self, attempt: Attempt, ready: Ready) -> None:
+        attempt.ready = None
+        if attempt.stop_reason is not None:
+            self._write_end(attempt, attempt.stop_reason)
+        elif attempt.born is None:
+            # The process wore out before it read the assignment: it never began.
+            self.room = self.room.plus(attempt.order.resources, attempt.gpus)
+            attempt.phase, attempt.gpus = Phase.WAITING, ()
+            self.waiting = {attempt.key: None, **self.waiting}
+            del self.watched[attempt.key]
+            return
+        elif ready.cage.out_of_memory():
+            limit = attempt.order.resources.memory_mb
+            self._write_end(attempt, f"the memory limit of {limit} MB was reached")
+        else:
+            attempt.gone = "its process died"
+        self._release(attempt)
+
+    def _discard(self, ready: Ready) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self.selector.unregister(ready.socket)
+        if ready in self.idle:
+            self.idle.remove(ready)
+        ready.kill()
+        ready.close()
+
+    def _ended(self, attempt: Attempt) -> None:
+        """The agent's process is gone; make sure that nothing of the job is left, then see what it wrote."""
+        attempt.cage.kill()
+        if not self.cages.hard:
+            signal_all(marked(attempt.key), signal.SIGKILL)
+        self._send_news(attempt)
+        if not attempt.last:
+            attempt.gone = "its agent died"
+        self._release(attempt)
+
+    def _release(self, attempt: Attempt) -> None:
+        attempt.phase = Phase.OVER
+        self.room = self.room.plus(attempt.order.resources, attempt.gpus)
+
+    def _write_end(self, attempt: Attempt, reason: str, final: bool = False) -> None:
+        journal = Journal(attempt.folders.journal, self.clock)
+        entry = {"k": "ended", "reason": reason, "code": None, "final": final, "usage": None}
+        journal.append({**entry, "n": 10**9})
+        journal.close()
+
+    def _tend(self) -> None:
+        now = self.clock.monotonic()
+        for attempt in self.watched.values():
+            if attempt.phase is not Phase.RUNNING:
+                continue
+            if attempt.kill_at is not None and now >= attempt.kill_at:
+                attempt.kill()
+            if attempt.deadline is not None and now >= attempt.deadline and attempt.stop_reason is None:
+                limit = attempt.order.time_limit_s or 0.0
+                attempt.stop_reason = f"the time limit of {limit:g} s was reached"
+                attempt.kill()
+            if attempt.ready is not None and not self.cages.hard:
+                limit_mb = attempt.order.resources.memory_mb
+                if resident_mb(attempt.ready.pid) > limit_mb and attempt.stop_reason is None:
+                    attempt.stop_reason = f"the memory limit of {limit_mb} MB was reached"
+                    attempt.kill()
+
+    # Reporting. -------------------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        now = self.clock.monotonic()
+        if not self.door.open:
+            return
+        for attempt in list(self.watched.values()):
+            if attempt.told:
+                del self.watched[attempt.key]
+            else:
+                self._send_news(attempt)
+                if attempt.gone is not None and not attempt.last and not attempt.gone_sent:
+                    attempt.gone_sent = True
+                    self.door.send({"op": "gone", "key": attempt.key, "reason": attempt.gone})
+        if now >= self._beat_due:
+            self._beat_due = now + BEAT_S
+            alive = [each.key for each in self.attempts.values() if each.phase is not Phase.OVER]
+            self.door.send({"op": "beat", "alive": alive})
+
+    def _send_news(self, attempt: Attempt) -> None:
+        if self.door.crowded:
+            return
+        entries = attempt.news()
+        if entries:
+            self.door.send({"op": "entries", "key": attempt.key, "entries": entries})
+
+    # Beginning and end of the worker itself. ----------------------------------------------------------
+
+    def _adopt(self) -> None:
+        """Find what an earlier worker left: go on watching the living, account for the dead."""
+        for attempt in found(self.config.attempts):
+            self.attempts[attempt.key] = self.watched[attempt.key] = attempt
+            is_trial = isinstance(attempt.order.run, Trial)
+            attempt.cage = self.cages.make(
+                f"trial-{attempt.pid}" if is_trial and attempt.pid else attempt.key
+            )
+            if attempt.phase is Phase.RUNNING:
+                assert attempt.pid is not None
+                self.room = self.room.less(attempt.order.resources, attempt.gpus)
+                self._watch(attempt, attempt.pid)
+            elif not attempt.last:
+                attempt.cage.kill()
+                attempt.gone = "it did not survive the end of the worker"
+        known = {key for key, each in self.attempts.items() if each.phase is Phase.RUNNING}
+        for key in self.cages.leftovers():
+            if key not in known and not self._is_performing(key):
+                cage = self.cages.make(key)
+                cage.kill()
+                cage.remove()
+        if not self.cages.hard:
+            strays = dict.fromkeys(marked()) if self.attempts else {}
+            kept = {child for key in known for child in descendants(self.attempts[key].pid or 0)}
+            signal_all(set(strays) - kept, signal.SIGKILL)
+
+    def _is_performing(self, cage: str) -> bool:
+        """A warm process of the earlier worker that is still at a trial."""
+        return any(f"trial-{each.pid}" == cage for each in self.attempts.values() if each.pid is not None)
+
+    def _stop_everything(self) -> None:
+        for attempt in self.attempts.values():
+            if attempt.phase is Phase.RUNNING:
+                attempt.kill()
+        for ready in list(self.idle):
+            self._discard(ready)
+        self.warm.stop()
+        self.door.close()
+        self.cages.remove()
+
+
+def _only(fd: int) -> None:
+    """In a forked agent: keep `fd` as number 3 and close the rest, or others would wait for us to."""
+    os.dup2(fd, 3)
+    os.closerange(4, 65536)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def run_worker(config: WorkerConfig) -> None:
+    """Until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
+    worker = Worker(config, SystemClock())
+
+    def stop(*_: object) -> None:
+        worker.stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    with contextlib.suppress(EaselError):
+        worker.run()

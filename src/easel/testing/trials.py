@@ -1,0 +1,69 @@
+"""Small trials for tests and benchmarks of the engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from easel.metrics import log_metric, log_progress
+from easel.run.trial import TrialContext
+
+__trials__ = ("add", "count", "die", "fill", "noop", "raise_error", "resume", "wait")
+
+
+def noop(context: TrialContext) -> dict[str, Any]:
+    return {}
+
+
+def add(context: TrialContext) -> dict[str, Any]:
+    return {"sum": context.arguments["a"] + context.arguments["b"], "read": _input_names(context)}
+
+
+def count(context: TrialContext) -> dict[str, Any]:
+    """Says something at each step: a line, a metric, its progress."""
+    steps = int(context.arguments["steps"])
+    for step in range(steps):
+        print(f"step {step}")  # noqa: T201
+        log_metric("loss", 1.0 / (step + 1), step=step)
+        log_progress((step + 1) / steps)
+    (context.output / "model.txt").write_text("weights")
+    return {"score": 0.5, "pid": os.getpid()}
+
+
+def wait(context: TrialContext) -> dict[str, Any]:
+    """Until a file appears, so that a test decides how long it takes."""
+    while not Path(context.arguments["until"]).exists():
+        time.sleep(0.01)
+    return {"waited": True}
+
+
+def raise_error(context: TrialContext) -> dict[str, Any]:
+    raise RuntimeError("the loss is not a number")
+
+
+def die(context: TrialContext) -> dict[str, Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def fill(context: TrialContext) -> dict[str, Any]:
+    """Uses as much memory as told."""
+    held = bytearray(int(context.arguments["mb"]) << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    return {"bytes": len(held)}
+
+
+def resume(context: TrialContext) -> dict[str, Any]:
+    """Dies the first time, and the second time finds what it left."""
+    mark = context.checkpoint / "half"
+    if not mark.exists():
+        mark.write_text("done so far")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"found": mark.read_text()}
+
+
+def _input_names(context: TrialContext) -> list[str]:
+    return sorted(path.name for path in context.input.iterdir()) if context.input.is_dir() else []

@@ -1,0 +1,78 @@
+"""The choice among queues."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from easel.ids import JobId, ProjectId, UserId
+from easel.run.queue import Line, Owner, choose
+
+
+def owner(name: str) -> Owner:
+    return ProjectId("p"), UserId(name)
+
+
+def line(
+    name: str, count: int, active: int = 0, limit: int = 4, served: int = 0, paused: bool = False
+) -> Line:
+    return Line(owner(name), [JobId(f"{name}{i}") for i in range(count)], active, limit, served, paused)
+
+
+def test_each_queue_is_first_in_first_out() -> None:
+    assert choose([line("a", 3)], 10, 0).jobs == ("a0", "a1", "a2")
+
+
+def test_a_user_never_has_more_than_the_limit_launching_or_running() -> None:
+    assert choose([line("a", 9, active=3, limit=4)], 10, 0).jobs == ("a0",)
+    assert choose([line("a", 9, active=4, limit=4)], 10, 0).jobs == ()
+
+
+def test_a_newcomer_is_served_before_somebody_with_a_thousand_jobs() -> None:
+    assert choose([line("a", 1000, active=2), line("b", 1)], 1, 0).jobs == ("b0",)
+
+
+def test_turns_are_taken_among_equals_and_remembered() -> None:
+    first = choose([line("a", 5), line("b", 5)], 1, 0)
+    assert first.jobs == ("a0",)
+    again = choose([line("a", 5, served=first.served[owner("a")]), line("b", 5)], 1, 1)
+    assert again.jobs == ("b0",)
+
+
+def test_a_paused_queue_waits() -> None:
+    assert choose([line("a", 5, paused=True), line("b", 1)], 10, 0).jobs == ("b0",)
+
+
+def test_there_is_no_choice_without_room() -> None:
+    assert choose([line("a", 5)], 0, 0).jobs == ()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.integers(0, 5), st.integers(0, 5), st.booleans()),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(0, 12),
+)
+def test_limits_hold_order_holds_and_no_room_is_wasted(
+    shapes: list[tuple[int, int, int, bool]], room: int
+) -> None:
+    lines = [
+        line(f"u{i}-", n, active, limit, 0, paused) for i, (n, active, limit, paused) in enumerate(shapes)
+    ]
+    chosen = choose(lines, room, 0).jobs
+    for each in lines:
+        mine = [job for job in chosen if job in each.waiting]
+        assert mine == list(each.waiting[: len(mine)])
+        assert len(mine) <= each.room
+    assert len(chosen) == min(room, sum(min(len(each.waiting), each.room) for each in lines))
+
+
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=5))
+def test_equal_users_with_enough_waiting_get_equal_shares(counts: list[int]) -> None:
+    least = min(counts)
+    lines = [line(f"u{i}-", n, limit=100) for i, n in enumerate(counts)]
+    chosen = choose(lines, least * len(counts), 0).jobs
+    shares = [sum(job.startswith(f"u{i}-") for job in chosen) for i in range(len(counts))]
+    assert max(shares) - min(shares) <= 0 or sum(shares) < least * len(counts)
