@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,19 +24,57 @@ def postgres_server() -> Iterator[postgres.Postgres]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=BOTH)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database, on each engine in turn."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/easel.sqlite"
+        return f"sqlite:///{tmp_path}/empty.sqlite"
     server: postgres.Postgres = request.getfixturevalue("postgres_server")
-    return server.create(f"t{next(_numbers)}")
+    return server.create(f"empty{next(_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database to copy: migrating anew for each test would be most of its time."""
+    file = tmp_path_factory.mktemp("template") / "easel.sqlite"
+    _migrated(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: postgres.Postgres) -> str:
+    _migrated(postgres_server.create("template"))
+    return "template"
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """A migrated, empty store, on each engine in turn."""
-    found = Store(database_url)
-    migrate(found, backup=lambda _revision: None)
+def sqlite_store(sqlite_template: Path, tmp_path: Path) -> Iterator[Store]:
+    """A migrated, empty store."""
+    shutil.copyfile(sqlite_template, tmp_path / "easel.sqlite")
+    found = Store(f"sqlite:///{tmp_path}/easel.sqlite")
     yield found
     found.close()
+
+
+@pytest.fixture
+def postgres_store(postgres_server: postgres.Postgres, postgres_template: str) -> Iterator[Store]:
+    found = Store(postgres_server.create(f"t{next(_numbers)}", template=postgres_template))
+    yield found
+    found.close()
+
+
+@pytest.fixture(params=BOTH)
+def store(request: pytest.FixtureRequest) -> Store:
+    """A migrated, empty store, on each engine in turn."""
+    name = "sqlite_store" if request.param == "sqlite" else "postgres_store"
+    found: Store = request.getfixturevalue(name)
+    return found
+
+
+def _migrated(url: str) -> None:
+    store = Store(url)
+    migrate(store, backup=lambda _revision: None)
+    store.close()

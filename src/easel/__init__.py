@@ -1,5 +1,22 @@
 """Easel: a shared studio for machine learning."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from easel.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+
+_LAZY = {"Client": "easel.sdk.client"}
+"""Public names and where they live: `import easel` costs nothing until one is used."""
+
+__all__ = ["Client", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'easel' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""A whole app in this process, on each database, with people in it."""
+"""A whole app in this process, with people in it. The store's own suite covers the databases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class World:
 
 
 @pytest.fixture
-def world(store: Store, tmp_path: Path) -> Iterator[World]:
+def world(sqlite_store: Store, tmp_path: Path) -> Iterator[World]:
+    store = sqlite_store
     settings = Settings(home=tmp_path / "home", failed_logins_per_minute=5)
     admin = create_platform_admin(store)
     assert admin is not None

@@ -46,9 +46,12 @@ class Envelope:
         marker = request_id.set(current)
         status = 500
         sent = False
+        limit = _BodyLimit(self._max_body, receive)
 
         async def answer(message: Message) -> None:
             nonlocal status, sent
+            if limit.exceeded and not sent:
+                return  # the framework's own answer to the cut body: ours follows
             if message["type"] == "http.response.start":
                 status, sent = message["status"], True
                 message = {**message, "headers": _with_headers(message["headers"], current)}
@@ -58,9 +61,11 @@ class Envelope:
         try:
             if limited and _announced(headers) > self._max_body:
                 raise _too_large(self._max_body)
-            inward = self._counted(receive) if limited else receive
-            await self.app(scope, inward, answer)
+            await self.app(scope, limit.receive if limited else receive, answer)
+            if limit.exceeded and not sent:
+                raise _too_large(self._max_body)
         except TooLarge as error:
+            limit.exceeded = False
             await of_error(error, scope["path"])(scope, receive, answer)
         except Exception:
             _log.exception("unhandled error", extra={"fields": {"path": scope["path"]}})
@@ -81,19 +86,21 @@ class Envelope:
             _log.info("request", extra={"fields": fields})
             request_id.reset(marker)
 
-    def _counted(self, receive: Receive) -> Receive:
-        """A body without a truthful Content-Length is cut off where the limit is."""
-        total = 0
 
-        async def inward() -> Message:
-            nonlocal total
-            message = await receive()
-            total += len(message.get("body", b""))
-            if total > self._max_body:
-                raise _too_large(self._max_body)
-            return message
+class _BodyLimit:
+    """A body without a truthful Content-Length is cut off where the limit is."""
 
-        return inward
+    def __init__(self, most: int, receive: Receive) -> None:
+        self._most, self._receive, self._total = most, receive, 0
+        self.exceeded = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._total += len(message.get("body", b""))
+        if self._total > self._most:
+            self.exceeded = True
+            raise _too_large(self._most)
+        return message
 
 
 def _announced(headers: dict[bytes, bytes]) -> int:

@@ -1,0 +1,140 @@
+"""`easel doctor`: what this installation has, lacks and should fix."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import typer
+
+from easel.cli.output import AsJson, console
+from easel.errors import EaselError
+from easel.version import __version__
+
+app = typer.Typer()
+
+State = Literal["ok", "missing", "wrong"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`wrong` must be fixed; `missing` matters only to who wants what it is for."""
+
+    what: str
+    state: State
+    detail: str
+
+
+EXTRAS = {
+    "server": ("sqlalchemy", "fastapi", "uvicorn", "blake3"),
+    "torch": ("torch",),
+    "postgres": ("psycopg",),
+    "s3": ("obstore",),
+    "ray": ("ray",),
+    "slurm": ("submitit",),
+}
+PROGRAMS = {
+    "bwrap": "jobs of users run in a sandbox (Debian: bubblewrap)",
+    "sbatch": "jobs can go to Slurm (Debian: slurm-client)",
+    "nvidia-smi": "GPUs of this machine become devices",
+}
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check this installation and say what to fix. Exits 1 if something is wrong."""
+    findings = [finding for check in CHECKS for finding in check()]
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        marks = {"ok": "[green]✓[/]", "missing": "[yellow]–[/]", "wrong": "[red]✗[/]"}
+        for finding in findings:
+            console.print(f"{marks[finding.state]} [bold]{finding.what}[/]", end="  ")
+            console.print(finding.detail, markup=False, highlight=False)
+    if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _python() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= (3, 11)
+    yield Finding(
+        "python", "ok" if good else "wrong", f"{version}, easel {__version__}; 3.11 or newer is needed"
+    )
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, modules in EXTRAS.items():
+        absent = [module for module in modules if importlib.util.find_spec(module) is None]
+        if absent:
+            remedy = f"pip install 'easel-ml[{extra}]' to add it (lacks {', '.join(absent)})"
+            yield Finding(f"extra {extra}", "missing", remedy)
+        else:
+            yield Finding(f"extra {extra}", "ok", "installed")
+
+
+def _programs() -> Iterator[Finding]:
+    for program, use in PROGRAMS.items():
+        found = shutil.which(program)
+        yield Finding(program, "ok" if found else "missing", f"{'with' if found else 'without'} it: {use}")
+
+
+def _home() -> Iterator[Finding]:
+    if importlib.util.find_spec("sqlalchemy") is None:
+        return
+    from easel.serve.settings import load
+
+    try:
+        settings = load()
+    except EaselError as error:
+        yield Finding("settings", "wrong", error.message)
+        return
+    folder = settings.folder
+    if not folder.exists():
+        yield Finding("home", "missing", f"{folder} does not exist yet: `easel up` makes it")
+        return
+    if folder.stat().st_mode & 0o077:
+        yield Finding("home", "wrong", f"{folder} can be entered by others: chmod 700 {folder}")
+    free = shutil.disk_usage(folder).free / 2**30
+    yield Finding("home", "ok" if free > 1 else "wrong", f"{folder}, {free:.1f} GiB free")
+    yield from _database(settings.database)
+
+
+def _database(url: str) -> Iterator[Finding]:
+    from easel.store.engine import Store
+    from easel.store.migrate import head, revision
+
+    engine = url.split(":", 1)[0]
+    try:
+        store = Store(url)
+        found = revision(store)
+        store.close()
+    except EaselError as error:
+        yield Finding("database", "wrong", f"{engine}: {error.message}")
+        return
+    if found is None:
+        yield Finding("database", "missing", f"{engine}, empty: `easel up` makes it")
+    else:
+        up_to_date = found == head()
+        detail = f"{engine}, schema {found}" + ("" if up_to_date else f"; this release has {head()}")
+        yield Finding("database", "ok" if up_to_date else "missing", detail)
+
+
+def _server() -> Iterator[Finding]:
+    from easel.sdk.client import Client
+
+    try:
+        client = Client()
+        client.connection._attempts = 1
+        me = client.whoami()
+        yield Finding("server", "ok", f"{client.server}, logged in as {me.user.name}")
+    except EaselError as error:
+        yield Finding("server", "missing", error.message)
+
+
+CHECKS: list[Callable[[], Iterator[Finding]]] = [_python, _extras, _programs, _home, _server]

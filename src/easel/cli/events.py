@@ -1,0 +1,52 @@
+"""`easel events`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, Columns, InProject, show_list
+from easel.wire.event import Event
+
+app = typer.Typer()
+
+COLUMNS: Columns[Event] = [
+    ("seq", lambda e: e.seq),
+    ("at", lambda e: e.at),
+    ("kind", lambda e: e.kind),
+    ("subject", lambda e: e.subject),
+    ("what", lambda e: ", ".join(f"{k}={v}" for k, v in e.body.items())),
+]
+
+
+@app.command()
+def events(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on showing what happens")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many")] = 30,
+    everywhere: Annotated[bool, typer.Option(help="All projects (platform admins)")] = False,
+    filters: Annotated[list[str] | None, typer.Option("--filter", help="e.g. kind:eq:user.created")] = None,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """What happened, newest last; with -f what happens now."""
+    with connect(project) as client:
+        found = list(reversed(client.events.list(limit, filters, everywhere)))
+        if not follow:
+            show_list(found, COLUMNS, as_json, "Nothing has happened yet.")
+            return
+        last = found[-1].seq if found else 0
+        for event in found:
+            _line(event, as_json)
+        for event in client.events.follow(last, everywhere):
+            _line(event, as_json)
+
+
+def _line(event: Event, as_json: bool) -> None:
+    if as_json:
+        print(event.model_dump_json(), flush=True)
+    else:
+        at = event.at.astimezone().strftime("%H:%M:%S")
+        print(f"{at} {event.kind} {event.subject} {json.dumps(event.body)}", flush=True)

@@ -1,0 +1,125 @@
+"""`easel`: commands are imported only when used, so that help is instant."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from easel import errors
+from easel.version import __version__
+
+
+class Entry(NamedTuple):
+    """Where a command lives: `module` has a Typer app called `attribute`."""
+
+    help: str
+    module: str
+    attribute: str = "app"
+
+
+COMMANDS: dict[str, Entry] = {
+    "up": Entry("Start everything on this machine", "easel.cli.up", "up_app"),
+    "serve": Entry("Start only the API server", "easel.cli.up", "serve_app"),
+    "login": Entry("Log in to a server and remember it", "easel.cli.login", "login_app"),
+    "logout": Entry("Forget the remembered log-in", "easel.cli.login", "logout_app"),
+    "whoami": Entry("Show who you are logged in as", "easel.cli.login", "whoami_app"),
+    "projects": Entry("List and create projects", "easel.cli.projects"),
+    "users": Entry("The people of a project", "easel.cli.users"),
+    "tokens": Entry("Your tokens", "easel.cli.tokens"),
+    "events": Entry("What happened, and what happens now", "easel.cli.events"),
+    "backup": Entry("Copy database and blobs while running", "easel.cli.backup", "backup_app"),
+    "restore": Entry("Fill an empty Easel from a backup", "easel.cli.backup", "restore_app"),
+    "doctor": Entry("Check this installation and say what to fix", "easel.cli.doctor"),
+}
+
+EXIT_CODES: list[tuple[type[errors.EaselError], int]] = [
+    (errors.InvalidInput, 2),
+    (errors.NotFound, 3),
+    (errors.Unauthenticated, 4),
+    (errors.Denied, 4),
+    (errors.Conflict, 5),
+    (errors.QuotaExhausted, 5),
+    (errors.TooLarge, 5),
+    (errors.TryLater, 6),
+    (errors.Misconfigured, 7),
+]
+"""Documented in docs/reference/cli.md; 0 is success, 1 anything unforeseen."""
+
+
+class LazyGroup(TyperGroup):
+    listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        if self.listing:
+            return TyperCommand(name=cmd_name, help=entry.help)
+        command = typer.main.get_command(getattr(import_module(entry.module), entry.attribute))
+        command.name = cmd_name
+        return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.listing = False
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Easel: a shared studio for machine learning. Start with `easel up`.",
+    epilog="Exit codes: 2 wrong input, 3 not found, 4 not allowed, 5 conflict or limit, 6 try later, 7 setup.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"easel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version"
+    ),
+) -> None:
+    """Easel: a shared studio for machine learning."""
+
+
+def main() -> int:
+    try:
+        app()
+    except errors.EaselError as error:
+        print(f"error: {error.message}", file=sys.stderr)
+        return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+    except KeyboardInterrupt:
+        return 130
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("easel"):
+            raise
+        print(
+            f"error: this command needs the package {error.name!r}: pip install 'easel-ml[server]' "
+            "(or the extra that has it; docs/how-to/install.md)",
+            file=sys.stderr,
+        )
+        return 7
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""`easel projects`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, Columns, say, show_list, show_one
+from easel.wire.identity import Project
+
+app = typer.Typer(no_args_is_help=True, help="List and create projects.")
+
+COLUMNS: Columns[Project] = [
+    ("name", lambda p: p.name),
+    ("description", lambda p: p.description),
+    ("created", lambda p: p.created_at),
+]
+
+
+@app.command("ls")
+def ls(as_json: AsJson = False) -> None:
+    """The projects that you may enter."""
+    with connect() as client:
+        show_list(client.projects.list(), COLUMNS, as_json, "You are in no project yet.")
+
+
+@app.command("create")
+def create(
+    name: str, description: Annotated[str, typer.Option(help="What it is for")] = "", as_json: AsJson = False
+) -> None:
+    """Open a workspace (platform admins)."""
+    with connect() as client:
+        made = client.projects.create(name, description)
+    say(f"Created project {made.name}")
+    if as_json:
+        show_one(made, as_json)

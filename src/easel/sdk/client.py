@@ -1,0 +1,86 @@
+"""`easel.Client`: one attribute a noun."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import TracebackType
+
+from easel.errors import InvalidInput
+from easel.sdk.connection import Connection
+from easel.sdk.credentials import find
+from easel.sdk.events import Events
+from easel.sdk.identity import Projects, Tokens, Users
+from easel.wire.identity import Me
+
+
+class Client:
+    """Talks to one Easel server as one user.
+
+    Without arguments it uses EASEL_SERVER, EASEL_TOKEN and EASEL_PROJECT, or what `easel login` remembered.
+    """
+
+    def __init__(
+        self, server: str | None = None, token: str | None = None, project: str | None = None
+    ) -> None:
+        credentials = find(server, token, project)
+        self.connection = Connection(credentials.server, credentials.token)
+        self.server = credentials.server
+        self._project = credentials.project
+
+    @property
+    def project(self) -> str:
+        """The project that calls are about."""
+        if self._project is None:
+            self._project = self._only_project()
+        return self._project
+
+    def in_project(self, project: str) -> Client:
+        """The same log-in, in another project."""
+        other = object.__new__(Client)
+        other.connection, other.server, other._project = self.connection, self.server, project
+        return other
+
+    @property
+    def root(self) -> str:
+        """The path under which this project's collections are."""
+        return f"/api/v1/projects/{self.project}"
+
+    def whoami(self) -> Me:
+        return self.connection.get("/api/v1/me", Me)
+
+    @cached_property
+    def projects(self) -> Projects:
+        return Projects(self)
+
+    @cached_property
+    def users(self) -> Users:
+        return Users(self)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return Tokens(self)
+
+    @cached_property
+    def events(self) -> Events:
+        return Events(self)
+
+    def _only_project(self) -> str:
+        mine = [project.name for project in self.projects.list()]
+        if len(mine) == 1:
+            return mine[0]
+        if not mine:
+            raise InvalidInput("you are in no project yet: ask an admin, or create one")
+        raise InvalidInput(
+            f"which project? You are in {', '.join(mine[:10])}: use --project or EASEL_PROJECT"
+        )
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

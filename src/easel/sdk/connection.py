@@ -1,0 +1,192 @@
+"""HTTP to the server: retries of what is safe to retry, and errors that mirror the server's."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from easel import errors
+from easel.clock import Clock, SystemClock
+from easel.version import __version__
+from easel.wire.model import Page
+
+M = TypeVar("M", bound=BaseModel)
+
+_ERRORS: dict[str, type[errors.EaselError]] = {
+    kind.kind: kind
+    for kind in (
+        errors.InvalidInput,
+        errors.Unauthenticated,
+        errors.Denied,
+        errors.NotFound,
+        errors.Conflict,
+        errors.QuotaExhausted,
+        errors.TooLarge,
+        errors.Misconfigured,
+    )
+}
+_AGAIN = frozenset({429, 502, 503, 504})
+
+
+class Connection:
+    """One server, one token. Every create carries an idempotency key, so every request may be repeated."""
+
+    def __init__(
+        self,
+        server: str,
+        token: str,
+        *,
+        timeout: float = 30.0,
+        attempts: int = 6,
+        clock: Clock | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.server = server
+        self._attempts = attempts
+        self._clock = clock or SystemClock()
+        self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self.http = httpx.Client(
+            base_url=server,
+            timeout=httpx.Timeout(timeout, connect=5.0),
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"easel/{__version__}"},
+            transport=transport,
+        )
+
+    def get(self, path: str, model: type[M], params: Mapping[str, Any] | None = None) -> M:
+        return model.model_validate_json(self.request("GET", path, params=_given(params)).content)
+
+    def pages(self, path: str, model: type[M], params: Mapping[str, Any] | None = None) -> Iterator[M]:
+        """Every item of a collection, page after page."""
+        cursor: str | None = None
+        while True:
+            asked = _given({"limit": 200, **(params or {}), "cursor": cursor})
+            page = Page[model].model_validate_json(  # type: ignore[valid-type]
+                self.request("GET", path, params=asked).content
+            )
+            yield from page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def post(
+        self, path: str, body: BaseModel | Mapping[str, Any], model: type[M], key: str | None = None
+    ) -> M:
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        return model.model_validate_json(
+            self.request("POST", path, json=_json(body), headers=headers).content
+        )
+
+    def put(self, path: str, body: BaseModel | Mapping[str, Any], model: type[M]) -> M:
+        return model.model_validate_json(self.request("PUT", path, json=_json(body)).content)
+
+    def patch(self, path: str, body: BaseModel | Mapping[str, Any], model: type[M]) -> M:
+        return model.model_validate_json(self.request("PATCH", path, json=_json(body)).content)
+
+    def delete(self, path: str) -> None:
+        self.request("DELETE", path)
+
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """Send, and send again after a pause when the server is away or busy."""
+        return self._persist(lambda: self.http.request(method, path, **more))
+
+    def events(self, path: str, after: int = 0) -> Iterator[dict[str, Any]]:
+        """A stream of server-sent events that resumes where it broke off; ends only with an error."""
+        last = after
+        failures = 0
+        while True:
+            try:
+                with self._stream(path, last) as lines:
+                    for event_id, data in lines:
+                        failures = 0
+                        last = event_id
+                        yield data
+            except httpx.TransportError as error:
+                failures += 1
+                if failures >= self._attempts:
+                    raise self._unreachable(error) from error
+            self._clock.sleep(self._pause(failures, None))
+
+    @contextmanager
+    def _stream(self, path: str, last: int) -> Iterator[Iterator[tuple[int, dict[str, Any]]]]:
+        timeout = httpx.Timeout(60.0, connect=5.0)  # the server sends a comment every 15 s
+        headers = {"Last-Event-ID": str(last), "Accept": "text/event-stream"}
+        with self.http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            if response.is_error:
+                response.read()
+                raise to_error(response)
+            yield _parse_stream(response.iter_lines())
+
+    def _persist(self, send: Callable[[], httpx.Response]) -> httpx.Response:
+        for attempt in range(1, self._attempts + 1):
+            try:
+                response = send()
+            except httpx.TransportError as error:
+                if attempt == self._attempts:
+                    raise self._unreachable(error) from error
+                self._clock.sleep(self._pause(attempt, None))
+                continue
+            if response.status_code in _AGAIN and attempt < self._attempts:
+                self._clock.sleep(self._pause(attempt, response.headers.get("Retry-After")))
+                continue
+            if response.is_error:
+                raise to_error(response)
+            return response
+        raise AssertionError("the last attempt returns or raises")
+
+    def _pause(self, attempt: int, retry_after: str | None) -> float:
+        """Half a second, doubling, with jitter; at least what the server asked for, at most half a minute."""
+        backoff = min(30.0, 0.25 * 2**attempt) * self._rng.uniform(0.5, 1.0)
+        asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
+        return float(min(30.0, max(backoff, asked)))
+
+    def _unreachable(self, error: httpx.TransportError) -> errors.TryLater:
+        return errors.TryLater(
+            f"no answer from {self.server} ({type(error).__name__}): is it running, and is the address right?"
+        )
+
+    def close(self) -> None:
+        self.http.close()
+
+
+def to_error(response: httpx.Response) -> errors.EaselError:
+    """The server's own error, as the same class here."""
+    try:
+        problem = response.json()
+        kind, detail = str(problem["kind"]), str(problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        kind, detail = (
+            "error",
+            f"the server answered {response.status_code}; is this address an Easel server?",
+        )
+    if response.status_code == 503:
+        return errors.TryLater(detail)
+    return _ERRORS.get(kind, errors.EaselError)(detail)
+
+
+def _parse_stream(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    event_id, data = 0, ""
+    for line in lines:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "id":
+            event_id = int(value)
+        elif name == "data" and line:
+            data += value
+        elif not line and data:
+            yield event_id, json.loads(data)
+            data = ""
+
+
+def _json(body: BaseModel | Mapping[str, Any]) -> Any:
+    return body.model_dump(mode="json") if isinstance(body, BaseModel) else dict(body)
+
+
+def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}
