@@ -66,6 +66,8 @@ HOSTILE = [
     "/a\nb",
     "/a\u2028b",
     "/\ud800",
+    "/\uffff",
+    "/a\U0010ffff",
     "/trailing.",
     "/trailing./x",
     "/trailing ",

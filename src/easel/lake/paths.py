@@ -197,6 +197,8 @@ def _wrong(segment: str) -> str | None:
         return "it contains a backslash or a slash inside a name"
     if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in segment):
         return "it contains a control character"
+    if any(ord(c) & 0xFFFE == 0xFFFE for c in segment):
+        return "it contains a code point that is no character"
     if len(segment.encode()) > MAX_SEGMENT:
         return f"a segment has more than {MAX_SEGMENT} bytes"
     return None

@@ -1,0 +1,109 @@
+"""A lake on each database, with two projects and people in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from easel.declare.roles import Role
+from easel.flow.lake import upload
+from easel.flow.lake.file_set import create_file_set, entries_of
+from easel.flow.lake.ingest import send
+from easel.flow.lake.upload import Lake
+from easel.ids import TokenId
+from easel.lake.blobs.local import LocalBlobs
+from easel.lake.folder import scan
+from easel.records.identity import Caller, Project
+from easel.records.lake import FileSetVersion, Upload
+from easel.store import identity
+from easel.store.engine import Store, Tx
+from easel.store.migrate import migrate
+from easel.store.schema import metadata
+from easel.testing.postgres import Postgres
+
+
+@dataclass
+class People:
+    """`ana` and `ben` are members of `astro`, `root` is its admin; `eve` is a member of `bio`."""
+
+    lake: Lake
+    folder: Path
+    ana: Caller
+    ben: Caller
+    root: Caller
+    eve: Caller
+
+    def put(self, who: Caller, files: Mapping[str, bytes]) -> Upload:
+        """Upload and commit."""
+        session = self.send(who, files)
+        with self.lake.store.write() as tx:
+            return upload.commit(tx, who, session.id)
+
+    def send(self, who: Caller, files: Mapping[str, bytes]) -> Upload:
+        """Upload without committing."""
+        with self.lake.store.write() as tx:
+            session = upload.start(tx, who)
+        found = []
+        for number, (path, content) in enumerate(sorted(files.items())):
+            local = self.folder / f"{session.id}-{number}"
+            local.write_bytes(content)
+            found += scan(local, path)
+        send(self.lake, who, session.id, found)
+        return session
+
+    def make_set(self, who: Caller, name: str, *references: str) -> FileSetVersion:
+        return create_file_set(self.lake.store, who, name, references)
+
+    def content(self, who: Caller, reference: str) -> dict[str, int]:
+        """Path to version."""
+        with self.lake.store.read() as tx:
+            return {e.path: e.version for e in entries_of(tx, who, reference)}
+
+
+@pytest.fixture(scope="session")
+def postgres_store(postgres_server: Postgres) -> Iterator[Store]:
+    """One database for all tests of this folder: making one for each would take most of their time."""
+    store = Store(postgres_server.create("lake"))
+    migrate(store, backup=lambda _revision: None)
+    yield store
+    store.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A migrated, empty store, on each engine in turn."""
+    if request.param == "postgresql":
+        shared: Store = request.getfixturevalue("postgres_store")
+        names = ", ".join(table.name for table in metadata.sorted_tables)
+        with shared.write() as tx:
+            tx.execute(text(f"TRUNCATE {names}"))
+        yield shared
+        return
+    own = Store(f"sqlite:///{tmp_path}/easel.sqlite")
+    migrate(own, backup=lambda _revision: None)
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def people(store: Store, tmp_path: Path) -> People:
+    def caller(tx: Tx, project: Project, name: str, role: Role) -> Caller:
+        user = identity.add_user(tx, name, home=project.id)
+        identity.put_member(tx, project.id, user.id, role)
+        return Caller(user, TokenId("tok_test"), project, role)
+
+    with store.write() as tx:
+        astro, bio = identity.add_project(tx, "astro", ""), identity.add_project(tx, "bio", "")
+        callers = [
+            caller(tx, astro, "ana", Role.MEMBER),
+            caller(tx, astro, "ben", Role.MEMBER),
+            caller(tx, astro, "root", Role.ADMIN),
+            caller(tx, bio, "eve", Role.MEMBER),
+        ]
+    folder = tmp_path / "local"
+    folder.mkdir()
+    return People(Lake(store, LocalBlobs(tmp_path / "blobs")), folder, *callers)
