@@ -129,9 +129,8 @@ def _server() -> Iterator[Finding]:
     from easel.sdk.client import Client
 
     try:
-        client = Client()
-        client.connection._attempts = 1
-        me = client.whoami()
+        with Client(attempts=1) as client:
+            me = client.whoami()
         yield Finding("server", "ok", f"{client.server}, logged in as {me.user.name}")
     except EaselError as error:
         yield Finding("server", "missing", error.message)

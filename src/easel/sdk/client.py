@@ -20,10 +20,15 @@ class Client:
     """
 
     def __init__(
-        self, server: str | None = None, token: str | None = None, project: str | None = None
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        project: str | None = None,
+        *,
+        attempts: int = 6,
     ) -> None:
         credentials = find(server, token, project)
-        self.connection = Connection(credentials.server, credentials.token)
+        self.connection = Connection(credentials.server, credentials.token, attempts=attempts)
         self.server = credentials.server
         self._project = credentials.project
 

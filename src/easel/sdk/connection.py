@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import httpx
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from easel import errors
 from easel.clock import Clock, SystemClock
@@ -153,6 +153,15 @@ class Connection:
 
     def close(self) -> None:
         self.http.close()
+
+
+def ask(model: type[M], **values: Any) -> M:
+    """A request to send; what the server would refuse is refused here already, in the same words."""
+    try:
+        return model(**values)
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise errors.InvalidInput(told) from None
 
 
 def to_error(response: httpx.Response) -> errors.EaselError:

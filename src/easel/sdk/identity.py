@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from easel.declare.roles import Role
+from easel.sdk.connection import ask
 from easel.wire import identity as wire
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Projects:
         return self._client.connection.get(f"/api/v1/projects/{name}", wire.Project)
 
     def create(self, name: str, description: str = "", key: str | None = None) -> wire.Project:
-        body = wire.CreateProject(name=name, description=description)
+        body = ask(wire.CreateProject, name=name, description=description)
         return self._client.connection.post("/api/v1/projects", body, wire.Project, key)
 
 
@@ -48,21 +49,23 @@ class Users:
     def create(
         self, name: str, role: Role = Role.MEMBER, token_expires_at: datetime | None = None
     ) -> wire.CreatedUser:
-        body = wire.CreateUser(name=name, role=role, token_expires_at=token_expires_at)
+        body = ask(wire.CreateUser, name=name, role=role, token_expires_at=token_expires_at)
         return self._client.connection.post(self._path, body, wire.CreatedUser)
 
     def admit(self, user_id: str, role: Role = Role.MEMBER) -> wire.Member:
-        body = wire.AdmitUser(user_id=user_id, role=role)
+        body = ask(wire.AdmitUser, user_id=user_id, role=role)
         return self._client.connection.post(f"{self._path}/admit", body, wire.Member)
 
     def set_role(self, name: str, role: Role) -> wire.Member:
-        return self._client.connection.patch(f"{self._path}/{name}", wire.ChangeRole(role=role), wire.Member)
+        return self._client.connection.patch(
+            f"{self._path}/{name}", ask(wire.ChangeRole, role=role), wire.Member
+        )
 
     def remove(self, name: str) -> None:
         self._client.connection.delete(f"{self._path}/{name}")
 
     def create_token(self, user: str, name: str, expires_at: datetime | None = None) -> wire.IssuedToken:
-        body = wire.CreateToken(name=name, expires_at=expires_at)
+        body = ask(wire.CreateToken, name=name, expires_at=expires_at)
         return self._client.connection.post(f"{self._path}/{user}/tokens", body, wire.IssuedToken)
 
 
@@ -76,7 +79,7 @@ class Tokens:
         return self._client.connection.pages("/api/v1/tokens", wire.Token)
 
     def create(self, name: str, expires_at: datetime | None = None) -> wire.IssuedToken:
-        body = wire.CreateToken(name=name, expires_at=expires_at)
+        body = ask(wire.CreateToken, name=name, expires_at=expires_at)
         return self._client.connection.post("/api/v1/tokens", body, wire.IssuedToken)
 
     def revoke(self, token_id: str) -> None:

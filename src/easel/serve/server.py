@@ -31,6 +31,11 @@ class Server(uvicorn.Server):
         self._parts.stopping.set()
         super().handle_exit(sig, frame)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        # It would now raise the signal again and die of it; we have more to close, and end with 0.
+        self._captured_signals.clear()
+
 
 def open_store(settings: Settings) -> Store:
     """The migrated store of this home."""

@@ -1,0 +1,113 @@
+"""A real `easel up` in a process of its own, which tests may kill and start again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from easel.sdk.client import Client
+
+
+class ServerProcess:
+    """`easel up` on a folder. The port stays the same over restarts, as a deployment's does."""
+
+    def __init__(self, folder: Path, database_url: str | None = None, **settings: str) -> None:
+        self.folder = folder
+        self.port = 0
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("EASEL_")},
+            "EASEL_HOME": str(folder / "home"),
+            **{f"EASEL_{name.upper()}": value for name, value in settings.items()},
+        }
+        if database_url:
+            self._environment["EASEL_DATABASE_URL"] = database_url
+        self._process: subprocess.Popen[bytes] | None = None
+        self._clients: list[Client] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def admin_token(self) -> str:
+        return (self.folder / "admin-token").read_text().strip()
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def client(self, token: str | None = None, project: str | None = None) -> Client:
+        """A client that is closed when the server is done with."""
+        made = Client(self.address, token or self.admin_token, project)
+        self._clients.append(made)
+        return made
+
+    def close_clients(self) -> None:
+        for client in self._clients:
+            client.close()
+
+    def start(self) -> None:
+        arguments = ["up", "--port", str(self.port), "--token-file", str(self.folder / "admin-token")]
+        with (self.folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(  # its own session: killing it kills what it started
+                [sys.executable, "-m", "easel.cli.main", *arguments],
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait_until_ready()
+
+    def kill(self) -> None:
+        """kill -9, the server and everything it started."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(timeout=60)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the server did not start:\n{self.log}")
+            greeting = re.search(r"^Easel is at \S+:(\d+)$", self.log, re.MULTILINE)
+            if greeting:
+                self.port = int(greeting[1])
+                with contextlib.suppress(httpx.TransportError):
+                    if httpx.get(f"{self.address}/readyz", timeout=2).status_code == 200:
+                        return
+            time.sleep(0.02)
+        self.kill()
+        raise RuntimeError(f"the server was not ready within a minute:\n{self.log}")
+
+
+@contextlib.contextmanager
+def running(folder: Path, database_url: str | None = None, **settings: str) -> Iterator[ServerProcess]:
+    server = ServerProcess(folder, database_url, **settings)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.close_clients()

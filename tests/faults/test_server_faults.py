@@ -1,0 +1,129 @@
+"""Kill it, stop its database, crowd it: nothing acknowledged is lost, nothing happens twice."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from easel.errors import EaselError
+from easel.testing import postgres
+from easel.testing.server import ServerProcess, running
+
+
+def test_creates_acknowledged_around_a_kill_exist_exactly_once(tmp_path: Path) -> None:
+    """200 creates with retries; the server dies by kill -9 in the middle and comes back on the same port."""
+    with running(tmp_path) as server:
+        clients = [server.client() for _ in range(8)]
+        started = threading.Barrier(9)
+        acknowledged: list[str] = []
+
+        def create(worker: int) -> None:
+            started.wait()
+            for i in range(25):
+                name = f"p{worker}-{i}"
+                made = clients[worker].projects.create(name, key=f"key-{name}")
+                assert made.name == name
+                acknowledged.append(name)
+
+        with ThreadPoolExecutor(8) as pool:
+            work = [pool.submit(create, n) for n in range(8)]
+            started.wait()
+            while len(acknowledged) < 20:
+                pass
+            server.kill()
+            server.start()
+            for done in work:
+                done.result()
+        names = [p.name for p in server.client().projects.list()]
+    assert len(acknowledged) == 200
+    assert sorted(names) == sorted(acknowledged)
+
+
+def test_fifty_clients_writing_at_once_all_succeed_on_sqlite(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        token = server.admin_token
+
+        def write(n: int) -> int:
+            with httpx.Client(base_url=server.address, headers={"Authorization": f"Bearer {token}"}) as http:
+                answers = [
+                    http.post("/api/v1/projects", json={"name": f"w{n}-{i}"}, timeout=60) for i in range(4)
+                ]
+            return sum(answer.status_code == 201 for answer in answers)
+
+        with ThreadPoolExecutor(50) as pool:
+            assert sum(pool.map(write, range(50))) == 200
+
+
+@pytest.mark.postgres
+def test_requests_fail_clearly_while_postgresql_is_away_and_recover_without_a_restart(
+    tmp_path: Path, postgres_template: str
+) -> None:
+    with postgres.running() as database:
+        url = database.create("easel")
+        with running(tmp_path, url) as server:
+            client = server.client()
+            client.projects.create("before")
+            database.stop()
+            answer = httpx.get(
+                f"{server.address}/api/v1/projects",
+                headers={"Authorization": f"Bearer {server.admin_token}"},
+                timeout=30,
+            )
+            assert answer.status_code == 503
+            assert int(answer.headers["Retry-After"]) >= 1
+            assert answer.json()["kind"] == "try-later"
+            assert httpx.get(f"{server.address}/healthz").status_code == 200
+            assert httpx.get(f"{server.address}/readyz", timeout=30).status_code == 503
+            database.start()
+            patient = server.client()
+            assert patient.projects.get("before").name == "before"
+            patient.projects.create("after")
+
+
+def test_a_graceful_stop_ends_open_streams_and_answers_what_it_accepted(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        server.client().projects.create("astro")
+        followers = [server.client(project="astro").events.follow() for _ in range(3)]
+        for follower in followers:
+            assert next(follower).kind == "project.created"
+        assert server.stop() == 0
+    assert "unhandled error" not in server.log
+
+
+def test_a_stream_survives_a_restart_and_misses_nothing(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        client = server.client()
+        client.projects.create("astro")
+        stream = client.in_project("astro").events.follow()
+        assert next(stream).kind == "project.created"
+        server.kill()
+        server.start()
+        client.in_project("astro").users.create("ana")
+        assert next(stream).kind == "user.created"
+
+
+def test_a_client_whose_token_is_revoked_gets_401_not_a_retry_storm(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        root = server.client()
+        root.projects.create("astro")
+        made = root.in_project("astro").users.create("ana")
+        assert made.token.secret is not None
+        ana = server.client(made.token.secret)
+        root.tokens.revoke(made.token.id)
+        with pytest.raises(EaselError) as caught:
+            ana.whoami()
+        assert caught.value.kind == "unauthenticated"
+
+
+def test_a_second_server_on_the_same_port_says_so(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        (tmp_path / "other").mkdir()
+        rival = ServerProcess(tmp_path / "other")
+        rival.port = server.port
+        with pytest.raises(RuntimeError, match="did not start"):
+            rival.start()
+        assert "EASEL_PORT" in rival.log
