@@ -6,7 +6,8 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from easel.ids import JobId, ProjectId, UserId
-from easel.run.queue import Line, Owner, choose
+from easel.records.queue import Line, Owner
+from easel.run.queue import choose
 
 
 def owner(name: str) -> Owner:

@@ -13,8 +13,9 @@ import resource
 import selectors
 import signal
 import subprocess
+import threading
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -69,11 +70,13 @@ class Agent:
         usage = Usage()
         try:
             self.journal.append(_reached(JobState.DOWNLOADING))
-            self._download()
+            with self._beating(usage):
+                self._download()
             usage = self._run(log, stop)
             stop.check()
             self.journal.append({**_reached(JobState.UPLOADING), "usage": asdict(usage)})
-            output = self._upload()
+            with self._beating(usage):
+                output = self._upload()
             stop.check()
             self.journal.append(*output, {"k": "done", "usage": asdict(usage)})
         except Failure as failure:
@@ -82,6 +85,23 @@ class Agent:
         except (EaselError, OSError) as error:
             log.close()
             self.journal.append(_ended(Failure(f"{type(error).__name__}: {error}"), usage))
+
+    @contextlib.contextmanager
+    def _beating(self, usage: Usage) -> Iterator[None]:
+        """Show signs of life while files are moved, which may take long."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(BEAT_S):
+                self.journal.append({"k": "usage", "v": asdict(usage)})
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     # Before. --------------------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ class Attempt:
     stop_reason: str | None = None
     kill_at: float | None = None
     deadline: float | None = None
+    heard: float = 0.0
 
     @property
     def key(self) -> str:

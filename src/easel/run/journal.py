@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ class Journal:
         self._clock = clock
         self._wake_fd = wake_fd
         self._seq = 0
+        self._lock = threading.Lock()
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._ballast = path.with_suffix(".ballast")
 
@@ -38,11 +40,12 @@ class Journal:
 
     def append(self, *entries: Entry, wake: bool = True) -> None:
         at = self._clock.now().timestamp()
-        lines = []
-        for entry in entries:
-            lines.append(json.dumps({"n": self._seq, "at": at, **entry}, separators=(",", ":")))
-            self._seq += 1
-        self._write(("\n".join(lines) + "\n").encode())
+        with self._lock:
+            lines = []
+            for entry in entries:
+                lines.append(json.dumps({"n": self._seq, "at": at, **entry}, separators=(",", ":")))
+                self._seq += 1
+            self._write(("\n".join(lines) + "\n").encode())
         if wake and self._wake_fd is not None:
             try:
                 os.write(self._wake_fd, b"\n")

@@ -38,6 +38,7 @@ from easel.run.warm import Ready, WarmPool
 
 TICK_S = 0.05
 BEAT_S = 2.0
+SILENT_AFTER_S = 20.0
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
 
@@ -212,7 +213,7 @@ class Worker:
             attempt = self.attempts[placed.key]
             del self.waiting[placed.key]
             self.watched[placed.key] = attempt
-            attempt.gpus, attempt.phase = placed.gpus, Phase.RUNNING
+            attempt.gpus, attempt.phase, attempt.heard = placed.gpus, Phase.RUNNING, now
             self.room = self.room.less(attempt.order.resources, attempt.gpus)
             attempt.save()
             if isinstance(attempt.order.run, Trial):
@@ -380,14 +381,22 @@ class Worker:
                     self.door.send({"op": "gone", "key": attempt.key, "reason": attempt.gone})
         if now >= self._beat_due:
             self._beat_due = now + BEAT_S
-            alive = [each.key for each in self.attempts.values() if each.phase is not Phase.OVER]
+            alive = [each.key for each in self.attempts.values() if self._shows_life(each, now)]
             self.door.send({"op": "beat", "alive": alive})
+
+    def _shows_life(self, attempt: Attempt, now: float) -> bool:
+        """Waiting and warm processes are known by us; an agent must have written something lately."""
+        if attempt.phase is Phase.OVER:
+            return False
+        is_agent = attempt.phase is Phase.RUNNING and attempt.ready is None
+        return not is_agent or now - attempt.heard < SILENT_AFTER_S
 
     def _send_news(self, attempt: Attempt) -> None:
         if self.door.crowded:
             return
         entries = attempt.news()
         if entries:
+            attempt.heard = self.clock.monotonic()
             self.door.send({"op": "entries", "key": attempt.key, "entries": entries})
 
     # Beginning and end of the worker itself. ----------------------------------------------------------

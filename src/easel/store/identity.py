@@ -49,6 +49,11 @@ def add_project(tx: Tx, name: str, description: str) -> Project:
     return project
 
 
+def find_project(tx: Tx, project_id: ProjectId) -> Project | None:
+    row = tx.execute(select(*_PROJECT).where(projects.c.id == project_id)).one_or_none()
+    return Project(*row) if row else None
+
+
 def list_projects(tx: Tx, user: User, request: PageRequest) -> Page[Project]:
     """Those that the user may enter: all of them for a platform admin."""
     query = select(*_PROJECT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -29,6 +29,32 @@ def take(tx: Tx, name: str, holder: str, seconds: float) -> int | None:
         update(leases).where(leases.c.name == name).values(holder=holder, fence=fence, expires_at=until)
     )
     return int(fence)
+
+
+def stand(tx: Tx, name: str) -> tuple[str, int, datetime] | None:
+    """Who holds it under which fence until when. It changes with each renewal."""
+    row = tx.execute(select(leases).where(leases.c.name == name)).one_or_none()
+    return (row.holder, int(row.fence), row.expires_at) if row else None
+
+
+def seize(tx: Tx, name: str, holder: str, seconds: float, seen: tuple[str, int, datetime]) -> int | None:
+    """Take it from a holder that has not renewed since it was `seen`, whatever the clocks say.
+
+    For a standby that has watched by its own monotonic clock: a wall clock that was set back would keep a
+    dead holder's lease alive.
+    """
+    until = tx.now + timedelta(seconds=seconds)
+    taken = tx.execute(
+        update(leases)
+        .where(
+            leases.c.name == name,
+            leases.c.holder == seen[0],
+            leases.c.fence == seen[1],
+            leases.c.expires_at == seen[2],
+        )
+        .values(holder=holder, fence=seen[1] + 1, expires_at=until)
+    )
+    return seen[1] + 1 if taken.rowcount == 1 else None
 
 
 def holds(tx: Tx, name: str, fence: int) -> bool:

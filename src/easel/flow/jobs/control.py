@@ -1,0 +1,76 @@
+"""What people do to jobs and queues after submitting: kill, rerun, pause, resume, limit, reorder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from easel.declare.job import JobSpec
+from easel.declare.roles import Role
+from easel.errors import Denied, InvalidInput
+from easel.flow.jobs.advance import columns_of, life_of
+from easel.flow.jobs.submit import Submission, submit_jobs
+from easel.ids import JobId, ProjectId, UserId
+from easel.records.identity import Caller
+from easel.records.job import Job
+from easel.run.lifecycle import KillRequested, step, to_json
+from easel.store import identity, job_queues, jobs
+from easel.store.engine import Tx
+
+
+def kill_job(tx: Tx, caller: Caller, job_id: str, reason: str = "") -> Job:
+    """Ask for its end. A queued job ends at once; a running one when no process of it is left."""
+    job = jobs.find(tx, caller.project_id, job_id)
+    if job.user_id != caller.user.id and caller.role is not Role.ADMIN:
+        raise Denied("only its owner or an admin of the project may kill a job")
+    row = jobs.rows(tx, [job_id])[job_id]
+    what = KillRequested(reason or f"killed by {caller.user.name}")
+    before = life_of(row)
+    life = step(before, what).life
+    if life != before:
+        jobs.change(tx, [(row, columns_of(life, row, tx.now))])
+        kind = "job.killed" if life.over else "job.kill_requested"
+        tx.emit(kind, job_id, project_id=caller.project_id, actor=caller.user.id, body=to_json(what))
+    return jobs.find(tx, caller.project_id, job_id)
+
+
+def rerun_job(tx: Tx, caller: Caller, job_id: str, *, input_set: str | None = None) -> Job:
+    """A new job that names this one as its parent: the same versions of code and input, or another input."""
+    parent = jobs.find(tx, caller.project_id, job_id)
+    row = jobs.rows(tx, [job_id])[job_id]
+    spec: JobSpec = replace(parent.spec, code=row.code_set, input=input_set or row.input_set)
+    return submit_jobs(tx, caller, [Submission(spec, parent_id=parent.id)])[0]
+
+
+def set_queue(
+    tx: Tx, caller: Caller, user: str | None, *, max_active: int | None = None, paused: bool | None = None
+) -> None:
+    """Change a user's queue, or with None what holds for the project. What is None stays as it is."""
+    who = job_queues.PROJECT if user is None else identity.get_member(tx, caller.project_id, user).user.id
+    if max_active is not None and not 0 <= max_active <= 100_000:
+        raise InvalidInput("max_active must be between 0 and 100,000")
+    limit, was_paused = job_queues.get_queue(tx, caller.project_id, who)
+    job_queues.set_queue(
+        tx,
+        caller.project_id,
+        who,
+        max_active=limit if max_active is None else max_active,
+        paused=was_paused if paused is None else paused,
+    )
+    body = {"user": user, "max_active": max_active, "paused": paused}
+    tx.emit("queue.changed", who or "project", project_id=caller.project_id, actor=caller.user.id, body=body)
+
+
+def reorder(tx: Tx, caller: Caller, user: str, first: Sequence[str]) -> list[JobId]:
+    """Put these queued jobs of a user first, in this order; returns the whole queue as it is then."""
+    who: UserId = identity.get_member(tx, caller.project_id, user).user.id
+    waiting = job_queues.queued_ids(tx, caller.project_id, who)
+    unknown = [job for job in first if job not in waiting]
+    if unknown:
+        raise InvalidInput(f"{unknown[0][:60]} is not in this queue: it began, ended, or is somebody else's")
+    wanted = [JobId(job) for job in dict.fromkeys(first)]
+    lowest = job_queues.lowest_rank(tx, caller.project_id, who)
+    job_queues.set_ranks(tx, {job: lowest - len(wanted) + i for i, job in enumerate(wanted)})
+    body = {"user": user, "first": list(wanted)}
+    tx.emit("queue.reordered", who, project_id=caller.project_id, actor=caller.user.id, body=body)
+    return job_queues.queued_ids(tx, ProjectId(caller.project_id), who)

@@ -1,0 +1,21 @@
+"""Places where jobs run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from easel.declare.resources import Room
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced."""
+
+    name: str
+    executor: str
+    capacity: Room
+    notes: Mapping[str, str]
+    connected: bool
+    seen_at: datetime

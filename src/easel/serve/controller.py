@@ -1,0 +1,264 @@
+"""The controller: the one loop that joins queue, executor and history. Any number may run; one acts at a time.
+
+All that it knows is in the database or can be asked of the executor, so it may die at any moment. It acts only
+under a lease, and every transaction checks the lease's fence, so one that was thought dead changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+
+from easel.clock import Clock
+from easel.errors import EaselError, TryLater
+from easel.flow.jobs.advance import Advancer
+from easel.flow.jobs.launch import Launcher
+from easel.flow.jobs.reports import Told
+from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor
+from easel.store import devices, jobs, leases
+from easel.store.engine import AnyRow, Store, Tx
+
+log = logging.getLogger("easel.controller")
+LEASE = "controller"
+
+
+class Fenced(EaselError):
+    """Another controller has taken over: stop acting, and stand by."""
+
+    kind = "fenced"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often and how long, in seconds."""
+
+    poll: float = 0.2
+    lease: float = 10.0
+    lost_after: float = 60.0
+    reconnect: float = 0.5
+
+
+class Controller:
+    def __init__(
+        self,
+        store: Store,
+        executor: Executor,
+        advancer: Advancer,
+        launcher: Launcher,
+        holder: str,
+        clock: Clock,
+        pace: Pace = Pace(),  # noqa: B008 - frozen
+    ) -> None:
+        self.store, self.executor, self.advancer, self.launcher = store, executor, advancer, launcher
+        self.holder, self.clock, self.pace = holder, clock, pace
+        self.wake = threading.Event()
+        self.fence: int | None = None
+        self.connected = False
+        self._renew_at = self._connect_at = self._look_at = float("-inf")
+        self._watched: tuple[tuple[str, int, datetime], float] | None = None
+        self._backlog: list[Told] = []
+        self._heard: dict[str, float] = {}
+        self._stopped: set[str] = set()
+        self._away_since: float | None = None
+
+    def run(self, stopping: threading.Event) -> None:
+        """Until `stopping` is set. Trouble with the database is waited out."""
+        stop_listening = self.store.listen(self.wake.set)
+        try:
+            while not stopping.is_set():
+                try:
+                    busy = self.turn()
+                except TryLater as error:
+                    log.warning("controller waits: %s", error)
+                    busy = False
+                    stopping.wait(1.0)
+                if not busy:
+                    self.wake.wait(self.pace.poll)
+                self.wake.clear()
+        finally:
+            stop_listening()
+            self._resign()
+
+    def turn(self) -> bool:
+        """One round; True when there may be more to do at once."""
+        now = self.clock.monotonic()
+        if not self._lead(now):
+            return False
+        try:
+            if not self.connected and now >= self._connect_at:
+                self._connect(now)
+            heard = self._hear(now)
+            told = self._tell()
+            self._stop_attempts()
+            launched = self._launch() if self.connected else 0
+            if now >= self._look_at:
+                self._look_at = now + 1.0
+                self._look_for_lost(now)
+        except Fenced:
+            log.warning("another controller has taken over; standing by")
+            self._stand_by()
+            return False
+        return heard or told or launched > 0
+
+    # The lease. -------------------------------------------------------------------------------------------
+
+    def _lead(self, now: float) -> bool:
+        if self.fence is not None and now < self._renew_at:
+            return True
+        with self.store.write() as tx:
+            fence = leases.take(tx, LEASE, self.holder, self.pace.lease)
+            if fence is None:
+                fence = self._seize(tx, now)
+        self._renew_at = now + self.pace.lease / 3
+        if fence != self.fence:
+            self._stand_by()
+            self.fence = fence
+        return fence is not None
+
+    def _seize(self, tx: Tx, now: float) -> int | None:
+        """Take the lease of a holder that has not moved for long by our own clock, whatever the wall says."""
+        seen = leases.stand(tx, LEASE)
+        if seen is None:
+            return None
+        if self._watched is None or self._watched[0] != seen:
+            self._watched = (seen, now)
+            return None
+        if now - self._watched[1] <= self.pace.lease:
+            return None
+        return leases.seize(tx, LEASE, self.holder, self.pace.lease, seen)
+
+    def guard(self, tx: Tx) -> None:
+        if self.fence is None or not leases.holds(tx, LEASE, self.fence):
+            raise Fenced("this controller's lease was taken over")
+
+    def _stand_by(self) -> None:
+        self.fence, self.connected = None, False
+        self._backlog.clear()
+        self._heard.clear()
+        self._stopped.clear()
+        self.executor.close(stop=False)
+
+    def _resign(self) -> None:
+        if self.fence is not None:
+            try:
+                with self.store.write() as tx:
+                    leases.release(tx, LEASE, self.holder)
+            except TryLater:
+                log.warning("the lease could not be given back; it ends by itself")
+        self._stand_by()
+
+    # The executor. ----------------------------------------------------------------------------------------
+
+    def _connect(self, now: float) -> None:
+        assert self.fence is not None
+        self._connect_at = now + self.pace.reconnect
+        with self.store.read() as tx:
+            seen = {_key(row): row.applied for row in jobs.active(tx)}
+        self.executor.connect(self.fence, seen)
+
+    def _hear(self, now: float) -> bool:
+        reports = self.executor.poll()
+        for report in reports:
+            match report:
+                case Connected():
+                    self.connected, self._away_since = True, None
+                    self._reconcile(report, now)
+                case Away(reason):
+                    log.warning("executor %s is away: %s", self.executor.name, reason)
+                    self.connected = False
+                    self._away_since = now if self._away_since is None else self._away_since
+                    with self.store.write() as tx:
+                        devices.away(tx, self.executor.name)
+                case Entries(key, entries):
+                    self._heard[key] = now
+                    self._backlog.append(Told(key, entries))
+                case AttemptGone(key, reason):
+                    self._backlog.append(Told(key, gone=reason))
+                case Beat(alive):
+                    self._heard |= dict.fromkeys(alive & self._heard.keys(), now)
+        return bool(reports)
+
+    def _reconcile(self, found: Connected, now: float) -> None:
+        """Compare what the executor has with what the database says it should have."""
+        with self.store.write() as tx:
+            self.guard(tx)
+            devices.seen(tx, self.executor.name, "local", found.capacity, found.notes)
+            active = {_key(row): row for row in jobs.active(tx)}
+        self._stopped.clear()
+        for key in found.attempts - active.keys():
+            self.executor.forget(key)
+        waiting = [
+            row.id for key, row in active.items() if key not in found.attempts and row.state == "launching"
+        ]
+        for order in self.launcher.orders(waiting, self.guard):
+            self.executor.start(order)
+        for key, row in active.items():
+            self._heard[key] = now
+            if key not in found.attempts and row.state != "launching":
+                self._backlog.append(Told(key, gone="its executor no longer knows it"))
+
+    def _tell(self) -> bool:
+        """Make reports part of the database. They are dropped only after the commit."""
+        if not self._backlog:
+            return False
+        told = self._backlog[:500]
+        try:
+            over = self.advancer.advance(told, self.guard)
+        except (TryLater, Fenced):
+            raise
+        except Exception:  # one bad report must not stop everybody's
+            log.exception("a batch of reports was refused; trying them one by one")
+            over = self._one_by_one(told)
+        del self._backlog[: len(told)]
+        for key in dict.fromkeys(over):
+            self._heard.pop(key, None)
+            self._stopped.discard(key)
+            self.executor.forget(key)
+        return True
+
+    def _one_by_one(self, told: list[Told]) -> list[str]:
+        over: list[str] = []
+        for each in told:
+            try:
+                over += self.advancer.advance([each], self.guard)
+            except (TryLater, Fenced):
+                raise
+            except Exception:
+                log.exception("a report of %s was refused", each.key)
+                over += self.advancer.advance(
+                    [Told(each.key, gone="its report could not be understood")], self.guard
+                )
+        return over
+
+    def _stop_attempts(self) -> None:
+        if not self.connected:
+            return
+        with self.store.read() as tx:
+            keys = jobs.to_kill(tx)
+        for key in keys:
+            if key not in self._stopped:
+                self._stopped.add(key)
+                self.executor.kill(key)
+
+    def _launch(self) -> int:
+        orders = self.launcher.launch(self.executor.name, self.guard)
+        now = self.clock.monotonic()
+        for order in orders:
+            self._heard[order.key] = now
+            self.executor.start(order)
+        return len(orders)
+
+    def _look_for_lost(self, now: float) -> None:
+        """Nobody has heard of an attempt for long: end what is left of it, and account for it."""
+        silent = [key for key, heard in self._heard.items() if now - heard > self.pace.lost_after]
+        for key in silent:
+            self._heard.pop(key)
+            if self.connected:
+                self.executor.kill(key, force=True)
+            self._backlog.append(Told(key, gone=f"nothing was heard of it for {self.pace.lost_after:g} s"))
+
+
+def _key(row: AnyRow) -> str:
+    return f"{row.id}.{row.attempt}"

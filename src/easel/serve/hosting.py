@@ -1,0 +1,88 @@
+"""Putting the job engine together from settings, and running its loop beside the server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from easel.clock import Clock, SystemClock
+from easel.declare.resources import Room
+from easel.flow.jobs.advance import Advancer
+from easel.flow.jobs.launch import Launcher
+from easel.flow.jobs.orders import OrderLimits
+from easel.flow.jobs.tagging import tag_from_log
+from easel.flow.lake.upload import Lake
+from easel.run.executors.local import LocalExecutor, this_machine
+from easel.run.vault import Vault
+from easel.run.worker import WorkerConfig
+from easel.serve.controller import Controller, Pace
+
+TRIAL_MODULES = ("numpy", "scipy.stats", "sklearn.ensemble", "torch", "easel.run.trial", "easel.match.zoo")
+"""What the nursery imports, where it is installed: the seconds that a trial then does not pay."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What `settings` say about jobs."""
+
+    home: Path
+    capacity: Room = field(default_factory=this_machine)
+    max_active: int = 8
+    buffer: int = 256
+    limits: OrderLimits = field(default_factory=OrderLimits)
+    pace: Pace = field(default_factory=Pace)
+    preload: tuple[str, ...] = TRIAL_MODULES
+    sandbox: bool = True
+    spawn_worker: bool = True
+
+    @property
+    def worker(self) -> WorkerConfig:
+        return WorkerConfig(
+            self.home,
+            "local",
+            self.capacity,
+            str(self.home / "blobs"),
+            self.preload,
+            sandbox=self.sandbox,
+        )
+
+    @property
+    def vault(self) -> Vault:
+        return Vault(self.home / "secrets")
+
+
+def build_controller(lake: Lake, options: EngineOptions, clock: Clock | None = None) -> Controller:
+    clock = clock or SystemClock()
+    # The executor wakes a loop that does not exist before the executor does: hence the box.
+    box: list[Controller] = []
+    executor = LocalExecutor(
+        options.worker, clock, lambda: box[0].wake.set() if box else None, options.spawn_worker
+    )
+    launcher = Launcher(lake.store, options.vault, options.limits, options.max_active, options.buffer)
+    holder = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+    controller = Controller(
+        lake.store, executor, Advancer(lake, tag_from_log), launcher, holder, clock, options.pace
+    )
+    box.append(controller)
+    return controller
+
+
+@contextmanager
+def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Controller]:
+    """The loop in a thread of this process. At the end the worker is stopped too, unless it is somebody else's."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=controller.run, args=(stopping,), name="controller", daemon=True)
+    thread.start()
+    try:
+        yield controller
+    finally:
+        stopping.set()
+        controller.wake.set()
+        thread.join(30)
+        if stop_worker:
+            controller.executor.close(stop=True)

@@ -1,0 +1,59 @@
+"""Queries on the pool: which devices there are and how large they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import select, update
+
+from easel.declare.resources import Room
+from easel.records.device import Device
+from easel.store.engine import Tx
+from easel.store.schema.jobs import devices
+from easel.store.upsert import insert_or
+
+
+def seen(tx: Tx, name: str, executor: str, capacity: Room, notes: Mapping[str, str]) -> None:
+    """A device is there, as large as it says."""
+    values = {
+        "executor": executor,
+        "vcpu": capacity.vcpu,
+        "memory_mb": capacity.memory_mb,
+        "gpus": len(capacity.gpus),
+        "notes": dict(notes),
+        "connected": True,
+        "seen_at": tx.now,
+    }
+    made = insert_or(tx, devices).values(name=name, **values)
+    tx.execute(made.on_conflict_do_update(index_elements=["name"], set_=values))
+
+
+def away(tx: Tx, name: str) -> None:
+    tx.execute(update(devices).where(devices.c.name == name).values(connected=False, seen_at=tx.now))
+
+
+def list_devices(tx: Tx) -> list[Device]:
+    query = select(devices).order_by(devices.c.name)
+    return [
+        Device(
+            row.name,
+            row.executor,
+            Room(row.vcpu, row.memory_mb, (1.0,) * row.gpus),
+            row.notes,
+            row.connected,
+            row.seen_at,
+        )
+        for row in tx.execute(query)
+    ]
+
+
+def largest(tx: Tx) -> Room | None:
+    """More than any one job can get; None while no device is known."""
+    rooms = [device.capacity for device in list_devices(tx)]
+    if not rooms:
+        return None
+    return Room(
+        max(room.vcpu for room in rooms),
+        max(room.memory_mb for room in rooms),
+        max((room.gpus for room in rooms), key=len),
+    )

@@ -1,0 +1,146 @@
+"""Queries on what jobs said: log lines in compressed chunks, and series of metrics."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, insert, select
+
+from easel.ids import JobId
+from easel.store.engine import Tx
+from easel.store.schema.jobs import job_logs, job_metrics
+from easel.store.upsert import insert_or
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Whole lines of one stream, as they came."""
+
+    job_id: JobId
+    attempt: int
+    number: int
+    first_line: int
+    lines: int
+    stream: str
+    at: datetime
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """`number` counts from 0 over the attempt."""
+
+    number: int
+    stream: str
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """`text` says what the value is when it is no number: nan, inf or -inf."""
+
+    step: int
+    value: float | None
+    text: str | None
+    at: datetime
+
+
+def add_chunks(tx: Tx, chunks: Sequence[LogChunk]) -> None:
+    if chunks:
+        rows = [
+            {
+                "job_id": chunk.job_id,
+                "attempt": chunk.attempt,
+                "number": chunk.number,
+                "first_line": chunk.first_line,
+                "lines": chunk.lines,
+                "stream": chunk.stream,
+                "at": chunk.at,
+                "data": zlib.compress(chunk.data, 1),
+            }
+            for chunk in chunks
+        ]
+        tx.execute(insert(job_logs), rows)
+
+
+def read_lines(tx: Tx, job_id: JobId, attempt: int, after: int, limit: int) -> list[LogLine]:
+    """At most `limit` lines from line number `after` on."""
+    return list(_first(_lines(tx, job_id, attempt, after), limit))
+
+
+def search_lines(
+    tx: Tx, job_id: JobId, attempt: int, pattern: re.Pattern[str], after: int, limit: int
+) -> list[LogLine]:
+    """At most `limit` lines, from `after` on, in which `pattern` is found."""
+    found = (line for line in _lines(tx, job_id, attempt, after) if pattern.search(line.text))
+    return list(_first(found, limit))
+
+
+def _lines(tx: Tx, job_id: JobId, attempt: int, after: int) -> Iterator[LogLine]:
+    position = after
+    while True:
+        query = (
+            select(job_logs)
+            .where(
+                job_logs.c.job_id == job_id,
+                job_logs.c.attempt == attempt,
+                job_logs.c.first_line + job_logs.c.lines > position,
+            )
+            .order_by(job_logs.c.number)
+            .limit(8)
+        )
+        rows = tx.execute(query).all()
+        for row in rows:
+            text = zlib.decompress(row.data).decode(errors="replace")
+            for offset, line in enumerate(text.removesuffix("\n").split("\n")):
+                number = row.first_line + offset
+                if number >= position:
+                    yield LogLine(number, row.stream, row.at, line)
+            position = row.first_line + row.lines
+        if not rows:
+            return
+
+
+def _first(lines: Iterator[LogLine], count: int) -> Iterator[LogLine]:
+    for _ in range(count):
+        line = next(lines, None)
+        if line is None:
+            return
+        yield line
+
+
+def add_metrics(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A step logged again replaces the earlier value."""
+    if rows:
+        made = insert_or(tx, job_metrics)
+        made = made.on_conflict_do_update(
+            index_elements=["job_id", "attempt", "name", "step"],
+            set_={"value": made.excluded.value, "text": made.excluded.text, "at": made.excluded.at},
+        )
+        tx.execute(made, [dict(row) for row in rows])
+
+
+def metric_names(tx: Tx, job_id: JobId, attempt: int) -> dict[str, int]:
+    """Each series of the job and how many points it has."""
+    query = (
+        select(job_metrics.c.name, func.count())
+        .where(job_metrics.c.job_id == job_id, job_metrics.c.attempt == attempt)
+        .group_by(job_metrics.c.name)
+        .order_by(job_metrics.c.name)
+    )
+    return {str(name): int(count) for name, count in tx.execute(query)}
+
+
+def read_series(tx: Tx, job_id: JobId, attempt: int, name: str, after: int | None, limit: int) -> list[Point]:
+    query = select(job_metrics.c.step, job_metrics.c.value, job_metrics.c.text, job_metrics.c.at).where(
+        job_metrics.c.job_id == job_id, job_metrics.c.attempt == attempt, job_metrics.c.name == name
+    )
+    if after is not None:
+        query = query.where(job_metrics.c.step > after)
+    return [Point(*row) for row in tx.execute(query.order_by(job_metrics.c.step).limit(limit))]

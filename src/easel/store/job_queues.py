@@ -1,0 +1,173 @@
+"""Queries on queues: who waits, who is active, and what admins set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, func, select, update
+
+from easel.ids import JobId, ProjectId, UserId
+from easel.records.job import ACTIVE, JobState
+from easel.records.queue import Line, Owner, QueueState
+from easel.store.engine import Tx
+from easel.store.schema.identity import users
+from easel.store.schema.jobs import job_queues, jobs
+from easel.store.upsert import insert_or
+
+PROJECT = UserId("")
+"""Stands for the project's own settings, which hold for users without their own."""
+
+_ACTIVE = sorted(ACTIVE)
+
+
+def lines(tx: Tx, default_limit: int, at_most: int) -> list[Line]:
+    """Every queue in which something waits, with as many of its first jobs as it may launch, up to `at_most`."""
+    waiting = tx.execute(
+        select(jobs.c.project_id, jobs.c.user_id)
+        .where(jobs.c.state == JobState.QUEUED.value, jobs.c.blocked == 0)
+        .distinct()
+    ).all()
+    if not waiting:
+        return []
+    busy = _active(tx)
+    settings = _settings(tx)
+    found: list[Line] = []
+    for project_id, user_id in waiting:
+        owner = (ProjectId(project_id), UserId(user_id))
+        limit, paused, served = _resolved(settings, owner, default_limit)
+        line = Line(owner, (), busy.get(owner, 0), limit, served, paused)
+        if line.room > 0:
+            heads = _heads(tx, owner, min(line.room, at_most))
+            found.append(Line(owner, heads, line.active, limit, served, paused))
+    return found
+
+
+def active_count(tx: Tx) -> int:
+    return int(tx.execute(select(func.count()).where(jobs.c.state.in_(_ACTIVE))).scalar_one())
+
+
+def _active(tx: Tx) -> dict[Owner, int]:
+    query = (
+        select(jobs.c.project_id, jobs.c.user_id, func.count())
+        .where(jobs.c.state.in_(_ACTIVE))
+        .group_by(jobs.c.project_id, jobs.c.user_id)
+    )
+    return {(ProjectId(project), UserId(user)): count for project, user, count in tx.execute(query)}
+
+
+def _heads(tx: Tx, owner: Owner, count: int) -> Sequence[JobId]:
+    query = (
+        select(jobs.c.id)
+        .where(
+            jobs.c.state == JobState.QUEUED.value,
+            jobs.c.project_id == owner[0],
+            jobs.c.user_id == owner[1],
+            jobs.c.blocked == 0,
+        )
+        .order_by(jobs.c.rank, jobs.c.seq)
+        .limit(count)
+    )
+    return [JobId(row.id) for row in tx.execute(query)]
+
+
+def _settings(tx: Tx, project_id: ProjectId | None = None) -> dict[Owner, Any]:
+    query = select(job_queues)
+    if project_id is not None:
+        query = query.where(job_queues.c.project_id == project_id)
+    return {(ProjectId(row.project_id), UserId(row.user_id)): row for row in tx.execute(query)}
+
+
+def _resolved(settings: Mapping[Owner, Any], owner: Owner, default: int) -> tuple[int, bool, int]:
+    """(limit, paused, served): the user's own setting, else the project's, else the platform's."""
+    own, project = settings.get(owner), settings.get((owner[0], PROJECT))
+    limit = next((row.max_active for row in (own, project) if row and row.max_active is not None), default)
+    paused = bool((own and own.paused) or (project and project.paused))
+    return int(limit), paused, int(own.served) if own else 0
+
+
+def remember_served(tx: Tx, served: Mapping[Owner, int]) -> None:
+    if not served:
+        return
+    made = insert_or(tx, job_queues)
+    made = made.on_conflict_do_update(
+        index_elements=["project_id", "user_id"], set_={"served": made.excluded.served}
+    )
+    tx.execute(
+        made,
+        [
+            {"project_id": project, "user_id": user, "paused": False, "served": turn}
+            for (project, user), turn in served.items()
+        ],
+    )
+
+
+def last_turn(tx: Tx) -> int:
+    return int(tx.execute(select(func.coalesce(func.max(job_queues.c.served), 0))).scalar_one())
+
+
+def set_queue(
+    tx: Tx, project_id: ProjectId, user_id: UserId, *, max_active: int | None, paused: bool
+) -> None:
+    made = insert_or(tx, job_queues).values(
+        project_id=project_id, user_id=user_id, max_active=max_active, paused=paused, served=0
+    )
+    tx.execute(
+        made.on_conflict_do_update(
+            index_elements=["project_id", "user_id"],
+            set_={"max_active": made.excluded.max_active, "paused": made.excluded.paused},
+        )
+    )
+
+
+def get_queue(tx: Tx, project_id: ProjectId, user_id: UserId) -> tuple[int | None, bool]:
+    """(max_active, paused) as set for this user alone, or for the project with PROJECT."""
+    row = _settings(tx, project_id).get((project_id, user_id))
+    return (row.max_active, bool(row.paused)) if row else (None, False)
+
+
+def states(tx: Tx, project_id: ProjectId, default_limit: int) -> list[QueueState]:
+    """Every queue of a project in which something waits or runs."""
+    query = (
+        select(jobs.c.user_id, users.c.name, jobs.c.state == JobState.QUEUED.value, func.count())
+        .join(users, users.c.id == jobs.c.user_id)
+        .where(jobs.c.project_id == project_id, jobs.c.state.in_([JobState.QUEUED.value, *_ACTIVE]))
+        .group_by(jobs.c.user_id, users.c.name, jobs.c.state == JobState.QUEUED.value)
+    )
+    counts: dict[tuple[UserId, str], dict[bool, int]] = {}
+    for user_id, name, queued, count in tx.execute(query):
+        counts.setdefault((UserId(user_id), name), {})[bool(queued)] = count
+    settings = _settings(tx, project_id)
+    found: list[QueueState] = []
+    for (user_id, name), count in sorted(counts.items()):
+        limit, paused, _ = _resolved(settings, (project_id, user_id), default_limit)
+        found.append(QueueState(user_id, name, count.get(True, 0), count.get(False, 0), limit, paused))
+    return found
+
+
+def queued_count(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
+    query = select(func.count()).where(
+        jobs.c.state == JobState.QUEUED.value, jobs.c.project_id == project_id, jobs.c.user_id == user_id
+    )
+    return int(tx.execute(query).scalar_one())
+
+
+def queued_ids(tx: Tx, project_id: ProjectId, user_id: UserId, limit: int = 10_000) -> list[JobId]:
+    """A user's queue in its order."""
+    query = select(jobs.c.id).where(
+        jobs.c.state == JobState.QUEUED.value, jobs.c.project_id == project_id, jobs.c.user_id == user_id
+    )
+    return [JobId(row.id) for row in tx.execute(query.order_by(jobs.c.rank, jobs.c.seq).limit(limit))]
+
+
+def lowest_rank(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
+    query = select(func.coalesce(func.min(jobs.c.rank), 0)).where(
+        jobs.c.state == JobState.QUEUED.value, jobs.c.project_id == project_id, jobs.c.user_id == user_id
+    )
+    return int(tx.execute(query).scalar_one())
+
+
+def set_ranks(tx: Tx, ranks: Mapping[JobId, int]) -> None:
+    if ranks:
+        statement = update(jobs).where(jobs.c.id == bindparam("job")).values(rank=bindparam("new_rank"))
+        tx.execute(statement, [{"job": job, "new_rank": rank} for job, rank in ranks.items()])

@@ -1,0 +1,242 @@
+"""Queries on jobs: adding, finding, listing, and changing them by compare-and-set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import bindparam, func, insert, select, update
+
+from easel.declare.job import JobSpec
+from easel.declare.page import PageRequest
+from easel.errors import Conflict, NotFound
+from easel.ids import JobId, ProjectId, UserId
+from easel.records.job import ACTIVE, Job, JobState, Usage
+from easel.store.engine import AnyRow, Tx
+from easel.store.paging import Collection, Page, fetch
+from easel.store.schema.jobs import job_needs, jobs
+from easel.store.schema.lake import artifacts
+
+SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
+
+JOBS = Collection(
+    {
+        "seq": jobs.c.seq,
+        "name": jobs.c.name,
+        "state": jobs.c.state,
+        "kind": jobs.c.kind,
+        "user_id": jobs.c.user_id,
+        "submitted_at": jobs.c.submitted_at,
+        "pipeline_id": jobs.c.pipeline_id,
+        "parent_id": jobs.c.parent_id,
+        "input_set": jobs.c.input_set,
+        "output_set": jobs.c.output_set,
+    },
+    "seq",
+    "-seq",
+)
+_JOB = (
+    jobs.c.seq,
+    jobs.c.id,
+    jobs.c.project_id,
+    jobs.c.user_id,
+    jobs.c.name,
+    jobs.c.kind,
+    jobs.c.spec,
+    jobs.c.state,
+    jobs.c.attempt,
+    jobs.c.kill_requested,
+    jobs.c.exit_code,
+    jobs.c.reason,
+    jobs.c.result,
+    jobs.c.usage,
+    jobs.c.progress,
+    jobs.c.input_set,
+    jobs.c.output_set,
+    jobs.c.parent_id,
+    jobs.c.pipeline_id,
+    jobs.c.step,
+    jobs.c.device,
+    jobs.c.submitted_at,
+    jobs.c.started_at,
+    jobs.c.ended_at,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What is known of a job when it is submitted."""
+
+    id: JobId
+    project_id: ProjectId
+    user_id: UserId
+    spec: JobSpec
+    blocked: int = 0
+    artifact_id: int | None = None
+    code_set: str | None = None
+    input_set: str | None = None
+    input_id: int | None = None
+    parent_id: JobId | None = None
+    pipeline_id: str | None = None
+    step: str | None = None
+
+
+def add(tx: Tx, new: Sequence[NewJob]) -> None:
+    rows = [
+        {
+            "id": job.id,
+            "project_id": job.project_id,
+            "user_id": job.user_id,
+            "name": job.spec.name,
+            "kind": job.spec.run.kind,
+            "spec": SPEC.dump_python(job.spec, mode="json"),
+            "state": JobState.QUEUED.value,
+            "revision": 0,
+            "rank": 0,
+            "blocked": job.blocked,
+            "attempt": 0,
+            "lost": 0,
+            "failed": 0,
+            "applied": 0,
+            "kill_requested": False,
+            "log_lines": 0,
+            "log_bytes": 0,
+            "artifact_id": job.artifact_id,
+            "code_set": job.code_set,
+            "input_set": job.input_set,
+            "input_id": job.input_id,
+            "parent_id": job.parent_id,
+            "pipeline_id": job.pipeline_id,
+            "step": job.step,
+            "submitted_at": tx.now,
+        }
+        for job in new
+    ]
+    tx.execute(insert(jobs), rows)
+
+
+def job_of(row: AnyRow) -> Job:
+    return Job(
+        id=JobId(row.id),
+        project_id=ProjectId(row.project_id),
+        user_id=UserId(row.user_id),
+        spec=SPEC.validate_python(row.spec),
+        state=JobState(row.state),
+        attempt=row.attempt,
+        kill_requested=row.kill_requested,
+        exit_code=row.exit_code,
+        reason=row.reason,
+        result=row.result,
+        usage=Usage(**row.usage) if row.usage else None,
+        progress=row.progress,
+        input_set=row.input_set,
+        output_set=row.output_set,
+        parent_id=row.parent_id,
+        pipeline_id=row.pipeline_id,
+        device=row.device,
+        submitted_at=row.submitted_at,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+    )
+
+
+def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
+    row = tx.execute(select(*_JOB).where(jobs.c.project_id == project_id, jobs.c.id == job_id)).one_or_none()
+    if row is None:
+        raise NotFound(
+            f"there is no job {job_id[:60]!r} in this project: `easel jobs ls` shows those that are"
+        )
+    return job_of(row)
+
+
+def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:
+    """In the order of `ids`."""
+    found: dict[str, Job] = {}
+    for start in range(0, len(ids), 500):
+        some = ids[start : start + 500]
+        query = select(*_JOB).where(jobs.c.project_id == project_id, jobs.c.id.in_(some))
+        found.update((row.id, job_of(row)) for row in tx.execute(query))
+    return [found[each] for each in ids]
+
+
+def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Job]:
+    return fetch(tx, select(*_JOB).where(jobs.c.project_id == project_id), JOBS, request).map(job_of)
+
+
+def rows(tx: Tx, ids: Iterable[str]) -> dict[str, AnyRow]:
+    """Everything about these jobs, for whoever will change them in this transaction."""
+    wanted = sorted(set(ids))
+    found: dict[str, AnyRow] = {}
+    for start in range(0, len(wanted), 500):
+        query = select(jobs).where(jobs.c.id.in_(wanted[start : start + 500])).with_for_update()
+        found.update((row.id, row) for row in tx.execute(query))
+    return found
+
+
+def active(tx: Tx) -> list[AnyRow]:
+    """Jobs that an executor should have."""
+    states = sorted(ACTIVE)
+    return list(tx.execute(select(jobs).where(jobs.c.state.in_(states)).order_by(jobs.c.seq)))
+
+
+def to_kill(tx: Tx) -> list[str]:
+    """Keys of attempts whose end was asked for."""
+    query = select(jobs.c.id, jobs.c.attempt).where(
+        jobs.c.state.in_(sorted(ACTIVE)), jobs.c.kill_requested.is_(True)
+    )
+    return [f"{row.id}.{row.attempt}" for row in tx.execute(query)]
+
+
+def change(tx: Tx, changes: Sequence[tuple[AnyRow, Mapping[str, Any]]]) -> None:
+    """Compare-and-set: each job must still have the revision that was seen. All or an error."""
+    by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for seen, values in changes:
+        row = {f"new_{name}": value for name, value in values.items()}
+        by_columns.setdefault(tuple(sorted(values)), []).append(
+            {**row, "seen_id": seen.id, "seen_revision": seen.revision, "new_revision": seen.revision + 1}
+        )
+    for columns, parameters in by_columns.items():
+        statement = (
+            update(jobs)
+            .where(jobs.c.id == bindparam("seen_id"), jobs.c.revision == bindparam("seen_revision"))
+            .values({name: bindparam(f"new_{name}") for name in (*columns, "revision")})
+        )
+        changed = tx.execute(statement, parameters).rowcount
+        if changed not in (len(parameters), -1):
+            raise Conflict("a job was changed by somebody else meanwhile: look at it again")
+
+
+def artifact_ids(tx: Tx, project_id: ProjectId, ids: Sequence[JobId]) -> dict[JobId, int]:
+    """The catalogue's numbers of registered jobs."""
+    found: dict[JobId, int] = {}
+    for start in range(0, len(ids), 500):
+        query = select(artifacts.c.name, artifacts.c.id).where(
+            artifacts.c.project_id == project_id,
+            artifacts.c.kind == "job",
+            artifacts.c.name.in_(ids[start : start + 500]),
+        )
+        found.update((JobId(name), number) for name, number in tx.execute(query))
+    return found
+
+
+def add_needs(tx: Tx, pairs: Sequence[tuple[JobId, JobId]]) -> None:
+    """(job, what it needs)."""
+    if pairs:
+        tx.execute(insert(job_needs), [{"job_id": job, "needs": needs} for job, needs in pairs])
+
+
+def dependants(tx: Tx, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Which jobs need each of these."""
+    found: dict[str, list[str]] = {}
+    for start in range(0, len(ids), 500):
+        query = select(job_needs).where(job_needs.c.needs.in_(ids[start : start + 500]))
+        for row in tx.execute(query):
+            found.setdefault(row.needs, []).append(row.job_id)
+    return found
+
+
+def count_by_state(tx: Tx, project_id: ProjectId) -> dict[str, int]:
+    query = select(jobs.c.state, func.count()).where(jobs.c.project_id == project_id).group_by(jobs.c.state)
+    return {str(state): int(count) for state, count in tx.execute(query)}
