@@ -17,7 +17,6 @@ from easel.records.job import ACTIVE, Job, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.jobs import job_needs, jobs
-from easel.store.schema.lake import artifacts
 
 SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
 
@@ -206,19 +205,6 @@ def change(tx: Tx, changes: Sequence[tuple[AnyRow, Mapping[str, Any]]]) -> None:
         changed = tx.execute(statement, parameters).rowcount
         if changed not in (len(parameters), -1):
             raise Conflict("a job was changed by somebody else meanwhile: look at it again")
-
-
-def artifact_ids(tx: Tx, project_id: ProjectId, ids: Sequence[JobId]) -> dict[JobId, int]:
-    """The catalogue's numbers of registered jobs."""
-    found: dict[JobId, int] = {}
-    for start in range(0, len(ids), 500):
-        query = select(artifacts.c.name, artifacts.c.id).where(
-            artifacts.c.project_id == project_id,
-            artifacts.c.kind == "job",
-            artifacts.c.name.in_(ids[start : start + 500]),
-        )
-        found.update((JobId(name), number) for name, number in tx.execute(query))
-    return found
 
 
 def add_needs(tx: Tx, pairs: Sequence[tuple[JobId, JobId]]) -> None:

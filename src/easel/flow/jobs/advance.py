@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +35,7 @@ from easel.run.lifecycle import (
 )
 from easel.store import job_logs, jobs
 from easel.store.engine import AnyRow, NewEvent, Tx
+from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
 from easel.store.lake import lineage
 
@@ -59,6 +59,7 @@ class Batch:
     chunks: list[LogChunk] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     tags: list[tuple[_Work, str, str, str | float]] = field(default_factory=list)
+    outputs: list[tuple[_Work, NewOutput]] = field(default_factory=list)
     over: list[str] = field(default_factory=list)
     """Keys that executors may forget."""
 
@@ -156,6 +157,7 @@ class _Fold:
                 self.batch.over.append(each.key)
                 continue
             self._tell(work, each)
+        self._make_outputs()
         self._release_dependants(works)
         self._write(works)
         return self.batch
@@ -241,17 +243,21 @@ class _Fold:
         """Make the output a file set. A refusal leaves nothing behind."""
         kept, result = self.pending[key]
         row = work.row
-        name = row.spec["output_set"] or f"{row.id}-output"
+        work.changes |= {"result": dict(result) if result is not None else None, "progress": 1.0}
         caller = self.owners.caller(row.project_id, row.user_id)
-        # A set that only this job writes cannot be refused; one with a name of its own can.
-        with self.tx.conn.begin_nested() if row.spec["output_set"] else nullcontext():
-            made = outputs.keep_output(self.tx, caller, row.artifact_id, name, kept.files)
-        work.changes |= {
-            "output_set": str(made),
-            "output_id": made.artifact.id,
-            "result": dict(result) if result is not None else None,
-            "progress": 1.0,
-        }
+        if not row.spec["output_set"]:
+            # A set that only this job writes cannot be refused: all of them are made together, at the end.
+            outputs.record_objects(self.tx, outputs.whole_objects(kept.files))
+            self.batch.outputs.append((work, outputs.new_output(row, kept.files)))
+            return
+        with self.tx.conn.begin_nested():
+            made = outputs.keep_output(self.tx, caller, row.artifact_id, row.spec["output_set"], kept.files)
+        work.changes |= {"output_set": str(made), "output_id": made.artifact.id}
+
+    def _make_outputs(self) -> None:
+        new = [output for _, output in self.batch.outputs]
+        for (work, _), (name, number) in zip(self.batch.outputs, add_outputs(self.tx, new), strict=True):
+            work.changes |= {"output_set": name, "output_id": number}
 
     def _emit(self, work: _Work, kind: str, body: Mapping[str, Any]) -> None:
         row = work.row

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from easel.flow.lake.file_set import create_of
 from easel.flow.lake.upload import Lake
+from easel.ids import ProjectId, UserId
 from easel.lake.blobs.packs import plan_packs
 from easel.lake.blobs.store import Incoming, Member, put
 from easel.lake.digest import Digest, digest_of, from_hex
@@ -15,7 +16,8 @@ from easel.records.identity import Caller
 from easel.records.job import StoredFile
 from easel.records.lake import Artifact, FileSetVersion, Kind
 from easel.run.depot import Kept
-from easel.store.engine import Tx
+from easel.store.engine import AnyRow, Tx
+from easel.store.job_catalogue import NewOutput
 from easel.store.lake import artifacts, blob_index
 from easel.store.lake.grants import rights_of
 
@@ -56,12 +58,21 @@ def keep_output(
     rights = rights_of(tx, caller)
     for path in paths:
         rights.need_write(path)
-    record_objects(tx, _whole_objects(files))
+    record_objects(tx, whole_objects(files))
     entries = [_add_file(tx, caller, artifact, path, file) for path, file in sorted(paths.items())]
     return create_of(tx, caller, name, iter(entries), made_by=artifact)
 
 
-def _whole_objects(files: Sequence[StoredFile]) -> list[Incoming]:
+def new_output(row: AnyRow, files: Sequence[StoredFile]) -> NewOutput:
+    """A set of the job's own, named after it."""
+    name = f"{row.id}-output"
+    named = sorted((file_path(f"/{name}{file.path}"), file.size, from_hex(file.digest)) for file in files)
+    return NewOutput(
+        ProjectId(row.project_id), UserId(row.user_id), row.artifact_id, row.input_id, name, named
+    )
+
+
+def whole_objects(files: Sequence[StoredFile]) -> list[Incoming]:
     """The objects that the agent put: packs with their members, or one blob alone."""
     by_object: dict[str, dict[int, Member]] = {}
     for file in files:

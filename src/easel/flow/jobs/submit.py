@@ -9,11 +9,11 @@ from easel.declare.job import JobSpec, Trial
 from easel.errors import InvalidInput, QuotaExhausted
 from easel.flow.jobs import files
 from easel.flow.lake.file_set import check_may_write
-from easel.flow.lake.jobs import register_job
 from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import Job
-from easel.store import devices, job_queues, jobs
+from easel.records.lake import FileSetVersion
+from easel.store import devices, job_catalogue, job_queues, jobs
 from easel.store.engine import NewEvent, Tx
 
 UPSTREAM = "step:"
@@ -49,6 +49,7 @@ def submit_jobs(
             f"{waiting} of your jobs are queued and at most {max_queued} may be: wait until some have run"
         )
     pool = devices.largest(tx)
+    checks = _Checks(tx, caller)
     new: list[jobs.NewJob] = []
     for each in wanted:
         if pool is not None and not pool.fits(each.spec.resources):
@@ -56,9 +57,11 @@ def submit_jobs(
                 f"no device can hold {each.spec.name!r}: the largest has {pool.vcpu:g} vCPU, "
                 f"{pool.memory_mb} MB and {len(pool.gpus)} GPUs"
             )
-        new.append(_prepare(tx, caller, each))
-    ids = jobs.artifact_ids(tx, caller.project_id, [job.id for job in new])
-    jobs.add(tx, [replace(job, artifact_id=ids[job.id]) for job in new])
+        new.append(checks.prepare(each))
+    numbers = job_catalogue.register(tx, caller.project_id, caller.user.id, [job.id for job in new])
+    new = [replace(job, artifact_id=numbers[job.id]) for job in new]
+    job_catalogue.add_reads(tx, [(numbers[job.id], job.input_id) for job in new if job.input_id is not None])
+    jobs.add(tx, new)
     jobs.add_needs(
         tx,
         [(job.id, needed) for job, each in zip(new, wanted, strict=True) for needed in each.needs.values()],
@@ -78,31 +81,53 @@ def submit_jobs(
     return jobs.find_many(tx, caller.project_id, [job.id for job in new])
 
 
-def _prepare(tx: Tx, caller: Caller, wanted: Submission) -> jobs.NewJob:
-    spec = wanted.spec
-    job_id = wanted.id or JobId(tx.mint("job"))
-    if isinstance(spec.run, Trial) and (spec.environment.secrets or spec.code):
-        raise InvalidInput("a trial is the platform's own code: it takes neither code nor secrets")
-    if spec.output_set is not None:
-        check_may_write(tx, caller, spec.output_set)
-    input_set = spec.input
-    if input_set is not None and input_set.startswith(UPSTREAM):
-        step = input_set.removeprefix(UPSTREAM)
-        if step not in wanted.needs and step not in wanted.ready:
-            raise InvalidInput(f"{input_set!r} names no step of this pipeline")
-        input_set = wanted.ready.get(step)
-    code = files.pin_code(tx, caller, spec.code) if spec.code else None
-    inputs = register_job(tx, caller, job_id, [input_set.removeprefix("/@")] if input_set else [])
-    return jobs.NewJob(
-        id=job_id,
-        project_id=caller.project_id,
-        user_id=caller.user.id,
-        spec=spec,
-        blocked=len(set(wanted.needs.values())),
-        code_set=code,
-        input_set=str(inputs[0]) if inputs else None,
-        input_id=inputs[0].artifact.id if inputs else None,
-        parent_id=wanted.parent_id,
-        pipeline_id=wanted.pipeline_id,
-        step=wanted.step,
-    )
+class _Checks:
+    """Each reference is looked up once, however many jobs name it."""
+
+    def __init__(self, tx: Tx, caller: Caller) -> None:
+        self._tx, self._caller = tx, caller
+        self._sets: dict[str, FileSetVersion] = {}
+        self._codes: dict[str, str] = {}
+        self._writable: set[str] = set()
+
+    def prepare(self, wanted: Submission) -> jobs.NewJob:
+        spec = wanted.spec
+        if isinstance(spec.run, Trial) and (spec.environment.secrets or spec.code):
+            raise InvalidInput("a trial is the platform's own code: it takes neither code nor secrets")
+        if spec.output_set is not None and spec.output_set not in self._writable:
+            check_may_write(self._tx, self._caller, spec.output_set)
+            self._writable.add(spec.output_set)
+        found = self._input(wanted)
+        return jobs.NewJob(
+            id=wanted.id or JobId(self._tx.mint("job")),
+            project_id=self._caller.project_id,
+            user_id=self._caller.user.id,
+            spec=spec,
+            blocked=len(set(wanted.needs.values())),
+            code_set=self._code(spec.code),
+            input_set=str(found) if found else None,
+            input_id=found.artifact.id if found else None,
+            parent_id=wanted.parent_id,
+            pipeline_id=wanted.pipeline_id,
+            step=wanted.step,
+        )
+
+    def _input(self, wanted: Submission) -> FileSetVersion | None:
+        name = wanted.spec.input
+        if name is not None and name.startswith(UPSTREAM):
+            step = name.removeprefix(UPSTREAM)
+            if step not in wanted.needs and step not in wanted.ready:
+                raise InvalidInput(f"{name!r} names no step of this pipeline")
+            name = wanted.ready.get(step)
+        if name is None:
+            return None
+        if name not in self._sets:
+            self._sets[name] = files.pin_set(self._tx, self._caller, name)
+        return self._sets[name]
+
+    def _code(self, reference: str | None) -> str | None:
+        if reference is None:
+            return None
+        if reference not in self._codes:
+            self._codes[reference] = files.pin_code(self._tx, self._caller, reference)
+        return self._codes[reference]
