@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 from easel.version import __version__
 
 if TYPE_CHECKING:
+    from easel.metrics import log_metric, log_progress, log_tag
     from easel.sdk.client import Client
 
-_LAZY = {"Client": "easel.sdk.client"}
+_LAZY = {
+    "Client": "easel.sdk.client",
+    "log_metric": "easel.metrics",
+    "log_progress": "easel.metrics",
+    "log_tag": "easel.metrics",
+}
 """Public names and where they live: `import easel` costs nothing until one is used."""
 
-__all__ = ["Client", "__version__"]
+__all__ = ["Client", "__version__", "log_metric", "log_progress", "log_tag"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,9 @@
-"""`easel up` and `easel serve`."""
+"""`easel up`, and its parts: `easel serve`, `easel controller`, `easel worker`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from easel.cli.output import say
 
 up_app = typer.Typer()
 serve_app = typer.Typer()
+controller_app = typer.Typer()
+worker_app = typer.Typer()
 
 Home = Annotated[Path | None, typer.Option(help="Folder of database and blobs", envvar="EASEL_HOME")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on", envvar="EASEL_HOST")]
@@ -27,23 +30,54 @@ TokenFile = Annotated[
 @up_app.command()
 def up(home: Home = None, host: Host = None, port: Port = None, token_file: TokenFile = None) -> None:
     """Start everything on this machine: the API and what runs behind it."""
-    _run(home, host, port, token_file)
+    _run(home, host, port, token_file, engine=True)
 
 
 @serve_app.command()
 def serve(home: Home = None, host: Host = None, port: Port = None, token_file: TokenFile = None) -> None:
     """Start only the API server."""
-    _run(home, host, port, token_file)
+    _run(home, host, port, token_file, engine=False)
 
 
-def _run(home: Path | None, host: str | None, port: int | None, token_file: Path | None) -> None:
+@controller_app.command()
+def controller(
+    home: Home = None,
+    own_worker: Annotated[
+        bool, typer.Option("--own-worker", help="Start a worker here, rather than wait for `easel worker`")
+    ] = False,
+) -> None:
+    """Start only the controller: the loop that launches and watches jobs. Others stand by."""
     from easel.serve import server
     from easel.serve.settings import load
 
-    # Options become variables, so that there is one way in which a setting arrives.
-    for name, value in (("EASEL_HOME", home), ("EASEL_HOST", host), ("EASEL_PORT", port)):
+    _set({"EASEL_HOME": home})
+    server.run_controller(load(), spawn_worker=own_worker)
+
+
+@worker_app.command()
+def worker(home: Home = None) -> None:
+    """Start only this machine's worker, which holds its devices and runs jobs on them."""
+    from easel.serve import server
+    from easel.serve.settings import load
+
+    _set({"EASEL_HOME": home})
+    server.run_worker_here(load())
+
+
+def _set(given: Mapping[str, object]) -> None:
+    """Options become variables, so that there is one way in which a setting arrives."""
+    for name, value in given.items():
         if value is not None:
             os.environ[name] = str(value)
+
+
+def _run(
+    home: Path | None, host: str | None, port: int | None, token_file: Path | None, *, engine: bool
+) -> None:
+    from easel.serve import server
+    from easel.serve.settings import load
+
+    _set({"EASEL_HOME": home, "EASEL_HOST": host, "EASEL_PORT": port})
 
     def greet(address: str, token: str | None) -> None:
         say(f"Easel is at {address}")
@@ -57,7 +91,7 @@ def _run(home: Path | None, host: str | None, port: int | None, token_file: Path
         print(token, flush=True)
         say(f"Log in with: easel login --server {address}")
 
-    server.run(load(), greet)
+    server.run(load(), greet, engine=engine)
 
 
 def _write_private(file: Path, text: str) -> None:

@@ -147,7 +147,7 @@ def _check_call(target: str, arguments: Mapping[str, Any]) -> None:
     if not _TARGET.fullmatch(target):
         raise InvalidInput(f"entry point {target[:80]!r} is not of the form package.module:function")
     try:
-        size = len(json.dumps(dict(arguments), allow_nan=True))
+        size = len(json.dumps(dict(arguments), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"the arguments of {target} are not JSON: {error}") from error
     if size > 1_000_000:

@@ -189,7 +189,9 @@ class Agent:
         result = self.folders.work / ".easel-result.json"
         if result.is_file() and not result.is_symlink():
             with contextlib.suppress(ValueError):
-                entries.append({"k": "result", "v": json.loads(result.read_text()[:MB])})
+                # NaN and infinities are no JSON: they become null.
+                value = json.loads(result.read_text()[:MB], parse_constant=lambda _: None)
+                entries.append({"k": "result", "v": value if isinstance(value, dict) else {"value": value}})
         return entries
 
 

@@ -36,6 +36,8 @@ class Door:
             raise Conflict(
                 f"a worker runs already in {folder}: stop it first, or choose another home"
             ) from error
+        os.truncate(self._lock, 0)
+        os.write(self._lock, f"{os.getpid()}\n".encode())
         self._path = folder / NAME
         self._path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)

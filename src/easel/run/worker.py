@@ -38,6 +38,7 @@ from easel.run.warm import Ready, WarmPool
 
 TICK_S = 0.05
 BEAT_S = 2.0
+WARM_AFTER_S = 3.0
 SILENT_AFTER_S = 20.0
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
@@ -54,6 +55,8 @@ class WorkerConfig:
     preload: tuple[str, ...] = ()
     warm: bool = True
     sandbox: bool = True
+    orphan_after_s: float | None = None
+    """A worker that a server started ends when it has been without controller and work for so long."""
 
     @property
     def attempts(self) -> Path:
@@ -80,6 +83,9 @@ class Worker:
         self.idle: list[Ready] = []
         self.stopping = False
         self._beat_due = 0.0
+        self._warmed = False
+        self._warm_at = clock.monotonic() + WARM_AFTER_S
+        self._needed_at = clock.monotonic()
         self._fenced = 0
 
     # The loop. --------------------------------------------------------------------------------------------
@@ -87,8 +93,6 @@ class Worker:
     def run(self) -> None:
         become_subreaper()
         self._adopt()
-        if self.config.warm and self.config.preload:
-            self.warm.start()
         while not self.stopping:
             self.turn()
         self._stop_everything()
@@ -100,10 +104,25 @@ class Worker:
         for message in self.door.messages():
             self._obey(message)
         reap()
+        self._live()
         self._tend()
         self._place()
         self._report()
         self.door.flush()
+
+    def _live(self) -> None:
+        """Warm up when the start is over; end when nobody needs us any more."""
+        now = self.clock.monotonic()
+        if self.config.warm and self.config.preload and not self._warmed and now >= self._warm_at:
+            self._warmed = True
+            self.warm.start()
+        if self.door.open or self.watched or self.waiting:
+            self._needed_at = now
+        orphaned = (
+            self.config.orphan_after_s is not None and now - self._needed_at > self.config.orphan_after_s
+        )
+        if orphaned or not self.config.attempts.is_dir():
+            self.stopping = True
 
     def _hear(self, key: selectors.SelectorKey, mask: int) -> None:
         kind, subject = key.data

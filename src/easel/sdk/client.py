@@ -10,6 +10,8 @@ from easel.sdk.connection import Connection
 from easel.sdk.credentials import find
 from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
+from easel.sdk.jobs import Jobs
+from easel.sdk.queues import Queues, Secrets
 from easel.wire.identity import Me
 
 
@@ -64,6 +66,18 @@ class Client:
     @cached_property
     def tokens(self) -> Tokens:
         return Tokens(self)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        return Jobs(self)
+
+    @cached_property
+    def queues(self) -> Queues:
+        return Queues(self)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        return Secrets(self)
 
     @cached_property
     def events(self) -> Events:

@@ -18,12 +18,17 @@ from easel.flow.jobs.orders import OrderLimits
 from easel.flow.jobs.tagging import tag_from_log
 from easel.flow.lake.upload import Lake
 from easel.run.executors.local import LocalExecutor, this_machine
+from easel.run.order import MB, LogLimits
 from easel.run.vault import Vault
 from easel.run.worker import WorkerConfig
 from easel.serve.controller import Controller, Pace
+from easel.serve.settings import Settings
 
 TRIAL_MODULES = ("numpy", "scipy.stats", "sklearn.ensemble", "torch", "easel.run.trial", "easel.match.zoo")
 """What the nursery imports, where it is installed: the seconds that a trial then does not pay."""
+
+
+ORPHAN_AFTER_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,30 @@ class EngineOptions:
             str(self.home / "blobs"),
             self.preload,
             sandbox=self.sandbox,
+            orphan_after_s=ORPHAN_AFTER_S if self.spawn_worker else None,
         )
 
     @property
     def vault(self) -> Vault:
         return Vault(self.home / "secrets")
+
+
+def options_of(settings: Settings, *, spawn_worker: bool = True) -> EngineOptions:
+    log_bytes = settings.job_log_mb * MB
+    return EngineOptions(
+        home=settings.folder,
+        capacity=this_machine(settings.worker_vcpu, settings.worker_memory_mb),
+        max_active=settings.max_active_jobs,
+        limits=OrderLimits(
+            settings.job_disk_mb,
+            settings.job_grace_s,
+            LogLimits(head_bytes=log_bytes * 2 // 3, tail_bytes=log_bytes // 3),
+        ),
+        pace=Pace(lost_after=settings.job_lost_after_s),
+        preload=TRIAL_MODULES if settings.warm_trials else (),
+        sandbox=settings.sandbox,
+        spawn_worker=spawn_worker,
+    )
 
 
 def build_controller(lake: Lake, options: EngineOptions, clock: Clock | None = None) -> Controller:

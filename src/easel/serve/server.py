@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FrameType
 
 import uvicorn
@@ -12,8 +15,13 @@ from fastapi import FastAPI
 from easel.errors import Misconfigured
 from easel.flow.backup import backup_before_migration
 from easel.flow.first_start import create_platform_admin
+from easel.flow.lake.upload import Lake
+from easel.lake.blobs.local import LocalBlobs
+from easel.run.worker import run_worker
 from easel.serve import logs
 from easel.serve.app import create_app
+from easel.serve.controller import Controller
+from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.parts import Parts
 from easel.serve.settings import Settings, prepare_home
 from easel.store.engine import Store
@@ -45,8 +53,11 @@ def open_store(settings: Settings) -> Store:
     return store
 
 
-def run(settings: Settings, greet: Callable[[str, str | None], None]) -> None:
-    """Serve until told to stop. `greet(address, first_token)` is called once, when the port is ours."""
+def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine: bool = False) -> None:
+    """Serve until told to stop, with `engine` also run jobs.
+
+    `greet(address, first_token)` is called once, when the port is ours.
+    """
     logs.configure(settings.log_level)
     store = open_store(settings)
     listener = _listen(settings)
@@ -55,10 +66,38 @@ def run(settings: Settings, greet: Callable[[str, str | None], None]) -> None:
         app = create_app(settings, store)
         host, port = listener.getsockname()[:2]
         greet(f"http://{host if ':' not in host else f'[{host}]'}:{port}", token)
-        serve(app, listener, settings)
+        with hosted(controller(settings, store)) if engine else nullcontext():
+            serve(app, listener, settings)
     finally:
         listener.close()
         store.close()
+
+
+def controller(settings: Settings, store: Store, *, spawn_worker: bool = True) -> Controller:
+    """The job engine of this home."""
+    lake = Lake(store, LocalBlobs(settings.folder / "blobs"))
+    return build_controller(lake, options_of(settings, spawn_worker=spawn_worker))
+
+
+def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
+    """Only the controller, until told to stop. Several may run; one acts, the others stand by."""
+    logs.configure(settings.log_level)
+    store = open_store(settings)
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    loop = controller(settings, store, spawn_worker=spawn_worker)
+    try:
+        loop.run(stopping)
+    finally:
+        loop.executor.close(stop=spawn_worker)
+        store.close()
+
+
+def run_worker_here(settings: Settings) -> None:
+    """Only this machine's devices, until told to stop."""
+    prepare_home(settings)
+    run_worker(options_of(settings, spawn_worker=False).worker)
 
 
 def serve(app: FastAPI, listener: socket.socket, settings: Settings) -> None:

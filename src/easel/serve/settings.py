@@ -48,6 +48,34 @@ class Settings(BaseSettings):
     public_metrics: Annotated[
         bool, Field(description="Whether /metrics may be read without a platform admin's token")
     ] = False
+    max_active_jobs: Annotated[
+        int,
+        Field(ge=1, description="Jobs of one user that launch or run at once, unless an admin set another"),
+    ] = 8
+    worker_vcpu: Annotated[
+        float | None, Field(ge=0.5, description="vCPU of this machine that jobs may use; empty means all")
+    ] = None
+    worker_memory_mb: Annotated[
+        int | None, Field(ge=64, description="Memory that jobs may use; empty means nine tenths")
+    ] = None
+    sandbox: Annotated[
+        bool,
+        Field(description="Run commands of users in bubblewrap where it works (a warning says where not)"),
+    ] = True
+    warm_trials: Annotated[
+        bool, Field(description="Import the training libraries ahead, so that trials start at once")
+    ] = True
+    job_disk_mb: Annotated[int, Field(ge=1, description="What a job may write to disk, in megabytes")] = (
+        20_480
+    )
+    job_grace_s: Annotated[float, Field(ge=0, description="Seconds between SIGTERM and SIGKILL")] = 5.0
+    job_log_mb: Annotated[
+        int,
+        Field(ge=1, le=1024, description="How much of a job's log is kept: two thirds first, one third last"),
+    ] = 12
+    job_lost_after_s: Annotated[
+        float, Field(ge=5, description="Silence after which a job counts as lost and is tried again or fails")
+    ] = 60.0
     log_level: Annotated[
         str, Field(pattern="^(debug|info|warning|error)$", description="How much to log")
     ] = "info"

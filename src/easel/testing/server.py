@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psutil
 
 from easel.sdk.client import Client
 
@@ -26,6 +27,7 @@ class ServerProcess:
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("EASEL_")},
             "EASEL_HOME": str(folder / "home"),
+            "EASEL_WARM_TRIALS": "false",  # seconds of imports that few tests need
             **{f"EASEL_{name.upper()}": value for name, value in settings.items()},
         }
         if database_url:
@@ -74,6 +76,23 @@ class ServerProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    @property
+    def worker_pid(self) -> int | None:
+        """The worker outlives a killed server, so that jobs do."""
+        try:
+            return int((self.folder / "home" / "run" / "worker.lock").read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def end_worker(self) -> None:
+        """SIGTERM to the worker, which ends every job; returns when it is gone."""
+        pid = self.worker_pid
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+                while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                    time.sleep(0.02)
+
     def stop(self) -> int:
         """SIGTERM; returns the exit code."""
         assert self._process is not None
@@ -110,4 +129,5 @@ def running(folder: Path, database_url: str | None = None, **settings: str) -> I
         yield server
     finally:
         server.kill()
+        server.end_worker()
         server.close_clients()

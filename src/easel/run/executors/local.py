@@ -184,6 +184,7 @@ def _describe(config: WorkerConfig) -> str:
             "preload": list(config.preload),
             "warm": config.warm,
             "sandbox": config.sandbox,
+            "orphan_after_s": config.orphan_after_s,
         }
     )
 
@@ -200,4 +201,5 @@ def read_config(text: str) -> WorkerConfig:
         tuple(body["preload"]),
         body["warm"],
         body["sandbox"],
+        body["orphan_after_s"],
     )

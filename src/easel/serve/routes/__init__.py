@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from easel.serve.routes import events, projects, session, tokens, users
+from easel.serve.routes import events, jobs, projects, queues, session, tokens, users
 
 
 def all_routers() -> list[APIRouter]:
-    return [session.router, projects.router, users.router, tokens.router, events.router]
+    return [
+        session.router,
+        projects.router,
+        users.router,
+        tokens.router,
+        events.router,
+        jobs.router,
+        queues.router,
+    ]

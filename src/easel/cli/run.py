@@ -1,0 +1,127 @@
+"""`easel run -- python train.py --epochs 5`: a command becomes a job."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.jobs import finish
+from easel.cli.output import AsJson, InProject, say
+from easel.errors import InvalidInput
+
+run_app = typer.Typer()
+
+
+@run_app.command(context_settings={"ignore_unknown_options": True})
+def run(
+    command: Annotated[list[str] | None, typer.Argument(help="The command, after --")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="A YAML job file")] = None,
+    name: Annotated[str | None, typer.Option(help="The job's name")] = None,
+    code: Annotated[str | None, typer.Option(help="File set, or file of the lake, with the code")] = None,
+    input_set: Annotated[str | None, typer.Option("--input", help="File set to read")] = None,
+    output_set: Annotated[
+        str | None, typer.Option("--output", help="File set that the output becomes")
+    ] = None,
+    output_folder: Annotated[str | None, typer.Option(help="Folder in which the output is left")] = None,
+    vcpu: Annotated[float | None, typer.Option(help="vCPU, in halves")] = None,
+    memory_mb: Annotated[int | None, typer.Option("--memory", help="Memory in MB")] = None,
+    gpus: Annotated[float | None, typer.Option(help="GPUs, or a share of one")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which it is stopped")] = None,
+    retries: Annotated[int | None, typer.Option(help="Repeats after a failure of the job")] = None,
+    env: Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=VALUE, repeatable")] = None,
+    secret: Annotated[list[str] | None, typer.Option(help="NAME=SECRET of the project, repeatable")] = None,
+    network: Annotated[bool, typer.Option(help="Let the command use the network")] = False,
+    python: Annotated[str | None, typer.Option(help="Interpreter or virtual environment there")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, repeatable")] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the log")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a command as a job and follow its log; exits as the job does."""
+    fields = job_file(file) if file else {}
+    if command:
+        fields["run"] = {"kind": "command", "argv": command}
+    if "run" not in fields:
+        raise InvalidInput("what shall run? easel run -- python train.py, or --file job.yaml")
+    given = {
+        "name": name,
+        "code": code,
+        "input": input_set,
+        "output_set": output_set,
+        "output_folder": output_folder,
+        "time_limit_s": time_limit,
+    }
+    fields |= {key: value for key, value in given.items() if value is not None}
+    _merge(fields, "resources", {"vcpu": vcpu, "memory_mb": memory_mb, "gpus": gpus})
+    _merge(fields, "retry", {"failed": retries})
+    _merge(fields, "environment", {"python": python, "network": network or None})
+    _merge(fields, "tags", {key: _number(value) for key, value in _pairs(tag).items()})
+    environment = fields.setdefault("environment", {})
+    _merge(environment, "variables", _pairs(env))
+    _merge(environment, "secrets", _pairs(secret))
+    fields.setdefault("name", _name(fields["run"]))
+    what = fields.pop("run")
+    with connect(project) as client:
+        if what["kind"] == "entry":
+            job = client.jobs.submit(entry=what["target"], arguments=what.get("arguments"), **fields)
+        else:
+            job = client.jobs.submit(what["argv"], **fields)
+        if detach:
+            print(json.dumps(job.about.model_dump(mode="json"), indent=2) if as_json else job.id)
+            return
+        say(f"Job {job.id} is queued. Ctrl-C stops following, not the job.")
+        raise typer.Exit(finish(job, as_json))
+
+
+def job_file(path: Path) -> dict[str, Any]:
+    """The fields of a YAML job file: those of the API, with `command` as text or list for short."""
+    import yaml
+
+    try:
+        fields = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read {path}: {error}") from error
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{path} is not YAML: {error}") from error
+    if not isinstance(fields, dict):
+        raise InvalidInput(f"{path} must hold fields such as `command: python train.py`")
+    if "command" in fields:
+        command = fields.pop("command")
+        argv = shlex.split(command) if isinstance(command, str) else list(command)
+        fields["run"] = {"kind": "command", "argv": argv}
+    if "entry" in fields:
+        target, arguments = fields.pop("entry"), fields.pop("arguments", {})
+        fields["run"] = {"kind": "entry", "target": target, "arguments": arguments}
+    return fields
+
+
+def _merge(fields: dict[str, Any], name: str, given: dict[str, Any]) -> None:
+    """What was given on the command line wins over the file."""
+    found = {key: value for key, value in given.items() if value is not None}
+    if found:
+        fields[name] = {**fields.get(name, {}), **found}
+
+
+def _pairs(given: list[str] | None) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given or []]
+    wrong = next((name for name, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise InvalidInput(f"{wrong!r} is not of the form NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _name(run: dict[str, Any]) -> str:
+    text = run["target"] if run["kind"] == "entry" else " ".join(run["argv"])
+    return "".join(c for c in text if c.isprintable() and c not in "/\\")[:60].strip() or "job"

@@ -1,0 +1,84 @@
+"""Looking at jobs: their lines, their series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from easel.errors import NotFound
+from easel.records.identity import Caller
+from easel.records.job import TERMINAL
+from easel.store import job_logs, jobs
+from easel.store.engine import Tx
+from easel.store.job_logs import LogLine, Point
+
+MAX_POINTS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    lines: Sequence[LogLine]
+    next: int
+    attempt: int
+    over: bool
+
+
+def log_lines(
+    tx: Tx,
+    caller: Caller,
+    job_id: str,
+    *,
+    after: int = 0,
+    limit: int = 1000,
+    search: str | None = None,
+    attempt: int | None = None,
+) -> Lines:
+    """Lines from number `after` on, of the latest attempt unless another is asked for."""
+    job = jobs.find(tx, caller.project_id, job_id)
+    which = job.attempt if attempt is None else attempt
+    if search:
+        found = job_logs.search_lines(tx, job.id, which, search, after, limit)
+    else:
+        found = job_logs.read_lines(tx, job.id, which, after, limit)
+    over = job.state in TERMINAL or which < job.attempt
+    return Lines(found, found[-1].number + 1 if found else after, which, over)
+
+
+def series(tx: Tx, caller: Caller, job_id: str, name: str, points: int) -> tuple[int, list[Point]]:
+    """(how many there are, at most `points` of them)."""
+    job = jobs.find(tx, caller.project_id, job_id)
+    found = job_logs.read_series(tx, job.id, job.attempt, name, None, MAX_POINTS)
+    if not found:
+        raise NotFound(f"job {job_id} has logged no metric {name[:100]!r}")
+    return len(found), thin(found, points)
+
+
+def thin(points: Sequence[Point], limit: int) -> list[Point]:
+    """At most `limit` of them: of each stretch the smallest and the largest, so that no spike disappears.
+
+    The first and the last always stay, and so does the first value of a stretch that is no number.
+    """
+    if len(points) <= limit:
+        return list(points)
+    if limit < 4:
+        return [points[0], points[-1]][:limit]
+    inner = points[1:-1]
+    buckets = (limit - 2) // 2
+    kept = [points[0]]
+    for number in range(buckets):
+        stretch = inner[len(inner) * number // buckets : len(inner) * (number + 1) // buckets]
+        numbers = [p for p in stretch if p.value is not None]
+        if not numbers:
+            kept += stretch[:1]
+            continue
+        extremes = {min(numbers, key=_value), max(numbers, key=_value)}
+        odd = next((p for p in stretch if p.value is None), None)
+        if odd is not None:
+            extremes = {min(numbers, key=_value), odd}
+        kept += sorted(extremes, key=lambda point: point.step)
+    return [*kept, points[-1]]
+
+
+def _value(point: Point) -> float:
+    assert point.value is not None
+    return point.value

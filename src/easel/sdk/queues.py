@@ -1,0 +1,63 @@
+"""Queues, devices and secrets."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from easel.sdk.connection import ask
+from easel.wire import job as wire
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+
+
+class Queues:
+    """Who waits and who runs in the client's project. Changing is for its admins."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def _path(self) -> str:
+        return f"{self._client.root}/queues"
+
+    def list(self) -> builtins.list[wire.Queue]:
+        return self._client.connection.get(self._path, wire.QueueList).items
+
+    def change(
+        self, user: str | None = None, *, max_active: int | None = None, paused: bool | None = None
+    ) -> builtins.list[wire.Queue]:
+        """What is None stays as it is; without a user it holds for the project."""
+        body = ask(wire.ChangeQueue, user=user, max_active=max_active, paused=paused)
+        return self._client.connection.patch(self._path, body, wire.QueueList).items
+
+    def reorder(self, user: str, first: builtins.list[str]) -> builtins.list[str]:
+        """Put these queued jobs of a user first, in this order."""
+        body = ask(wire.ReorderQueue, user=user, first=first)
+        return self._client.connection.post(f"{self._path}/order", body, wire.JobIds).items
+
+    def devices(self) -> builtins.list[wire.Device]:
+        return self._client.connection.get("/api/v1/devices", wire.DeviceList).items
+
+
+class Secrets:
+    """Secrets of the client's project: set by its admins, named by jobs, never shown."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def _path(self) -> str:
+        return f"{self._client.root}/secrets"
+
+    def names(self) -> list[str]:
+        return self._client.connection.get(self._path, wire.SecretNames).items
+
+    def put(self, name: str, value: str) -> None:
+        self._client.connection.put(
+            f"{self._path}/{name}", ask(wire.PutSecret, value=value), wire.SecretNames
+        )
+
+    def remove(self, name: str) -> None:
+        self._client.connection.delete(f"{self._path}/{name}")

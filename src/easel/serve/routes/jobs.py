@@ -1,0 +1,168 @@
+"""Jobs: submit, look, follow, kill, rerun."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from easel.flow.jobs import control, look, submit
+from easel.flow.jobs.look import Lines
+from easel.records import job as records
+from easel.records.identity import Caller
+from easel.serve.access import Here, Member
+from easel.serve.creating import Create
+from easel.serve.paging import Paging
+from easel.serve.parts import Parts
+from easel.store import job_logs, jobs
+from easel.store.engine import Tx
+from easel.store.jobs import SPEC
+from easel.wire import job as wire
+from easel.wire.model import Page
+
+router = APIRouter(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
+
+JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
+After = Annotated[int, Query(ge=0, lt=2**62, description="Begin with this line")]
+FOLLOW_SECONDS = 0.25
+"""Lines are written by the controller, perhaps of another process: look this often."""
+
+
+def shown(job: records.Job) -> wire.Job:
+    values: dict[str, Any] = {
+        name: getattr(job, name) for name in wire.Job.model_fields if hasattr(job, name)
+    }
+    values |= {"spec": SPEC.dump_python(job.spec, mode="json"), "kind": job.spec.run.kind, "name": job.name}
+    return wire.Job.model_validate(values)
+
+
+@router.post("", response_model=wire.Job, status_code=201)
+def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response:
+    """Queue a job. It is immutable from now on."""
+    spec = body.spec()
+
+    def make(tx: Tx) -> wire.Job:
+        return shown(submit.submit_job(tx, caller, spec))
+
+    return create(caller, body, make)
+
+
+@router.get("", response_model=Page[wire.Job])
+def list_jobs(here: Here, caller: Member, page: Paging) -> Page[wire.Job]:
+    """The project's jobs, newest first."""
+    with here.store.read() as tx:
+        found = jobs.list_jobs(tx, caller.project_id, page)
+    return Page(items=[shown(job) for job in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/{job}", response_model=wire.Job)
+def show_job(here: Here, caller: Member, job: JobId) -> wire.Job:
+    """One job."""
+    with here.store.read() as tx:
+        return shown(jobs.find(tx, caller.project_id, job))
+
+
+@router.post("/{job}/kill", response_model=wire.Job)
+def kill_job(here: Here, caller: Member, job: JobId, body: wire.KillJob) -> wire.Job:
+    """Ask for its end; repeating changes nothing. Its owner or a project admin may."""
+    with here.store.write() as tx:
+        return shown(control.kill_job(tx, caller, job, body.reason))
+
+
+@router.post("/{job}/rerun", response_model=wire.Job, status_code=201)
+def rerun_job(caller: Member, create: Create, job: JobId, body: wire.RerunJob) -> Response:
+    """A new job with this one as its parent."""
+
+    def make(tx: Tx) -> wire.Job:
+        return shown(control.rerun_job(tx, caller, job, input_set=body.input))
+
+    return create(caller, body, make)
+
+
+@router.get("/{job}/log", response_model=wire.LogPage)
+def job_log(
+    here: Here,
+    caller: Member,
+    job: JobId,
+    after: After = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    search: Annotated[str | None, Query(max_length=200, description="Only lines with these words")] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=1000, description="An earlier attempt's log")] = None,
+) -> wire.LogPage:
+    """Lines of the log, in pages."""
+    with here.store.read() as tx:
+        found = look.log_lines(tx, caller, job, after=after, limit=limit, search=search, attempt=attempt)
+    return _page(found)
+
+
+@router.get("/{job}/log/stream", response_class=EventSourceResponse)
+async def follow_log(
+    here: Here,
+    caller: Member,
+    job: JobId,
+    request: Request,
+    after: After = 0,
+    last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, lt=2**62)] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Lines as they come (server-sent events); resume with Last-Event-ID. Ends, with `end`, when the job has."""
+    async for event in _follow(here, caller, job, after if last_event_id is None else last_event_id):
+        yield event
+
+
+async def _follow(here: Parts, caller: Caller, job: str, position: int) -> AsyncIterator[ServerSentEvent]:
+    attempt: int | None = None
+    while not here.stopping.is_set():
+        found = await to_thread.run_sync(_read_lines, here, caller, job, position)
+        if attempt is not None and found.attempt != attempt:
+            position = 0  # it was tried again: its log begins anew
+            attempt = found.attempt
+            continue
+        attempt = found.attempt
+        if found.lines:
+            position = found.next
+            yield ServerSentEvent(data=_page(found), id=str(position), event="lines")
+        elif found.over:
+            yield ServerSentEvent(data=_page(found), id=str(position), event="end")
+            return
+        else:
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+
+def _read_lines(here: Parts, caller: Caller, job: str, after: int) -> Lines:
+    with here.store.read() as tx:
+        return look.log_lines(tx, caller, job, after=after)
+
+
+def _page(found: Lines) -> wire.LogPage:
+    lines = [wire.LogLine.model_validate(line) for line in found.lines]
+    return wire.LogPage(
+        lines=lines, next=found.next, attempt=found.attempt, over=found.over and not found.lines
+    )
+
+
+@router.get("/{job}/metrics", response_model=wire.SeriesList)
+def job_metrics(here: Here, caller: Member, job: JobId) -> wire.SeriesList:
+    """The series that the job has logged."""
+    with here.store.read() as tx:
+        found = jobs.find(tx, caller.project_id, job)
+        names = job_logs.metric_names(tx, found.id, found.attempt)
+    return wire.SeriesList(items=[wire.Series(name=name, points=count) for name, count in names.items()])
+
+
+@router.get("/{job}/metrics/{name:path}", response_model=wire.SeriesPoints)
+def job_series(
+    here: Here,
+    caller: Member,
+    job: JobId,
+    name: Annotated[str, Path(max_length=100, examples=["loss"])],
+    points: Annotated[int, Query(ge=2, le=10_000, description="At most so many")] = 1000,
+) -> wire.SeriesPoints:
+    """One series, thinned to what a picture can show."""
+    with here.store.read() as tx:
+        total, kept = look.series(tx, caller, job, name, points)
+    shown_points = [wire.Point.model_validate(point, from_attributes=True) for point in kept]
+    return wire.SeriesPoints(name=name, total=total, points=shown_points)

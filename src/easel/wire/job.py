@@ -1,0 +1,249 @@
+"""Jobs, queues, pipelines, devices."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from easel.declare import job as declare
+from easel.declare.resources import MAX_GPUS, MAX_MEMORY_MB, MAX_VCPU
+from easel.declare.resources import Resources as DeclaredResources
+from easel.wire.identity import Label, Slug
+from easel.wire.model import Answer, Json, Moment, Request
+
+Plain = Annotated[str, Field(max_length=10_000, pattern=r"^[^\x00]*$")]
+Reference = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        pattern=r"^[^\x00]+$",
+        description="A file set, `name` or `name:version`",
+        examples=["shakespeare.works:5"],
+    ),
+]
+
+
+class Command(Request):
+    kind: Literal["command"] = "command"
+    argv: Annotated[
+        list[Annotated[str, Field(max_length=100_000)]],
+        Field(min_length=1, max_length=2000, examples=[["python", "train.py", "--epochs", "5"]]),
+    ]
+
+
+class EntryPoint(Request):
+    """A function of your own code, called with these arguments."""
+
+    kind: Literal["entry"]
+    target: Annotated[str, Field(max_length=200, examples=["train:main"])]
+    arguments: Json = Field(default_factory=dict)
+
+
+class Resources(Request):
+    vcpu: Annotated[float, Field(ge=0.5, le=MAX_VCPU, multiple_of=0.5)] = 1.0
+    memory_mb: Annotated[int, Field(ge=16, le=MAX_MEMORY_MB)] = 1024
+    gpus: Annotated[float, Field(ge=0, le=MAX_GPUS, description="Whole, or a share of one below 1")] = 0.0
+
+
+class Environment(Request):
+    python: Annotated[
+        Plain | None, Field(description="An interpreter or virtual environment on the device")
+    ] = None
+    image: Annotated[Plain | None, Field(description="A container image, where devices run images")] = None
+    variables: dict[str, Plain] = Field(default_factory=dict, max_length=500)
+    secrets: dict[str, Slug] = Field(
+        default_factory=dict, max_length=100, description="Variable to the name of a secret of the project"
+    )
+    network: Annotated[bool, Field(description="Whether the command may use the network")] = False
+
+
+class RetryRule(Request):
+    lost: Annotated[int, Field(ge=0, le=100, description="Repeats after a fault of the platform")] = 1
+    failed: Annotated[int, Field(ge=0, le=100, description="Repeats after a failure of the job")] = 0
+
+
+class JobFields(Request):
+    """What to run and on what."""
+
+    name: Label = "job"
+    run: Annotated[Command | EntryPoint, Field(discriminator="kind")]
+    code: Annotated[Reference | None, Field(description="A file set, or one file such as /wordcount.zip")] = (
+        None
+    )
+    input: Reference | None = None
+    output_folder: Annotated[str, Field(min_length=1, max_length=500)] = "output"
+    output_set: Annotated[Slug | None, Field(description="File set that the output becomes")] = None
+    environment: Environment = Field(default_factory=Environment)
+    resources: Resources = Field(default_factory=Resources)
+    retry: RetryRule = Field(default_factory=RetryRule)
+    time_limit_s: Annotated[float | None, Field(gt=0, le=366 * 86400)] = None
+    tags: dict[Label, float | Plain] = Field(default_factory=dict, max_length=100)
+    description: Plain = ""
+
+    def spec(self) -> declare.JobSpec:
+        run: declare.Runnable
+        if isinstance(self.run, Command):
+            run = declare.Command(tuple(self.run.argv))
+        else:
+            run = declare.EntryPoint(self.run.target, self.run.arguments)
+        return declare.JobSpec(
+            name=self.name,
+            run=run,
+            code=self.code,
+            input=self.input,
+            output_folder=self.output_folder,
+            output_set=self.output_set,
+            environment=declare.Environment(**self.environment.model_dump()),
+            resources=DeclaredResources(**self.resources.model_dump()),
+            retry=declare.RetryRule(**self.retry.model_dump()),
+            time_limit_s=self.time_limit_s,
+            tags=dict(self.tags),
+            description=self.description,
+        )
+
+
+class SubmitJob(JobFields):
+    pass
+
+
+class Usage(Answer):
+    cpu_seconds: float
+    peak_memory_mb: float
+    wall_seconds: float
+    peak_gpu_memory_mb: float = 0.0
+
+
+class Job(Answer):
+    id: str
+    name: str
+    state: Annotated[
+        str,
+        Field(description="queued, launching, downloading, running, uploading, finished, failed or killed"),
+    ]
+    user_id: str
+    kind: str
+    spec: Json
+    attempt: int
+    kill_requested: bool
+    exit_code: int | None
+    reason: str | None
+    result: Json | None
+    usage: Usage | None
+    progress: float | None
+    input_set: str | None
+    output_set: str | None
+    parent_id: str | None
+    pipeline_id: str | None
+    device: str | None
+    submitted_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+
+    @property
+    def over(self) -> bool:
+        return self.state in ("finished", "failed", "killed")
+
+
+class KillJob(Request):
+    reason: Annotated[str, Field(max_length=500, pattern=r"^[^\x00]*$")] = ""
+
+
+class RerunJob(Request):
+    input: Annotated[Reference | None, Field(description="Another input; without it the very same one")] = (
+        None
+    )
+
+
+class LogLine(Answer):
+    number: int
+    stream: str
+    at: Moment
+    text: str
+
+
+class LogPage(Answer):
+    """`next` is where to go on; the log is complete when the job is over and no lines come."""
+
+    lines: list[LogLine]
+    next: int
+    attempt: int
+    over: bool
+
+
+class Series(Answer):
+    name: str
+    points: int
+
+
+class SeriesList(Answer):
+    items: list[Series]
+
+
+class Point(Answer):
+    step: int
+    value: float | None
+    text: Annotated[str | None, Field(description="nan, inf or -inf where the value is no number")]
+    at: Moment
+
+
+class SeriesPoints(Answer):
+    """At most as many points as asked for; of dropped ones the extremes stay."""
+
+    name: str
+    total: int
+    points: list[Point]
+
+
+class Queue(Answer):
+    user_id: str
+    user: str
+    queued: int
+    active: int
+    max_active: int
+    paused: bool
+
+
+class QueueList(Answer):
+    items: list[Queue]
+
+
+class ChangeQueue(Request):
+    """What is left out stays as it is. Without a user it holds for everybody without a setting of their own."""
+
+    user: Annotated[str | None, Field(max_length=100)] = None
+    max_active: Annotated[int | None, Field(ge=0, le=100_000)] = None
+    paused: bool | None = None
+
+
+class ReorderQueue(Request):
+    user: Annotated[str, Field(max_length=100)]
+    first: Annotated[list[Annotated[str, Field(max_length=60)]], Field(min_length=1, max_length=10_000)]
+
+
+class JobIds(Answer):
+    items: list[str]
+
+
+class Device(Answer):
+    name: str
+    executor: str
+    vcpu: float
+    memory_mb: int
+    gpus: int
+    notes: dict[str, Any]
+    connected: bool
+    seen_at: Moment
+
+
+class DeviceList(Answer):
+    items: list[Device]
+
+
+class PutSecret(Request):
+    value: Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"^[^\x00]+$")]
+
+
+class SecretNames(Answer):
+    items: list[str]

@@ -1,0 +1,164 @@
+"""Jobs as people use them: through the real server, the SDK and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from easel.declare.roles import Role
+from easel.errors import Denied, InvalidInput, NotFound
+from easel.sdk.client import Client
+from easel.sdk.jobs import JobFailed
+from easel.testing.server import ServerProcess, running
+
+SMALL = {"vcpu": 0.5, "memory_mb": 256}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with running(tmp_path_factory.mktemp("server")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def people(server: ServerProcess) -> dict[str, Client]:
+    root = server.client()
+    root.projects.create("astro")
+    root.projects.create("bio")
+    made = {"root": root.in_project("astro")}
+    for name, project, role in (
+        ("ana", "astro", Role.MEMBER),
+        ("ben", "astro", Role.MEMBER),
+        ("eve", "bio", Role.ADMIN),
+    ):
+        secret = root.in_project(project).users.create(name, role).token.secret
+        assert secret is not None
+        made[name] = server.client(secret).in_project(project)
+    return made
+
+
+def easel(server: ServerProcess, client: Client, *arguments: str) -> subprocess.CompletedProcess[str]:
+    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
+    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
+    return subprocess.run(
+        [sys.executable, "-m", "easel.cli.main", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_job_is_submitted_followed_and_finished(people: dict[str, Client]) -> None:
+    job = people["ana"].jobs.submit(
+        ["sh", "-c", "for i in 1 2 3; do echo line $i; done; echo '[EASEL_METRIC] loss=0.5'"],
+        name="count",
+        resources=SMALL,
+    )
+    assert [line.text for line in job.logs(follow=True)][:3] == ["line 1", "line 2", "line 3"]
+    job.wait()
+    assert job.state == "finished"
+    assert job.metrics() == {"loss": 1}
+    assert [point.value for point in job.series("loss")] == [0.5]
+    assert [line.text for line in job.logs(search="LINE 2")] == ["line 2"]
+    assert job.about.output_set == f"{job.id}-output:1"
+
+
+def test_a_failed_job_says_why(people: dict[str, Client]) -> None:
+    job = people["ana"].jobs.submit(["no-such-program"], resources=SMALL)
+    with pytest.raises(JobFailed, match="no-such-program"):
+        job.wait()
+
+
+def test_a_rerun_names_its_parent_and_a_kill_ends_a_running_job(people: dict[str, Client]) -> None:
+    job = people["ana"].jobs.submit(["sleep", "1000"], resources=SMALL)
+    again = job.rerun()
+    assert again.about.parent_id == job.id
+    for each in (job, again):
+        each.kill("enough")
+        each.wait(check=False)
+        assert (each.state, each.about.reason) == ("killed", "enough")
+
+
+def test_another_project_sees_nothing_and_another_member_may_look_but_not_kill(
+    people: dict[str, Client],
+) -> None:
+    job = people["ana"].jobs.submit(["true"], resources=SMALL)
+    with pytest.raises(NotFound):
+        people["eve"].jobs.get(job.id)
+    with pytest.raises(Denied):
+        people["ben"].jobs.get(job.id).kill()
+    assert job.id not in [other.id for other in people["eve"].jobs.list()]
+    job.wait()
+
+
+def test_what_no_device_can_hold_is_refused_at_once(people: dict[str, Client]) -> None:
+    people["ana"].jobs.submit(["true"], resources=SMALL).wait()  # a device has connected
+    with pytest.raises(InvalidInput, match="no device can hold"):
+        people["ana"].jobs.submit(["true"], resources={"vcpu": 512, "memory_mb": 256})
+
+
+def test_an_entry_point_gets_its_arguments_and_returns_its_result(people: dict[str, Client]) -> None:
+    job = people["ana"].jobs.submit(entry="json:dumps", arguments={"obj": [1, 2]}, resources=SMALL)
+    assert job.wait().about.result == {"value": "[1, 2]"}
+
+
+def test_secrets_reach_the_job_and_nobody_else(server: ServerProcess, people: dict[str, Client]) -> None:
+    people["root"].secrets.put("api-key", "s3cret-value")
+    with pytest.raises(Denied):
+        people["ana"].secrets.put("api-key", "mine")
+    assert people["ana"].secrets.names() == ["api-key"]
+    job = people["ana"].jobs.submit(
+        ["sh", "-c", "echo ${#KEY}; env | grep -c EASEL_TOKEN"],
+        environment={"secrets": {"KEY": "api-key"}},
+        resources=SMALL,
+    )
+    job.wait(check=False)
+    assert [line.text for line in job.logs()] == [str(len("s3cret-value")), "0"]
+    assert "s3cret-value" not in json.dumps(job.about.model_dump(mode="json"))
+
+
+def test_the_command_line_runs_a_command_and_exits_as_it_does(
+    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+) -> None:
+    ran = easel(
+        server, people["ana"], "run", "--memory", "256", "--vcpu", "0.5", "--", "sh", "-c", "echo hi; exit 7"
+    )
+    assert (ran.returncode, ran.stdout) == (7, "hi\n")
+    assert "exit code 7" in ran.stderr
+    file = tmp_path / "job.yaml"
+    file.write_text("name: from a file\ncommand: echo from yaml\nresources: {vcpu: 0.5, memory_mb: 256}\n")
+    ran = easel(server, people["ana"], "run", "--file", str(file))
+    assert (ran.returncode, ran.stdout) == (0, "from yaml\n")
+    listed = json.loads(easel(server, people["ana"], "jobs", "ls", "--json", "--name", "from").stdout)
+    assert [job["name"] for job in listed] == ["from a file"]
+    logs = easel(server, people["ana"], "jobs", "logs", "-f", listed[0]["id"])
+    assert logs.stdout == "from yaml\n"
+    assert easel(server, people["ana"], "jobs", "show", listed[0]["id"]).returncode == 0
+    assert easel(server, people["ana"], "devices").returncode == 0
+
+
+def test_a_paused_queue_waits_and_an_admin_reorders_it(people: dict[str, Client]) -> None:
+    ana, root = people["ana"], people["root"]
+    root.queues.change("ana", paused=True)
+    jobs = [ana.jobs.submit(["true"], name=f"n{i}", resources=SMALL) for i in range(3)]
+    (queue,) = [queue for queue in ana.queues.list() if queue.user == "ana"]
+    assert (queue.queued, queue.paused) == (3, True)
+    with pytest.raises(Denied):
+        ana.queues.change("ana", paused=False)
+    order = root.queues.reorder("ana", [jobs[2].id])
+    assert order == [jobs[2].id, jobs[0].id, jobs[1].id]
+    root.queues.change("ana", max_active=1)
+    root.queues.change("ana", paused=False)
+    for job in jobs:
+        job.wait()
+    begun = [job.about.started_at for job in jobs if job.about.started_at is not None]
+    assert begun[2] < begun[0] < begun[1]
