@@ -1,0 +1,113 @@
+"""Bills: what one job's time on its resources costs, line by line. Pure rules over facts.
+
+Rules, in the order in which they apply:
+1. Time is paid from the moment a device starts the job until it ends, however it ends; waiting is free.
+2. Seconds are rounded up and raised to the minimum as the book in force at the start says.
+3. When prices change while a job runs, each stretch of time pays the price in force then. Seconds that
+rounding or a
+   minimum adds are paid at the last price.
+4. A line never crosses the end of a month (UTC), so that months add up.
+5. Each line is rounded to a millionth of the currency, half up; the total is the sum of the lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+
+from easel.errors import InvalidInput
+from easel.price.book import PriceBook
+from easel.price.grid import ON_CPU, Shape
+
+MICROS = 1_000_000
+
+
+@dataclass(frozen=True)
+class PriceChange:
+    """From `since` on this book holds."""
+
+    since: datetime
+    book: PriceBook
+
+
+@dataclass(frozen=True)
+class BillLine:
+    """`seconds` at `per_hour`, from `start` on; `micros` are millionths of the currency."""
+
+    start: datetime
+    seconds: float
+    per_hour: float
+    micros: int
+    book: str
+
+    @property
+    def month(self) -> str:
+        return self.start.strftime("%Y-%m")
+
+
+@dataclass(frozen=True)
+class Bill:
+    currency: str
+    lines: tuple[BillLine, ...]
+
+    @property
+    def micros(self) -> int:
+        return sum(line.micros for line in self.lines)
+
+    @property
+    def amount(self) -> Decimal:
+        return Decimal(self.micros) / MICROS
+
+
+def draw_up(shape: Shape, start: datetime, end: datetime, prices: Sequence[PriceChange]) -> Bill:
+    """The bill of a job that held `shape` from `start` to `end`. Clocks that went back give zero seconds,
+    which a minimum may still raise.
+    """
+    books = sorted(prices, key=lambda change: change.since)
+    if not books or books[0].since > start:
+        raise InvalidInput("no price is in force when the job starts: add a price book that begins earlier")
+    first = _in_force(books, start)
+    if any(change.book.currency != first.currency for change in books):
+        raise InvalidInput("one history of prices has one currency")
+    elapsed = max((end - start).total_seconds(), 0.0)
+    paid_until = start + timedelta(seconds=float(first.billing.seconds(np.asarray(elapsed))))
+    worked_until = start + timedelta(seconds=elapsed)
+    last = _in_force(books, worked_until)
+    cuts = {change.since for change in books if start < change.since < worked_until}
+    cuts |= set(_months_between(start, paid_until))
+    edges = [start, *sorted(cuts), paid_until]
+    lines = []
+    for begin, finish in itertools.pairwise(edges):
+        seconds = (finish - begin).total_seconds()
+        if seconds <= 0:
+            continue
+        book = last if begin >= worked_until else _in_force(books, begin)
+        lines.append(_line(shape, begin, seconds, book))
+    return Bill(first.currency, tuple(lines))
+
+
+def _line(shape: Shape, start: datetime, seconds: float, book: PriceBook) -> BillLine:
+    gpu = None if shape.device == ON_CPU else shape.device
+    per_hour = float(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
+    exact = Decimal(repr(per_hour)) * Decimal(repr(seconds)) / 3600 * MICROS
+    return BillLine(start, seconds, per_hour, int(exact.quantize(Decimal(1), ROUND_HALF_UP)), book.name)
+
+
+def _in_force(books: Sequence[PriceChange], moment: datetime) -> PriceBook:
+    return [change.book for change in books if change.since <= moment][-1]
+
+
+def _months_between(start: datetime, end: datetime) -> list[datetime]:
+    """The first instants of the months that begin after `start` and before `end`."""
+    edges: list[datetime] = []
+    at = start.astimezone(UTC)
+    while True:
+        at = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
+        if at >= end:
+            return edges
+        edges.append(at)

@@ -1,0 +1,136 @@
+"""Budgets: when to warn, when to refuse, when to stop. Deciding only; the caller reads the facts and acts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from easel.errors import InvalidInput
+
+
+class Period(StrEnum):
+    MONTH = "month"
+    TOTAL = "total"
+
+    def start(self, now: datetime) -> datetime | None:
+        """When the current period began; nothing for a budget that never starts again."""
+        now = now.astimezone(UTC)
+        return datetime(now.year, now.month, 1, tzinfo=UTC) if self is Period.MONTH else None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit in millionths of the currency. `warn_at` are shares of it; with `hard_stop` reaching it stops
+    jobs.
+    """
+
+    limit_micros: int
+    period: Period = Period.MONTH
+    warn_at: tuple[float, ...] = (0.5, 0.8, 1.0)
+    hard_stop: bool = True
+
+    def __post_init__(self) -> None:
+        if self.limit_micros < 0:
+            raise InvalidInput("a budget cannot be negative; remove it instead")
+        if any(not 0 < share <= 10 for share in self.warn_at):
+            raise InvalidInput("warn at shares of the budget, such as 0.5 and 0.8")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running job: what it has run up so far in this period, and what it was expected to cost in all."""
+
+    job: str
+    accrued_micros: int
+    expected_micros: int = 0
+
+    @property
+    def outstanding_micros(self) -> int:
+        """Still to come; a job that outlived its estimate is expected to end any moment."""
+        return max(self.expected_micros - self.accrued_micros, 0)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """`billed_micros` of ended jobs in the period, and the jobs that run."""
+
+    billed_micros: int
+    running: tuple[Running, ...] = ()
+
+    @property
+    def so_far(self) -> int:
+        return self.billed_micros + sum(job.accrued_micros for job in self.running)
+
+    @property
+    def committed(self) -> int:
+        return self.so_far + sum(job.outstanding_micros for job in self.running)
+
+
+@dataclass(frozen=True)
+class Admit:
+    pass
+
+
+@dataclass(frozen=True)
+class Refuse:
+    why: str
+
+
+@dataclass(frozen=True)
+class Warn:
+    """Spending passed this share of the budget for the first time."""
+
+    share: float
+    spent_micros: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The budget is spent: these jobs are to be killed, the dearest first."""
+
+    jobs: tuple[str, ...]
+    why: str
+
+
+def admit(budget: Budget | None, spending: Spending, estimate_micros: int = 0) -> Admit | Refuse:
+    """May a job that is expected to cost `estimate_micros` start? What runs already counts with its full
+    estimate.
+
+    A soft budget only warns. A job without an estimate is let in while anything is left.
+    """
+    if budget is None or not budget.hard_stop:
+        return Admit()
+    left = budget.limit_micros - spending.committed
+    if estimate_micros > left or (left <= 0 and not estimate_micros):
+        return Refuse(
+            f"the {budget.period} budget of {money(budget.limit_micros)} has {money(max(left, 0))} left"
+            f" after running jobs; this job is expected to cost {money(estimate_micros)}."
+            " Wait for jobs to end, choose a cheaper size, or ask a project admin to raise the budget"
+        )
+    return Admit()
+
+
+def watch(budget: Budget | None, spending: Spending, warned: Sequence[float] = ()) -> list[Warn | Stop]:
+    """What to do about running jobs now. `warned` are the shares that were announced already in this
+    period.
+    """
+    if budget is None:
+        return []
+    acts: list[Warn | Stop] = [
+        Warn(share, spending.so_far)
+        for share in sorted(budget.warn_at)
+        if share not in warned and spending.so_far >= share * budget.limit_micros
+    ]
+    if budget.hard_stop and spending.running and spending.so_far >= budget.limit_micros:
+        dearest = sorted(spending.running, key=lambda job: (-job.accrued_micros, job.job))
+        why = f"the {budget.period} budget of {money(budget.limit_micros)} is spent"
+        acts.append(Stop(tuple(job.job for job in dearest), why))
+    return acts
+
+
+def money(micros: int) -> str:
+    """`1.25`, with as many digits as small amounts need."""
+    amount = micros / 1_000_000
+    return f"{amount:.2f}" if amount == 0 or amount >= 1 else f"{amount:.6f}".rstrip("0")

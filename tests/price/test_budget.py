@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from easel.errors import InvalidInput
+from easel.price.budget import (
+    Admit,
+    Budget,
+    Period,
+    Refuse,
+    Running,
+    Spending,
+    Stop,
+    Warn,
+    admit,
+    money,
+    watch,
+)
+from easel.price.queueing import Held, Waiting, expected_wait
+
+TEN = Budget(10_000_000)
+
+
+def test_a_job_is_let_in_while_its_estimate_fits() -> None:
+    assert admit(TEN, Spending(9_000_000), 1_000_000) == Admit()
+    assert isinstance(admit(TEN, Spending(9_000_000), 1_000_001), Refuse)
+
+
+def test_running_jobs_count_with_what_they_are_expected_to_cost() -> None:
+    running = (Running("a", 1_000_000, expected_micros=6_000_000),)
+    refused = admit(TEN, Spending(3_000_000, running), 2_000_000)
+    assert isinstance(refused, Refuse)
+    assert "has 1.00 left after running jobs; this job is expected to cost 2.00" in refused.why
+    assert admit(TEN, Spending(3_000_000, running), 1_000_000) == Admit()
+
+
+def test_a_job_without_an_estimate_needs_something_left() -> None:
+    assert admit(TEN, Spending(9_999_999)) == Admit()
+    assert isinstance(admit(TEN, Spending(10_000_000)), Refuse)
+
+
+def test_no_budget_and_soft_budgets_refuse_nothing() -> None:
+    soft = Budget(1, hard_stop=False)
+    assert admit(None, Spending(10**12), 10**12) == Admit()
+    assert admit(soft, Spending(10**12), 10**12) == Admit()
+    assert not any(isinstance(act, Stop) for act in watch(soft, Spending(5, (Running("a", 5),))))
+    assert watch(None, Spending(10**12, (Running("a", 5),))) == []
+
+
+def test_a_budget_of_nothing_lets_nothing_in() -> None:
+    assert isinstance(admit(Budget(0), Spending(0)), Refuse)
+
+
+def test_warnings_come_once_for_each_share() -> None:
+    spending = Spending(8_500_000)
+    assert watch(TEN, spending) == [Warn(0.5, 8_500_000), Warn(0.8, 8_500_000)]
+    assert watch(TEN, spending, warned=(0.5, 0.8)) == []
+
+
+def test_running_jobs_that_cross_the_budget_are_stopped_the_dearest_first() -> None:
+    running = (Running("cheap", 1_000_000), Running("dear", 4_000_000))
+    assert watch(TEN, Spending(4_999_999, running), warned=(0.5, 0.8, 1.0)) == []
+    acts = watch(TEN, Spending(5_000_000, running), warned=(0.5, 0.8))
+    assert acts == [Warn(1.0, 10_000_000), Stop(("dear", "cheap"), "the month budget of 10.00 is spent")]
+
+
+def test_a_month_begins_on_its_first_day_in_utc() -> None:
+    now = datetime.fromisoformat("2026-03-01T00:30:00+02:00")
+    assert Period.MONTH.start(now) == datetime(2026, 2, 1, tzinfo=UTC)
+    assert Period.TOTAL.start(now) is None
+
+
+@pytest.mark.parametrize(("limit", "warn_at"), [(-1, (0.5,)), (1, (0.0,)), (1, (50.0,))])
+def test_senseless_budgets_are_refused(limit: int, warn_at: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidInput):
+        Budget(limit, warn_at=warn_at)
+
+
+def test_small_amounts_keep_their_digits() -> None:
+    assert [money(m) for m in (0, 1_250_000, 88_370, 1)] == ["0.00", "1.25", "0.08837", "0.000001"]
+
+
+def test_an_empty_pool_does_not_make_anybody_wait() -> None:
+    assert expected_wait(4, [], [], 4) == 0.0
+
+
+def test_a_job_starts_when_enough_processors_are_released() -> None:
+    held = [Held(2, 100), Held(2, 30)]
+    assert expected_wait(4, held, [], 2) == 30.0
+    assert expected_wait(4, held, [], 4) == 100.0
+
+
+def test_jobs_ahead_go_first_and_are_not_overtaken() -> None:
+    held = [Held(4, 60)]
+    assert expected_wait(4, held, [Waiting(4, 100)], 1) == 160.0
+    assert expected_wait(4, held, [Waiting(2, 100)], 2) == 60.0
+    assert expected_wait(4, held, [Waiting(3, 100), Waiting(2, 10)], 1) == 160.0
+
+
+def test_overdue_jobs_are_expected_to_end_now() -> None:
+    assert expected_wait(1, [Held(1, -50)], [], 1) == 0.0
+
+
+def test_jobs_too_large_for_the_pool_are_refused_or_passed_over() -> None:
+    with pytest.raises(InvalidInput, match="never fits"):
+        expected_wait(2, [], [], 4)
+    assert expected_wait(2, [], [Waiting(8, 1000)], 2) == 0.0
