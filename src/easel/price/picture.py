@@ -1,0 +1,56 @@
+"""Pictures of a quote: the predicted runtime over the grid with the excluded cells (ACAI figure 16)."""
+
+from __future__ import annotations
+
+import io
+from typing import Literal
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from easel.price.provision import Chosen, Infeasible, Quote, Wish
+
+OUT = "#c8402f"
+
+
+def draw(
+    priced: Quote, wish: Wish, answer: Chosen | Infeasible, form: Literal["png", "svg"] = "png"
+) -> bytes:
+    """Left: every cell as a point, runtime against vCPU, red where a limit is broken. Right: the same cells
+    as a map of vCPU × memory, coloured by runtime, the excluded ones red.
+    """
+    ok = priced.allowed(wish)
+    figure = Figure(figsize=(10.5, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    minutes, cpus, memory = priced.seconds / 60.0, priced.grid.cpus, priced.grid.memory_mb
+    left.scatter(cpus[~ok], minutes[~ok], s=14, c=OUT, label="excluded")
+    left.scatter(cpus[ok], minutes[ok], s=14, c="#2f6fa8", label="within the limits")
+    left.set(xlabel="vCPU", ylabel="predicted runtime, minutes", yscale="log")
+    points = right.scatter(cpus[ok], memory[ok], s=26, c=minutes[ok], cmap="viridis_r", marker="s")
+    right.scatter(cpus[~ok], memory[~ok], s=26, c=OUT, marker="s", alpha=0.55)
+    right.set(xlabel="vCPU", ylabel="memory, MB")
+    if ok.any():
+        figure.colorbar(points, ax=right, label="minutes")
+    if isinstance(answer, Chosen):
+        shape = answer.offer.shape
+        mark = {"s": 130, "facecolors": "none", "edgecolors": "black", "linewidths": 1.6, "zorder": 3}
+        left.scatter([shape.cpus], [answer.offer.seconds / 60.0], label="chosen", **mark)
+        right.scatter([shape.cpus], [shape.memory_mb], **mark)
+    left.legend(loc="upper right")
+    left.set_title(_title(wish), fontsize=9)
+    right.set_title(f"{int(np.sum(~ok))} of {len(ok)} sizes excluded", fontsize=9)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=form, dpi=120)
+    return buffer.getvalue()
+
+
+def _title(wish: Wish) -> str:
+    limits = []
+    if wish.max_seconds is not None:
+        limits.append(f"at most {wish.max_seconds / 60:.1f} min")
+    if wish.max_cost is not None:
+        limits.append(f"at most {wish.max_cost:.4f}")
+    sure = f" with {wish.confidence:.0%} confidence" if wish.confidence else ""
+    return f"{wish.aim} {' and '.join(limits)}{sure}".strip()

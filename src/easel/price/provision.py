@@ -1,0 +1,252 @@
+"""Auto-provisioning: predict and price every cell of a grid, drop those that break a limit, take the best
+(§4.2.4).
+
+Limits bind at a confidence level: with 0.95 a cell is kept when its run ends in time, and stays within the
+budget, with 95 % probability. Without one the medians bind, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from easel.errors import InvalidInput
+from easel.price.book import PriceBook, Spot
+from easel.price.grid import ON_CPU, Grid, Shape
+from easel.price.memory import MemoryModel
+from easel.price.runs import Array, Flags
+from easel.price.runtime import RuntimeModel
+
+
+class Aim(StrEnum):
+    CHEAPEST = "cheapest"
+    FASTEST = "fastest"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user wants: the cheapest or the fastest run within limits that may be absent.
+
+    `max_seconds` counts from now, so the expected `wait_s` in the queue comes off it; waiting is not paid
+    for.
+    """
+
+    aim: Aim
+    max_seconds: float | None = None
+    max_cost: float | None = None
+    confidence: float | None = None
+    wait_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("time", self.max_seconds), ("cost", self.max_cost)):
+            if value is not None and not value >= 0.0:
+                raise InvalidInput(f"a maximum {name} of {value}: give a number that is not negative")
+        if self.confidence is not None and not 0.5 <= self.confidence < 1.0:
+            raise InvalidInput(
+                f"a confidence of {self.confidence}: give at least 0.5 and less than 1, such as 0.95"
+            )
+        if not (np.isfinite(self.wait_s) and self.wait_s >= 0):
+            raise InvalidInput("the expected wait cannot be negative")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One cell: expected seconds with their 90 % interval, the price, and the values that limits were held
+    against.
+
+    `sure_seconds` include the wait. `extrapolated` names resources and arguments outside what was profiled.
+    """
+
+    shape: Shape
+    seconds: float
+    low_seconds: float
+    high_seconds: float
+    cost: float
+    sure_seconds: float
+    sure_cost: float
+    per_hour: float
+    extrapolated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A cell that breaks a limit, and what the limits would have to be for it."""
+
+    offer: Offer
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    offer: Offer
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """Nothing keeps all limits; `nearest` are at most three ways out, the smallest concession first."""
+
+    why: str
+    nearest: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Quote:
+    """The whole grid priced: arrays `(m,)`. `fits` says where memory suffices, `sure_*` are what limits bind
+    on.
+    """
+
+    grid: Grid
+    arguments: Mapping[str, float]
+    seconds: Array
+    low: Array
+    high: Array
+    cost: Array
+    sure_seconds: Array
+    sure_cost: Array
+    per_hour: Array
+    fits: Flags
+    model: RuntimeModel
+
+    def allowed(self, wish: Wish) -> Flags:
+        """Cells with enough memory that keep both limits."""
+        ok = self.fits.copy()
+        if wish.max_seconds is not None:
+            ok &= self.sure_seconds <= wish.max_seconds * (1 + 1e-12)
+        if wish.max_cost is not None:
+            ok &= self.sure_cost <= wish.max_cost * (1 + 1e-12)
+        return ok
+
+    def offer(self, i: int) -> Offer:
+        shape = self.grid.shape(i)
+        row = {**self.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb}
+        return Offer(
+            shape,
+            float(self.seconds[i]),
+            float(self.low[i]),
+            float(self.high[i]),
+            float(self.cost[i]),
+            float(self.sure_seconds[i]),
+            float(self.sure_cost[i]),
+            float(self.per_hour[i]),
+            self.model.beyond(row),
+        )
+
+
+def quote(
+    grid: Grid,
+    arguments: Mapping[str, float],
+    model: RuntimeModel,
+    memory: MemoryModel,
+    book: PriceBook,
+    confidence: float | None = None,
+    wait_s: float = 0.0,
+) -> Quote:
+    """Predicts and prices every cell at once. Spot prices count the interruptions that are to be expected."""
+    columns = {**{name: np.full(len(grid), value) for name, value in arguments.items()}}
+    columns |= {"cpus": grid.cpus, "memory_mb": grid.memory_mb}
+    missing = [name for name in model.names if name not in columns]
+    if missing:
+        raise InvalidInput(f"the profile also needs {', '.join(missing)}: give a value for each")
+    X = np.column_stack([columns[name] for name in model.names])
+    if not (np.isfinite(X).all() and (X > 0).all()):
+        raise InvalidInput("arguments and resources must be positive: runtime is modelled in logarithms")
+    prediction = model.predict_log(np.log(X))
+    low, high = prediction.interval(0.9)
+    seconds = prediction.seconds
+    sure = seconds if confidence is None else prediction.quantile(confidence)
+    if isinstance(book.terms, Spot):
+        seconds, low, high = (book.terms.stretch(t) for t in (seconds, low, high))
+        if confidence is None:
+            sure = seconds
+        else:
+            # Half of the doubt for the runtime, half for the interruptions (union bound).
+            each = 1.0 - (1.0 - confidence) / 2.0
+            alone = prediction.quantile(each)
+            sure = alone * book.terms.attempts(alone, each)
+    gpu = None if grid.device == ON_CPU else grid.device
+    per_hour = book.rate(grid.cpus, grid.memory_mb, gpu, 0.0 if grid.gpus is None else grid.gpus)
+    fits = memory.enough(arguments, grid.memory_mb, max(confidence or 0.0, 0.9))
+    return Quote(
+        grid,
+        dict(arguments),
+        seconds,
+        low,
+        high,
+        book.charge(per_hour, seconds),
+        sure + wait_s,
+        book.charge(per_hour, sure),
+        per_hour,
+        fits,
+        model,
+    )
+
+
+def provision(priced: Quote, wish: Wish) -> Chosen | Infeasible:
+    """The best cell that keeps the limits. Ties go to the cheaper (or faster) one, then to the smaller
+    one.
+    """
+    ok = priced.allowed(wish)
+    if ok.any():
+        return Chosen(priced.offer(best(priced, np.flatnonzero(ok), wish.aim)))
+    return _infeasible(priced, wish)
+
+
+def best(priced: Quote, cells: npt.NDArray[np.intp], aim: Aim) -> int:
+    """The index of the best of `cells`. Times within a millisecond and costs within a millionth count as
+    equal.
+    """
+    time, cost = np.round(priced.seconds[cells], 3), np.round(priced.cost[cells], 6)
+    first, second = (cost, time) if aim is Aim.CHEAPEST else (time, cost)
+    size = (priced.grid.memory_mb[cells], priced.grid.cpus[cells])
+    return int(cells[np.lexsort((*size, second, first))[0]])
+
+
+def front(priced: Quote) -> list[Offer]:
+    """The cells that no other beats in both time and cost, fastest first."""
+    cells = np.flatnonzero(priced.fits)
+    order = cells[np.lexsort((priced.sure_cost[cells], priced.sure_seconds[cells]))]
+    kept, cheapest = [], np.inf
+    for i in order:
+        if priced.sure_cost[i] < cheapest - 1e-12:
+            kept.append(priced.offer(int(i)))
+            cheapest = float(priced.sure_cost[i])
+    return kept
+
+
+def _infeasible(priced: Quote, wish: Wish) -> Infeasible:
+    cells = np.flatnonzero(priced.fits)
+    if not len(cells):
+        return Infeasible("every size in the grid is too small for the memory that this run needs", ())
+    time, cost = priced.sure_seconds[cells], priced.sure_cost[cells]
+    late = np.zeros(len(cells)) if wish.max_seconds is None else _excess(time, wish.max_seconds)
+    dear = np.zeros(len(cells)) if wish.max_cost is None else _excess(cost, wish.max_cost)
+    reasons = []
+    if wish.max_seconds is not None and (late > 0).all():
+        reasons.append(
+            f"even the fastest size needs {time.min():.0f} s of the {wish.max_seconds:.0f} s allowed"
+        )
+    if wish.max_cost is not None and (dear > 0).all():
+        reasons.append(f"even the cheapest size costs {cost.min():.4f} of the {wish.max_cost:.4f} allowed")
+    why = (
+        "; ".join(reasons) or "sizes that are fast enough cost too much, and those cheap enough are too slow"
+    )
+    picks = [
+        int(np.lexsort((dear + late, np.maximum(late, dear)))[0]),
+        int(np.lexsort((cost, late))[0]),
+        int(np.lexsort((time, dear))[0]),
+    ]
+    nearest = []
+    for pick in dict.fromkeys(picks):
+        asks = [f"allow {time[pick]:.0f} s"] if late[pick] > 0 else []
+        asks += [f"allow {cost[pick]:.4f}"] if dear[pick] > 0 else []
+        nearest.append(Alternative(priced.offer(int(cells[pick])), " and ".join(asks)))
+    return Infeasible(why, tuple(nearest))
+
+
+def _excess(values: Array, limit: float) -> Array:
+    """By which share a limit is broken; a limit of zero is broken by the value itself."""
+    return np.maximum(values - limit, 0.0) / (limit if limit > 0 else 1.0)
