@@ -68,7 +68,9 @@ class LazyGroup(TyperGroup):
             return None
         if self.listing:
             return TyperCommand(name=cmd_name, help=entry.help)
-        command = typer.main.get_command(getattr(import_module(entry.module), entry.attribute))
+        part: typer.Typer = getattr(import_module(entry.module), entry.attribute)
+        part._add_completion = False  # completion is installed for `easel` as a whole
+        command = typer.main.get_command(part)
         command.name = cmd_name
         return command
 

@@ -1,0 +1,107 @@
+"""The reference pages, made from the code: settings, command line, API. `scripts/reference` writes them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+MADE = "<!-- Made by scripts/reference: change the code, not this page. -->\n"
+
+
+def settings_page() -> str:
+    from easel.serve.settings import Settings
+
+    lines = [
+        "# Settings",
+        MADE,
+        "Each setting is a variable (`EASEL_PORT=9000`) or a line of `easel.toml` in `EASEL_HOME` (`port = 9000`); "
+        "the variable wins. `EASEL_CONFIG` names another file. Secrets are never printed.",
+        "",
+        "| variable | default | meaning |",
+        "|---|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else f"`{field.default}`"
+        lines.append(f"| `EASEL_{name.upper()}` | {default} | {field.description} |")
+    lines += [
+        "",
+        "For the SDK and the command line: `EASEL_SERVER`, `EASEL_TOKEN`, `EASEL_PROJECT`, which win over what "
+        "`easel login` remembered.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def cli_page() -> str:
+    import typer
+    from typer.main import get_command
+
+    from easel.cli.main import COMMANDS, EXIT_CODES, app
+
+    lines = ["# Command line", MADE, "`--json` prints JSON for scripts. Exit codes: 0 success, 1 unforeseen,"]
+    lines.append(", ".join(f"{code} {kind.kind}" for kind, code in EXIT_CODES) + ".\n")
+    group = get_command(app)
+    context = typer.Context(group, info_name="easel")  # type: ignore[arg-type]
+    for name in COMMANDS:
+        command = group.get_command(context, name)  # type: ignore[attr-defined]
+        lines += _command_lines(command, f"easel {name}")
+    return "\n".join(lines) + "\n"
+
+
+def _command_lines(command: Any, path: str) -> list[str]:
+    children: dict[str, Any] = getattr(command, "commands", None) or {}
+    if children:
+        lines = [f"## `{path}`", "", (command.help or "").strip(), ""]
+        for name, child in children.items():
+            lines += _command_lines(child, f"{path} {name}")
+        return lines
+    depth = "##" if path.count(" ") == 1 else "###"
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    shown = " ".join(f"{p.name.upper()}" if p.required else f"[{p.name.upper()}]" for p in arguments)
+    lines = [f"{depth} `{f'{path} {shown}'.strip()}`", "", (command.help or "").strip(), ""]
+    lines += [f"- `{'`, `'.join(option.opts)}`: {option.help or ''}" for option in options]
+    return [*lines, ""] if options else lines
+
+
+def api_page() -> str:
+    from easel.serve.app import api_routes, create_app, declared_level
+    from easel.serve.settings import Settings
+    from easel.store.engine import Store
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(f"sqlite:///{folder}/easel.sqlite")
+        app = create_app(Settings(home=Path(folder)), store)
+        store.close()
+    lines = [
+        "# API",
+        MADE,
+        "The running server describes itself at `/api/openapi.json`. Errors are problem documents (RFC 9457). "
+        "Collections take `limit`, `cursor`, `sort` and `filter=field:operator:value`; creates take an "
+        "`Idempotency-Key`.",
+        "",
+        "| call | who may | what |",
+        "|---|---|---|",
+    ]
+    for route in sorted(api_routes(app), key=lambda r: r.path):
+        level = declared_level(route)
+        who = level.name.lower().replace("_", " ") if level is not None else "?"
+        what = (route.description or "").split("\n")[0]
+        lines += [f"| `{method} {route.path}` | {who} | {what} |" for method in sorted(route.methods or ())]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"settings.md": settings_page, "cli.md": cli_page, "api.md": api_page}
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in PAGES.items():
+        (folder / name).write_text(make())
+
+
+if __name__ == "__main__":
+    os.environ.pop("EASEL_HOME", None)
+    main(Path(sys.argv[1]))
