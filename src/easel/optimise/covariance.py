@@ -15,11 +15,13 @@ from scipy.special import gammaln
 
 from easel.optimise.arrays import Array, cholesky, solve_lower
 
-FLOOR = 1e-6
+FLOOR = 1e-7
 """Variance below which qualities cannot be told apart; keeps every estimate positive definite."""
 SHRINKAGES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 RANKS = (1, 2, 3, 5, 8, 12)
-DOFS = (2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 30.0, 100.0)
+DOFS = (7.0, 10.0, 15.0, 30.0, 100.0)
+"""Degrees of freedom to choose from. Likelihood alone would go lower, but decisions get worse below seven: a
+few early results then rule a tenant's spread (docs/design/scheduling.md)."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def low_rank_plus_diagonal(rank: int, steps: int = 60) -> Estimator:
         w, U = np.linalg.eigh(S)
         rest = float(w[:-rank].mean()) if len(w) > rank else 0.0
         W = U[:, -rank:] * np.sqrt((w[-rank:] - rest).clip(min=1e-8))
-        floor = FLOOR + 1e-3 * variances
+        floor = FLOOR + 1e-6 * variances
         psi = np.maximum(variances - (W * W).sum(1), floor)
         for _ in range(steps):
             scaled = W.T / psi
@@ -125,18 +127,12 @@ def estimators(n: int, K: int) -> Iterator[tuple[str, Estimator]]:
             yield f"factors-{rank}", low_rank_plus_diagonal(rank)
 
 
-def log_likelihood(Z: Array, cov: Array, dof: float = np.inf) -> float:
-    """Sum over rows of `log N(z; 0, cov)`, or of the Student density with that covariance."""
-    n, K = Z.shape
-    shape = cov if np.isinf(dof) else cov * ((dof - 2.0) / dof)
-    L = cholesky(shape)
+def row_log_likelihoods(Z: Array, cov: Array) -> Array:
+    """`(n,)`: `log N(z; 0, cov)` of each row of `Z` `(n, K)`."""
+    L = cholesky(cov)
     W = solve_lower(L, Z.T)
-    q = (W * W).sum(0)
     log_det = 2.0 * float(np.log(np.diag(L)).sum())
-    if np.isinf(dof):
-        return float(-0.5 * q.sum() - 0.5 * n * (log_det + K * np.log(2 * np.pi)))
-    constant = gammaln((dof + K) / 2) - gammaln(dof / 2) - 0.5 * K * np.log(dof * np.pi) - 0.5 * log_det
-    return float(n * constant - 0.5 * (dof + K) * np.log1p(q / dof).sum())
+    return np.asarray(-0.5 * ((W * W).sum(0) + log_det + Z.shape[1] * np.log(2 * np.pi)))
 
 
 def estimate(H: Array, folds: int = 5) -> Estimate:
@@ -153,20 +149,38 @@ def estimate(H: Array, folds: int = 5) -> Estimate:
     folds = min(folds, n)
     parts = [(np.arange(n) % folds == f) for f in range(folds)]
     smallest = n - int(max(p.sum() for p in parts))
-    scores: dict[str, float] = {}
-    students: dict[str, Array] = {}
-    for name, estimator in estimators(smallest, K):
-        total, by_dof = 0.0, np.zeros(len(DOFS))
-        for held in parts:
-            centre = X[~held].mean(0)
-            cov = _firm(estimator(X[~held] - centre))
-            total += log_likelihood(X[held] - centre, cov)
-            by_dof += [log_likelihood(X[held] - centre, cov, dof) for dof in DOFS]
-        scores[name], students[name] = total, by_dof
-    best = max(scores, key=lambda name: scores[name])
-    cov = _firm(dict(estimators(smallest, K))[best](X - mean))
-    return Estimate(mean, cov, DOFS[int(students[best].argmax())], best)
+    choices = dict(estimators(smallest, K))
+    held_out = [(X[~held].mean(0), X[~held], X[held]) for held in parts]
+
+    def score(name: str) -> float:
+        parts = (row_log_likelihoods(out - mu, _firm(choices[name](kept - mu))) for mu, kept, out in held_out)
+        return float(sum(part.sum() for part in parts))
+
+    best = max(choices, key=score)
+    spread = sum(spread_likelihoods(out - mu, _firm(choices[best](kept - mu))) for mu, kept, out in held_out)
+    return Estimate(mean, _firm(choices[best](X - mean)), DOFS[int(np.argmax(spread))], best)
+
+
+def spread_likelihoods(Z: Array, cov: Array) -> Array:
+    """For each of `DOFS`: how likely the rows' spreads are, each row's common level left out.
+
+    As in `FiniteGP.scale`: `q = e·e − (u·e)²/(u·u)` on `K − 1` dimensions, Student with that many degrees of
+    freedom and unit variance, up to a constant.
+    """
+    k = Z.shape[1] - 1
+    L = cholesky(cov)
+    e = solve_lower(L, Z.T)
+    u = solve_lower(L, np.ones(k + 1))
+    q = ((e * e).sum(0) - (u @ e) ** 2 / (u @ u)).clip(min=0.0)
+    dof = np.array(DOFS)[:, None]
+    each = (
+        gammaln((dof + k) / 2)
+        - gammaln(dof / 2)
+        - 0.5 * k * np.log(dof - 2)
+        - 0.5 * (dof + k) * np.log1p(q[None, :] / (dof - 2))
+    )
+    return np.asarray(each.sum(1))
 
 
 def _firm(S: Array) -> Array:
-    return S + np.diag(FLOOR + 1e-3 * np.diag(S))
+    return S + np.diag(FLOOR + 1e-6 * np.diag(S))

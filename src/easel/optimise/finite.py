@@ -7,7 +7,7 @@ and the rows `V = L⁻¹ S[A, :]` `(t, K)` of the growing Cholesky factor, so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -20,10 +20,12 @@ from easel.optimise.arrays import Array
 class FiniteGP:
     """Posterior over `K` candidates; immutable, `observed` returns the next one.
 
-    `noise` is the observation's variance. With finite `dof` `ν > 2` the common scale of the tenant is unknown
-    and the process is Student's: after `t` observations with squared standardised surprise `q` in total, the
-    Gaussian variance is multiplied by `(ν − 2 + q)/(ν − 2 + t)`. A tenant whose results lie closer to the
-    predictions than history promised gets narrower predictions, one that surprises gets wider ones.
+    `noise` is the observation's variance. With finite `dof` `ν > 2` the tenant's spread is unknown and the
+    process is Student's: with standardised surprises `e = L⁻¹(y − μ_A)` and `u = L⁻¹1`, the part of the
+    surprise that no common level explains is `q = e·e − (u·e)²/(u·u)`, on `t − 1` degrees of freedom, and the
+    Gaussian variance is multiplied by `(ν − 2 + q)/(ν − 2 + t − 1)`. A tenant whose results lie closer to the
+    predictions than history promised gets narrower predictions, one that surprises gets wider ones; that a
+    tenant is easier or harder as a whole says nothing about its spread.
     """
 
     cov: Array
@@ -32,7 +34,9 @@ class FiniteGP:
     rows: Array
     noise: float
     dof: float = np.inf
-    surprise: float = 0.0
+    surprises: Array = field(default_factory=lambda: np.empty(0))
+    levels: Array = field(default_factory=lambda: np.empty(0))
+    held: float | None = None
 
     @classmethod
     def prior(cls, mean: Array, cov: Array, noise: float, dof: float = np.inf) -> Self:
@@ -53,9 +57,13 @@ class FiniteGP:
     @property
     def scale(self) -> float:
         """The factor on all variances that this tenant's own surprises justify."""
-        if np.isinf(self.dof):
+        if self.held is not None:
+            return self.held
+        if np.isinf(self.dof) or self.count < 2:
             return 1.0
-        return (self.dof - 2.0 + self.surprise) / (self.dof - 2.0 + self.count)
+        e, u = self.surprises, self.levels
+        q = float(e @ e) - float(u @ e) ** 2 / max(float(u @ u), 1e-12)
+        return (self.dof - 2.0 + max(q, 0.0)) / (self.dof - 3.0 + self.count)
 
     @property
     def sd(self) -> Array:
@@ -80,16 +88,20 @@ class FiniteGP:
             return self
         row = column / np.sqrt(v)
         innovation = (y - float(self.mean[k])) / np.sqrt(v)
+        level = (1.0 - float(self.rows[:, k] @ self.levels)) / np.sqrt(v)
         return replace(
             self,
             mean=self.mean + row * innovation,
             var=(self.var - row * row).clip(min=0.0),
             rows=np.concatenate([self.rows, row[None, :]]),
-            surprise=self.surprise + innovation**2,
+            surprises=np.append(self.surprises, innovation),
+            levels=np.append(self.levels, level),
         )
 
     def believed(self, k: int) -> Self:
-        """After a result of `k` that is as expected: what a running trial will at least teach."""
-        # its surprise counts as one unit, so that the scale is left alone
+        """After a result of `k` that is as expected: what a running trial will at least teach.
+
+        The spread stays as it is: the trial has not surprised anybody yet.
+        """
         seen = self.observed(k, float(self.mean[k]))
-        return replace(seen, surprise=self.surprise + 1.0 * (seen.count > self.count))
+        return replace(seen, held=self.scale)

@@ -17,8 +17,8 @@ from easel.optimise.gp import fit
 from easel.optimise.kernels import Constant, Kernel, Matern52, SquaredExponential
 from easel.schedule.state import Mask
 
-NOISE = 1e-4
-"""Variance of a repeated trial: one point of accuracy."""
+NOISE = 1e-6
+"""Variance of a repeated trial: tables hold one number per cell, and nobody reruns."""
 WEAK_MEAN, TENANT_SD, CANDIDATE_SD = 0.5, 0.2, 0.1
 """With neither history nor features: qualities between 0 and 1, tenants differ more than candidates do."""
 HALF_TRUST = 5.0

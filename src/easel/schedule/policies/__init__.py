@@ -55,6 +55,7 @@ POLICIES: dict[str, Callable[[int], Policy]] = {
     "most-cited": lambda seed: Composed("most-cited", RoundRobin(), FixedOrder(MOST_CITED)),
     "most-recent": lambda seed: Composed("most-recent", RoundRobin(), FixedOrder(MOST_RECENT)),
     "spearmint": lambda seed: Composed("spearmint", RoundRobin(), EIRate()),
+    "round-robin-ei": lambda seed: Composed("round-robin-ei", RoundRobin(), EIRate()),
     "gp-ei-random": lambda seed: Composed("gp-ei-random", RandomTenant(seed), EIRate(), warm=2),
     "gp-ei-round-robin": lambda seed: Composed("gp-ei-round-robin", RoundRobin(), EIRate(), warm=2),
     "mm-gp-ei": lambda seed: Composed("mm-gp-ei", LargestScore(), EIRate(), warm=2),

@@ -24,16 +24,17 @@ class Easel:
     """
 
     share: float = 0.1
+    patience: float = 1.0
     name: str = "easel"
 
     def decide(self, state: PoolState) -> Decision:
         offers = self._offers(state)
         if not offers:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
-        scores = np.array([o.score for o in offers])
-        order = np.argsort(-scores, kind="stable")[:2]
-        chosen, rule = offers[order[0]], "largest expected gain per cost"
         waited = np.array([state.step - o.tenant.served_at for o in offers])
+        scores = np.array([o.score for o in offers])
+        order = np.argsort(-scores * (1.0 + waited / len(offers)) ** self.patience, kind="stable")[:2]
+        chosen, rule = offers[order[0]], "largest expected gain per cost, by time waited"
         oldest = int(waited.argmax())
         if waited[oldest] >= len(state.tenants) / self.share:
             chosen, rule = offers[oldest], "fairness floor: waited longest"
