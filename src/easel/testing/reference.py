@@ -43,7 +43,7 @@ def cli_page() -> str:
     lines = ["# Command line", MADE, "`--json` prints JSON for scripts. Exit codes: 0 success, 1 unforeseen,"]
     lines.append(", ".join(f"{code} {kind.kind}" for kind, code in EXIT_CODES) + ".\n")
     group = get_command(app)
-    context = typer.Context(group, info_name="easel")  # type: ignore[arg-type]
+    context = typer.Context(group, info_name="easel")
     for name in COMMANDS:
         command = group.get_command(context, name)  # type: ignore[attr-defined]
         lines += _command_lines(command, f"easel {name}")
