@@ -19,8 +19,8 @@ FLOOR = 1e-7
 """Variance below which qualities cannot be told apart; keeps every estimate positive definite."""
 SHRINKAGES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 RANKS = (1, 2, 3, 5, 8, 12)
-DOFS = (7.0, 10.0, 15.0, 30.0, 100.0)
-"""Degrees of freedom to choose from. Likelihood alone would go lower, but decisions get worse below seven: a
+DOFS = (10.0, 15.0, 30.0, 100.0)
+"""Degrees of freedom to choose from. Likelihood alone would go lower, but decisions get worse below ten: a
 few early results then rule a tenant's spread (docs/design/scheduling.md)."""
 
 
@@ -158,7 +158,9 @@ def estimate(H: Array, folds: int = 5) -> Estimate:
 
     best = max(choices, key=score)
     spread = sum(spread_likelihoods(out - mu, _firm(choices[best](kept - mu))) for mu, kept, out in held_out)
-    return Estimate(mean, _firm(choices[best](X - mean)), DOFS[int(np.argmax(spread))], best)
+    # unbiased, and for a new row about an estimated mean: n/(n − 1) · (n + 1)/n
+    cov = (n + 1) / (n - 1) * _firm(choices[best](X - mean))
+    return Estimate(mean, cov, DOFS[int(np.argmax(spread))], best)
 
 
 def spread_likelihoods(Z: Array, cov: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,15 @@ class Belief(Protocol):
 
     def observed(self, k: int, y: float, extra_noise: float = 0.0) -> Belief: ...
     def believed(self, k: int) -> Belief: ...
+
+
+@runtime_checkable
+class SharedBelief(Belief, Protocol):
+    """A belief that results of other tenants move."""
+
+    def told(self, of: Any) -> SharedBelief:
+        """The same tenant's belief after the result that made `of`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,13 @@ class Pull:
     quality: float
     bound: float = np.inf
     fraction: float = 1.0
+
+
+class CostKey(NamedTuple):
+    """Where a tenant remembers its costs on such devices."""
+
+    kind: str
+    speed: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +129,11 @@ class Tenant:
             object.__setattr__(self, "best", self.baseline)
 
     def changed(self, **fields: Any) -> Self:
-        return replace(self, memo={}, **fields)
+        """The next value of this tenant; of what was remembered only the costs still hold."""
+        kept: dict[Hashable, Any] = {}
+        if "cost" not in fields:
+            kept = {k: v for k, v in self.memo.items() if isinstance(k, CostKey)}
+        return replace(self, memo=kept, **fields)
 
     @property
     def open(self) -> Mask:
@@ -127,7 +147,7 @@ class Tenant:
 
     def costs(self, device: Device) -> Array:
         """`(K,)` predicted times on `device`; unknown ones are typical, free ones nearly free."""
-        key = ("costs", device.kind, device.speed)
+        key = CostKey(device.kind, device.speed)
         if key not in self.memo:
             base = self.cost_on.get(device.kind, self.cost)
             known = base[np.isfinite(base) & (base > 0)]
@@ -234,4 +254,9 @@ class PoolState:
                 Pull(trial.index, quality, trial.reasons.acquisition, trial.fraction),
             ),
         )
-        return replace(self, tenants={**self.tenants, trial.tenant: done})
+        tenants = {**self.tenants, trial.tenant: done}
+        if isinstance(done.belief, SharedBelief):
+            for name, other in self.tenants.items():
+                if name != trial.tenant and isinstance(other.belief, SharedBelief):
+                    tenants[name] = other.changed(belief=other.belief.told(done.belief))
+        return replace(self, tenants=tenants)

@@ -1,4 +1,4 @@
-"""The default policy: expected improvement per cost of everybody, made robust and fair."""
+"""The default policy: expected gain per cost of everybody, made robust and fair."""
 
 from __future__ import annotations
 
@@ -6,25 +6,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from easel.optimise.acquire import expected_improvement
-from easel.optimise.arrays import Array
-from easel.records.decision import Decision, LeaveIdle
+from easel.records.decision import Decision, LeaveIdle, StartTrial
 from easel.schedule.policies.compose import Offer, start
-from easel.schedule.state import PoolState, Tenant
+from easel.schedule.policies.gain import gain_below, look_rates, pending
+from easel.schedule.state import Look, PoolState, Tenant
 
 _UNKNOWN = object()
+FULL = Look(fraction=1.0, cost=1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offer(Offer):
+    look: Look = FULL
 
 
 @dataclass(frozen=True)
 class Easel:
-    """What each tenant may gain per cost, weighted; nobody starves.
+    """Serve whom one more trial helps most per cost: `weight · E[gain]/c(x, d)`, times `(1 + waited/N)²`.
 
-    A tenant with something to run that was not served for `N/share` starts (`N` tenants in the pool) is
-    served first; so between two services of a tenant lie at most `N/share + N` starts of others.
+    `waited` counts the starts since the tenant was last served and `N` the tenants with something to run. A
+    model of many tenants is wrong about some of them; weighing by the wait keeps a tenant that promises too
+    much from eating the pool, and one that promises too little from being forgotten. On top of that a floor:
+    a tenant not served for `N/share` starts is served first, so between two services of a tenant that has
+    something to run lie at most `N/share + N` starts, whatever the scores say.
+
+    Running trials count as pending, no gain is hoped for above the ceiling, budgets and deadlines rule
+    candidates out, and a tenant with a deadline counts up to double as it nears.
     """
 
     share: float = 0.1
-    patience: float = 1.0
+    patience: float = 2.0
     name: str = "easel"
 
     def decide(self, state: PoolState) -> Decision:
@@ -32,16 +43,30 @@ class Easel:
         if not offers:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
         waited = np.array([state.step - o.tenant.served_at for o in offers])
-        scores = np.array([o.score for o in offers])
-        order = np.argsort(-scores * (1.0 + waited / len(offers)) ** self.patience, kind="stable")[:2]
+        scores = np.array([o.score for o in offers]) * (1.0 + waited / len(offers)) ** self.patience
+        order = np.argsort(-scores, kind="stable")[:2]
         chosen, rule = offers[order[0]], "largest expected gain per cost, by time waited"
         oldest = int(waited.argmax())
         if waited[oldest] >= len(state.tenants) / self.share:
             chosen, rule = offers[oldest], "fairness floor: waited longest"
         other = next((offers[i] for i in order if offers[i] is not chosen), None)
-        return start(state, chosen.tenant, chosen.index, rule, chosen.score, other)
+        return self._start(state, chosen, rule, other)
 
-    def _offers(self, state: PoolState) -> list[Offer]:
+    def _start(self, state: PoolState, chosen: _Offer, rule: str, other: _Offer | None) -> StartTrial:
+        look = chosen.look
+        rule = rule if look is FULL else f"{rule}; a look at {look.fraction:.0%} of the data"
+        return start(
+            state,
+            chosen.tenant,
+            chosen.index,
+            rule,
+            chosen.score,
+            other,
+            fraction=look.fraction,
+            cost_factor=look.cost,
+        )
+
+    def _offers(self, state: PoolState) -> list[_Offer]:
         key = (self, state.device.kind, state.device.speed)
         offers = []
         for tenant in state.tenants.values():
@@ -54,28 +79,25 @@ class Easel:
                 offers.append(found)
         return offers
 
-    def _offer(self, tenant: Tenant, state: PoolState) -> Offer | None:
+    def _offer(self, tenant: Tenant, state: PoolState) -> _Offer | None:
         mask = tenant.may_run(state.device, state.now)
         if not mask.any():
             return None
-        scores = np.where(mask, self._scores(tenant, state), -np.inf)
-        index = int(scores.argmax())
-        return Offer(tenant, index, float(scores[index]))
-
-    def _scores(self, tenant: Tenant, state: PoolState) -> Array:
-        belief, best = tenant.belief, tenant.best
-        for trial in tenant.running:
-            # what is running will raise the bar by as much as it promises, and teach about its kin
-            k = trial.index
-            best = best + float(gain_below(belief.mean[k], belief.sd[k], best, tenant.ceiling))
-            belief = belief.believed(k)
-        gain = gain_below(belief.mean, belief.sd, best, tenant.ceiling)
-        return np.asarray(tenant.weight * gain.clip(min=1e-15) / tenant.costs(state.device))
+        costs = tenant.costs(state.device)
+        belief, best = pending(tenant)
+        rates = np.where(mask, gain_below(belief.mean, belief.sd, best, tenant.ceiling) / costs, -np.inf)
+        index, look = int(rates.argmax()), FULL
+        rate = float(rates[index])
+        for each in tenant.looks:
+            looks = np.where(mask, look_rates(tenant, belief, best, costs, each, rate), -np.inf)
+            if looks.max() > rate:
+                index, look, rate = int(looks.argmax()), each, float(looks.max())
+        return _Offer(tenant, index, tenant.weight * urgency(tenant, state, costs[index]) * rate, look)
 
 
-def gain_below(m: Array, s: Array, best: float, ceiling: float) -> Array:
-    """`E[(min(f, ceiling) − best)⁺]`: no hope is placed above the highest quality there can be."""
-    gain = expected_improvement(m, s, best)
-    if ceiling < np.inf:
-        gain = gain - expected_improvement(m, s, max(ceiling, best))
-    return np.asarray(gain)
+def urgency(tenant: Tenant, state: PoolState, cost: float) -> float:
+    """1 without a deadline, up to 2 as the slack `deadline − now − cost` falls below the trial's own time."""
+    if tenant.deadline == np.inf:
+        return 1.0
+    slack = max(tenant.deadline - state.now - cost, 0.0)
+    return 1.0 + cost / (slack + cost)
