@@ -25,6 +25,7 @@ from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.parts import Parts
 from easel.serve.settings import Settings, prepare_home
 from easel.store.engine import Store
+from easel.store.idempotency import forget_old
 from easel.store.migrate import migrate
 
 
@@ -50,6 +51,8 @@ def open_store(settings: Settings) -> Store:
     prepare_home(settings)
     store = Store(settings.database)
     migrate(store, backup_before_migration(store, settings.folder))
+    with store.write() as tx:
+        forget_old(tx)
     return store
 
 
