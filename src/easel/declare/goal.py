@@ -1,0 +1,208 @@
+"""What a study is for: one objective, constraints and a budget, over quantities that trials measure.
+
+A quantity is any name that a trial logs: accuracy, time (seconds), cost (money), memory, … . `at` says where
+objective and constraints are judged: at `full` fidelity (what is deployed uses all the data), or at `any`
+(a model trained on a subsample may itself be deployed).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from easel.errors import InvalidInput
+
+_E = TypeVar("_E", bound=StrEnum)
+
+TIME = "time"
+COST = "cost"
+
+
+class Direction(StrEnum):
+    MINIMISE = "minimise"
+    MAXIMISE = "maximise"
+
+
+class At(StrEnum):
+    FULL = "full"
+    ANY = "any"
+
+
+class BudgetKind(StrEnum):
+    """What exploration may use up: money (`cost`), seconds (`time`) or the number of trials."""
+
+    MONEY = "cost"
+    TIME = "time"
+    COUNT = "count"
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`quantity ≤ bound`, or `quantity ≥ bound` where `at_least`."""
+
+    quantity: str
+    bound: float
+    at_least: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.quantity:
+            raise InvalidInput("a constraint needs a quantity, as in 'accuracy >= 0.85'")
+        if not math.isfinite(self.bound):
+            raise InvalidInput(f"the bound on {self.quantity!r} must be finite, not {self.bound}")
+
+    def holds(self, values: Mapping[str, float]) -> bool:
+        """False where the quantity was not measured or is not a number."""
+        value = values.get(self.quantity, math.nan)
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def __str__(self) -> str:
+        return f"{self.quantity} {'>=' if self.at_least else '<='} {self.bound:g}"
+
+
+_CONSTRAINT = re.compile(r"\s*([A-Za-z_][\w.\-]*)\s*(<=|>=|≤|≥)\s*(\S+)\s*")
+
+
+def constraint(text: str) -> Constraint:
+    """`accuracy >= 0.85` or `time <= 300`."""
+    match = _CONSTRAINT.fullmatch(text)
+    try:
+        bound = float(match[3]) if match else math.nan
+    except ValueError:
+        bound = math.nan
+    if match is None or math.isnan(bound):
+        raise InvalidInput(f"a constraint reads 'quantity <= number' or 'quantity >= number', not {text!r}")
+    return Constraint(match[1], bound, match[2] in (">=", "≥"))
+
+
+@dataclass(frozen=True)
+class Budget:
+    kind: BudgetKind
+    amount: float
+
+    def __post_init__(self) -> None:
+        if not self.amount > 0:
+            raise InvalidInput(f"a budget must be above 0, not {self.amount}")
+
+    def spend(self, values: Mapping[str, float]) -> float:
+        """What one finished trial used up; unknown or broken measurements count as nothing."""
+        if self.kind is BudgetKind.COUNT:
+            return 1.0
+        used = values.get(self.kind.value, 0.0)
+        return used if math.isfinite(used) and used > 0 else 0.0
+
+
+UNLIMITED = Budget(BudgetKind.COUNT, math.inf)
+
+
+@dataclass(frozen=True)
+class Goal:
+    quantity: str
+    direction: Direction
+    constraints: tuple[Constraint, ...] = ()
+    budget: Budget = UNLIMITED
+    at: At = At.FULL
+    # Reported as a front beside the objective; they do not steer the search.
+    also: Mapping[str, Direction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.quantity:
+            raise InvalidInput("the objective needs a quantity, as in {'maximise': 'accuracy'}")
+        for i, one in enumerate(self.constraints):
+            for other in self.constraints[:i]:
+                if one.quantity != other.quantity:
+                    continue
+                if one.at_least == other.at_least:
+                    raise InvalidInput(f"{one} repeats {other}; keep the tighter one")
+                low, high = (one, other) if one.at_least else (other, one)
+                if low.bound > high.bound:
+                    raise InvalidInput(f"{one} contradicts {other}: no value meets both")
+
+    @property
+    def sign(self) -> float:
+        """+1 where larger is better, −1 where smaller is."""
+        return 1.0 if self.direction is Direction.MAXIMISE else -1.0
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """The objective first, then every constrained quantity once."""
+        return tuple(dict.fromkeys((self.quantity, *(c.quantity for c in self.constraints))))
+
+    def meets(self, values: Mapping[str, float]) -> bool:
+        """All constraints hold and the objective was measured."""
+        measured = math.isfinite(values.get(self.quantity, math.nan))
+        return measured and all(constraint.holds(values) for constraint in self.constraints)
+
+    def better(self, a: Mapping[str, float], b: Mapping[str, float]) -> bool:
+        return self.sign * a[self.quantity] > self.sign * b[self.quantity]
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {self.direction.value: self.quantity, "at": self.at.value}
+        if self.constraints:
+            plain["constraints"] = [str_exact(c) for c in self.constraints]
+        if math.isfinite(self.budget.amount):
+            plain["budget"] = {self.budget.kind.value: self.budget.amount}
+        if self.also:
+            plain["also"] = {name: direction.value for name, direction in self.also.items()}
+        return plain
+
+
+def str_exact(c: Constraint) -> str:
+    return f"{c.quantity} {'>=' if c.at_least else '<='} {c.bound!r}"
+
+
+def minimise(
+    quantity: str, *constraints: str, budget: Mapping[str, float] | None = None, at: str = "full"
+) -> Goal:
+    """`minimise("cost", "accuracy >= 0.85", "time <= 300", budget={"cost": 20}, at="any")`"""
+    return parse_goal({"minimise": quantity, "constraints": constraints, "budget": budget, "at": at})
+
+
+def maximise(
+    quantity: str, *constraints: str, budget: Mapping[str, float] | None = None, at: str = "full"
+) -> Goal:
+    """`maximise("accuracy", "cost <= 0.10", budget={"cost": 2})`"""
+    return parse_goal({"maximise": quantity, "constraints": constraints, "budget": budget, "at": at})
+
+
+def parse_goal(data: Mapping[str, Any]) -> Goal:
+    """A goal from plain values, as written in a study's YAML file."""
+    known = {"minimise", "maximise", "constraints", "budget", "at", "also"}
+    if unknown := sorted(set(data) - known):
+        raise InvalidInput(f"a goal has {', '.join(sorted(known))}; it does not have {', '.join(unknown)}")
+    directions = [direction for direction in Direction if data.get(direction.value)]
+    if len(directions) != 1:
+        raise InvalidInput("a goal names exactly one of 'minimise' and 'maximise'")
+    budget = UNLIMITED
+    if given := data.get("budget"):
+        if not isinstance(given, Mapping) or len(given) != 1:
+            raise InvalidInput("a budget names exactly one of cost, time and count, as in {'cost': 20}")
+        [(kind, amount)] = given.items()
+        budget = Budget(_member(BudgetKind, kind, "budget"), _number(amount, "budget"))
+    return Goal(
+        quantity=str(data[directions[0].value]),
+        direction=directions[0],
+        constraints=tuple(constraint(str(text)) for text in data.get("constraints") or ()),
+        budget=budget,
+        at=_member(At, data.get("at") or "full", "at"),
+        also={
+            str(name): _member(Direction, direction, "also")
+            for name, direction in (data.get("also") or {}).items()
+        },
+    )
+
+
+def _number(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{what} takes a number, not {value!r}")
+    return float(value)
+
+
+def _member(kind: type[_E], value: object, what: str) -> _E:
+    try:
+        return kind(str(value))
+    except ValueError:
+        raise InvalidInput(f"{what} is one of {', '.join(m.value for m in kind)}, not {value!r}") from None

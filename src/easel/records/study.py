@@ -1,0 +1,64 @@
+"""Facts about a study: what was suggested, what was measured, what is recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Point = Mapping[str, bool | int | float | str]
+
+
+class Outcome(StrEnum):
+    COMPLETED = "completed"
+    # The trial broke: its point is not tried again, its spending counts.
+    FAILED = "failed"
+    # Cut short by the budget or by its own poor curve: what it measured so far counts, as of a poor trial.
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One finished trial. `values` may lack quantities or hold NaN: those were not measured."""
+
+    point: Point
+    values: Mapping[str, float]
+    outcome: Outcome = Outcome.COMPLETED
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Run this point next. `why` records the decision: predictions, acquisition value, the runner-up."""
+
+    point: Point
+    number: int
+    # Stop the run once it has used this much of the budget's unit; None where nothing limits it.
+    limit: float | None = None
+    why: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """There is nothing to run, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A prediction in the quantity's own unit: the median, and the central 90 %."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The point to deploy. `observed` holds its own measurements where it was tried at that fidelity."""
+
+    point: Point
+    predicted: Mapping[str, Estimate] = field(default_factory=dict)
+    probability: float | None = None
+    observed: Mapping[str, float] | None = None
