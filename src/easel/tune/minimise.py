@@ -1,0 +1,195 @@
+"""Run a study inside one Python process: `easel.minimise(f, space, "loss")`. No server needed."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from easel.clock import Clock, SystemClock
+from easel.declare.dimensions import Dimension
+from easel.declare.goal import TIME, BudgetKind, Goal, parse_goal
+from easel.declare.space import Space
+from easel.errors import InvalidInput
+from easel.records.study import Finished, Observation, Outcome, Recommendation, Suggestion
+from easel.tune.curves import hopeless
+from easel.tune.exchange.csv import append_csv, read_csv
+from easel.tune.strategy import Strategy
+from easel.tune.tuner import Tuner
+
+Measured = float | Mapping[str, float]
+Objective = Callable[[dict[str, Any]], Measured] | Callable[[dict[str, Any], "Running"], Measured]
+
+
+class Stopped(Exception):
+    """Raised inside the objective by `Running.report` when the trial should end now."""
+
+
+@dataclass
+class Running:
+    """Handed to an objective with two parameters, so that it can report a curve and be stopped early."""
+
+    suggestion: Suggestion
+    goal: Goal
+    others: list[dict[int, float]]
+    elapsed: Callable[[], float]
+    price: float | None
+    curve: dict[int, float] = field(default_factory=dict)
+    last: dict[str, float] = field(default_factory=dict)
+
+    def report(self, step: int, **values: float) -> None:
+        """Record measurements after `step`; raises `Stopped` when the curve is hopeless or the budget is over."""
+        self.last |= {name: float(value) for name, value in values.items()}
+        if self.goal.quantity in values:
+            self.curve[step] = float(values[self.goal.quantity])
+        if self._spent() >= (math.inf if self.suggestion.limit is None else self.suggestion.limit):
+            raise Stopped("the budget is spent")
+        if hopeless(self.curve, self.others, larger_is_better=self.goal.sign > 0):
+            raise Stopped("its curve is below the median of the others")
+
+    def _spent(self) -> float:
+        kind = self.goal.budget.kind
+        if kind is BudgetKind.COUNT:
+            return 0.0
+        if kind is BudgetKind.TIME or self.price is None:
+            return self.elapsed() if kind is BudgetKind.TIME else 0.0
+        return self.elapsed() * self.price / 3600.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """What `minimise` returns: the recommendation and the whole history."""
+
+    tuner: Tuner
+    reason: str
+
+    @property
+    def best(self) -> Recommendation | None:
+        return self.tuner.recommend()
+
+    @property
+    def observations(self) -> tuple[Observation, ...]:
+        return tuple(self.tuner.observations)
+
+    @property
+    def spent(self) -> float:
+        return self.tuner.state.spent
+
+
+def minimise(
+    f: Objective, space: Space | Iterable[Dimension], quantity: str = "loss", **others: Any
+) -> Study:
+    """Find the point with the smallest `quantity`. See `run` for the options.
+
+    `f(point)` returns the quantity, or a mapping of everything it measured; `time` (seconds) is measured where it
+    is missing and `cost` follows from the space's rates. An exception fails the trial; the study goes on.
+    """
+    return run(f, space, {"minimise": quantity}, **others)
+
+
+def maximise(
+    f: Objective, space: Space | Iterable[Dimension], quantity: str = "score", **others: Any
+) -> Study:
+    """Find the point with the largest `quantity`; otherwise as `minimise`."""
+    return run(f, space, {"maximise": quantity}, **others)
+
+
+def run(
+    f: Objective,
+    space: Space | Iterable[Dimension],
+    objective: Mapping[str, str],
+    *,
+    constraints: Iterable[str] = (),
+    budget: Mapping[str, float] | None = None,
+    at: str = "full",
+    strategy: str | Strategy = "auto",
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    earlier: Iterable[Observation] = (),
+    journal: Path | str | None = None,
+    workers: int = 1,
+    clock: Clock | None = None,
+) -> Study:
+    """`budget`: `{"cost": …}`, `{"time": …}` or `{"count": …}`, by default 30 trials. `journal`: a CSV file to which
+    every trial is appended and from which an interrupted study resumes. `workers`: threads that evaluate `f`.
+    """
+    if workers < 1:
+        raise InvalidInput(f"workers must be at least 1, not {workers}")
+    declared = space if isinstance(space, Space) else Space(tuple(space))
+    goal = parse_goal(
+        {**objective, "constraints": list(constraints), "budget": budget or {"count": 30}, "at": at}
+    )
+    path = None if journal is None else Path(journal)
+    known = read_csv(path, declared) if path is not None and path.exists() else []
+    tuner = Tuner.resume(declared, goal, strategy, known, seed=seed, options=options, earlier=earlier)
+    loop = _Loop(f, tuner, clock or SystemClock(), path)
+    return Study(tuner, loop.run(workers))
+
+
+class _Loop:
+    """Asks, evaluates in threads, tells. Only the calling thread touches the tuner."""
+
+    def __init__(self, f: Objective, tuner: Tuner, clock: Clock, journal: Path | None) -> None:
+        self.f: Callable[..., Measured] = f
+        self.two = len(inspect.signature(f).parameters) > 1
+        self.tuner = tuner
+        self.clock = clock
+        self.journal = journal
+        self.curves: list[dict[int, float]] = []
+        self.lock = threading.Lock()
+
+    def run(self, workers: int) -> str:
+        with ThreadPoolExecutor(workers) as pool:
+            running: dict[Future[tuple[dict[str, float], Outcome]], Suggestion] = {}
+            reason: str | None = None
+            while True:
+                while reason is None and len(running) < workers:
+                    answer = self.tuner.ask()
+                    if isinstance(answer, Finished):
+                        reason = answer.reason
+                    else:
+                        running[pool.submit(self._evaluate, answer)] = answer
+                if not running:
+                    assert reason is not None
+                    return reason
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda d: running[d].number):
+                    suggestion = running.pop(future)
+                    values, outcome = future.result()
+                    self.tuner.tell(suggestion.number, values, outcome)
+                    if self.journal is not None:
+                        append_csv(self.journal, self.tuner.observations[-1], self.tuner.problem.space)
+                # With the last trials still running, what looked finished may not be.
+                if reason is not None and running:
+                    continue
+
+    def _evaluate(self, suggestion: Suggestion) -> tuple[dict[str, float], Outcome]:
+        began = self.clock.monotonic()
+
+        def elapsed() -> float:
+            return self.clock.monotonic() - began
+
+        goal = self.tuner.problem.goal
+        with self.lock:
+            others = list(self.curves)
+        price = self.tuner.problem.space.price_per_hour(suggestion.point)
+        trial = Running(suggestion, goal, others, elapsed, price)
+        point: dict[str, Any] = dict(suggestion.point)
+        outcome = Outcome.COMPLETED
+        try:
+            measured = self.f(point, trial) if self.two else self.f(point)
+        except Stopped:
+            measured, outcome = trial.last, Outcome.STOPPED
+        except Exception:  # noqa: BLE001 - a trial may fail in any way; the study goes on
+            measured, outcome = trial.last, Outcome.FAILED
+        values = dict(measured) if isinstance(measured, Mapping) else {goal.quantity: float(measured)}
+        values.setdefault(TIME, elapsed())
+        with self.lock:
+            if trial.curve:
+                self.curves.append(dict(trial.curve))
+        return values, outcome
