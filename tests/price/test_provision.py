@@ -221,7 +221,6 @@ def test_extrapolation_is_said() -> None:
         {"max_cost": float("nan")},
         {"confidence": 1.0},
         {"confidence": 0.1},
-        {"wait_s": -5.0},
     ],
 )
 def test_senseless_wishes_are_refused(wrong: dict[str, float]) -> None:

@@ -31,15 +31,13 @@ class Aim(StrEnum):
 class Wish:
     """What the user wants: the cheapest or the fastest run within limits that may be absent.
 
-    `max_seconds` counts from now, so the expected `wait_s` in the queue comes off it; waiting is not paid
-    for.
+    `max_seconds` counts from now, so the queue's expected wait comes off it; waiting is not paid for.
     """
 
     aim: Aim
     max_seconds: float | None = None
     max_cost: float | None = None
     confidence: float | None = None
-    wait_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in (("time", self.max_seconds), ("cost", self.max_cost)):
@@ -49,8 +47,6 @@ class Wish:
             raise InvalidInput(
                 f"a confidence of {self.confidence}: give at least 0.5 and less than 1, such as 0.95"
             )
-        if not (np.isfinite(self.wait_s) and self.wait_s >= 0):
-            raise InvalidInput("the expected wait cannot be negative")
 
 
 @dataclass(frozen=True)
@@ -143,9 +139,11 @@ def quote(
     memory: MemoryModel,
     book: PriceBook,
     confidence: float | None = None,
-    wait_s: float = 0.0,
+    wait_s: float | Array = 0.0,
 ) -> Quote:
-    """Predicts and prices every cell at once. Spot prices count the interruptions that are to be expected."""
+    """Predicts and prices every cell at once; `wait_s` may differ by cell, `(m,)`. Spot prices count the
+    interruptions that are to be expected.
+    """
     columns = {**{name: np.full(len(grid), value) for name, value in arguments.items()}}
     columns |= {"cpus": grid.cpus, "memory_mb": grid.memory_mb}
     missing = [name for name in model.names if name not in columns]

@@ -11,6 +11,7 @@ from easel.sdk.credentials import find
 from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
 from easel.sdk.jobs import Jobs
+from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
 from easel.wire.identity import Me
 
@@ -70,6 +71,14 @@ class Client:
     @cached_property
     def jobs(self) -> Jobs:
         return Jobs(self)
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        return Profiles(self)
+
+    @cached_property
+    def bills(self) -> Bills:
+        return Bills(self)
 
     @cached_property
     def queues(self) -> Queues:

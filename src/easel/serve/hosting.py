@@ -22,6 +22,7 @@ from easel.run.order import MB, LogLimits
 from easel.run.vault import Vault
 from easel.run.worker import WorkerConfig
 from easel.serve.controller import Controller, Pace
+from easel.serve.ledger import keep_books
 from easel.serve.settings import Settings
 
 TRIAL_MODULES = ("numpy", "scipy.stats", "sklearn.ensemble", "torch", "easel.run.trial", "easel.match.zoo")
@@ -102,11 +103,14 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
     stopping = threading.Event()
     thread = threading.Thread(target=controller.run, args=(stopping,), name="controller", daemon=True)
     thread.start()
+    books = threading.Thread(target=keep_books, args=(controller.store, stopping), name="ledger", daemon=True)
+    books.start()
     try:
         yield controller
     finally:
         stopping.set()
         controller.wake.set()
         thread.join(30)
+        books.join(30)
         if stop_worker:
             controller.executor.close(stop=True)

@@ -22,6 +22,7 @@ from easel.serve import logs
 from easel.serve.app import create_app
 from easel.serve.controller import Controller
 from easel.serve.hosting import build_controller, hosted, options_of
+from easel.serve.ledger import keep_books
 from easel.serve.parts import Parts
 from easel.serve.settings import Settings, prepare_home
 from easel.store.engine import Store
@@ -90,10 +91,13 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     loop = controller(settings, store, spawn_worker=spawn_worker)
+    ledger = threading.Thread(target=keep_books, args=(store, stopping), name="ledger", daemon=True)
+    ledger.start()
     try:
         loop.run(stopping)
     finally:
         loop.executor.close(stop=spawn_worker)
+        ledger.join(30)
         store.close()
 
 

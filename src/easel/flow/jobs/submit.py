@@ -9,6 +9,7 @@ from easel.declare.job import JobSpec, Trial
 from easel.errors import InvalidInput, QuotaExhausted
 from easel.flow.jobs import files
 from easel.flow.lake.file_set import check_may_write
+from easel.flow.price.budgets import check_admission
 from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import Job
@@ -48,6 +49,7 @@ def submit_jobs(
         raise QuotaExhausted(
             f"{waiting} of your jobs are queued and at most {max_queued} may be: wait until some have run"
         )
+    check_admission(tx, caller)
     pool = devices.largest(tx)
     checks = _Checks(tx, caller)
     new: list[jobs.NewJob] = []

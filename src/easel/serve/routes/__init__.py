@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from easel.serve.routes import events, jobs, projects, queues, session, tokens, users
+from easel.serve.routes import events, jobs, prices, profiles, projects, queues, session, tokens, users
 
 
 def all_routers() -> list[APIRouter]:
@@ -15,5 +15,7 @@ def all_routers() -> list[APIRouter]:
         tokens.router,
         events.router,
         jobs.router,
+        prices.router,
+        profiles.router,
         queues.router,
     ]

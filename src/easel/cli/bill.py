@@ -1,0 +1,108 @@
+"""`easel bill`: what jobs cost, by whom and when; budgets and prices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.errors import InvalidInput
+from easel.wire import price as wire
+
+app = typer.Typer(no_args_is_help=True, help="What jobs cost; budgets and prices.")
+
+MonthOption = Annotated[str | None, typer.Option(help="Only one month, as 2026-03")]
+TOTALS: Columns[wire.BillTotal] = [
+    ("", lambda t: t.group or "(none)"),
+    ("jobs", lambda t: t.jobs),
+    ("hours", lambda t: f"{t.hours:.2f}"),
+    ("amount", lambda t: f"{t.amount:.4f} {t.currency}"),
+]
+LINES: Columns[wire.BillLine] = [
+    ("from", lambda line: line.start),
+    ("seconds", lambda line: f"{line.seconds:.2f}"),
+    ("per hour", lambda line: f"{line.per_hour:.6f}"),
+    ("amount", lambda line: f"{line.amount:.6f} {line.currency}"),
+    ("book", lambda line: line.book),
+]
+
+
+@app.command("report")
+def report(
+    by: Annotated[str, typer.Option(help="user, month, app, job; project over all projects")] = "user",
+    month: MonthOption = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="Over all projects (platform admins)")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the project's jobs came to."""
+    if by not in ("user", "month", "app", "job", "project"):
+        raise InvalidInput(f"there is no report by {by!r}: use user, month, app, job or project")
+    with connect(project) as client:
+        if everywhere or by == "project":
+            whole = cast(Literal["project", "user", "month", "app"], by)
+            found = client.bills.everywhere(whole, month)
+        else:
+            found = client.bills.report(cast(Literal["user", "month", "app", "job"], by), month)
+    show_list(found.items, TOTALS, as_json, "Nothing has been billed yet.")
+
+
+@app.command("job")
+def job(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job's id")],
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """One job's bill, line by line, beside what was promised."""
+    with connect(project) as client:
+        found = client.bills.of(job_id)
+    if as_json:
+        show_one(found, True)
+        return
+    show_list(found.lines, LINES, False, "Nothing yet: jobs are billed when they end.")
+    if found.promised_cost is not None:
+        took = f"{found.seconds:.1f} s" if found.seconds is not None else "not known yet"
+        say(f"Promised {found.promised_seconds:.1f} s and {found.promised_cost:.5f}; took {took}")
+
+
+@app.command("budget")
+def budget(
+    limit: Annotated[float | None, typer.Option("--set", help="The new limit (project admins)")] = None,
+    period: Annotated[str, typer.Option(help="month or total")] = "month",
+    soft: Annotated[bool, typer.Option("--soft", help="Only warn, never stop jobs")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="No limit any more")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """The project's budget: show, set, remove."""
+    with connect(project) as client:
+        if remove:
+            client.bills.remove_budget()
+        if limit is not None:
+            client.bills.set_budget(limit, period=period, hard_stop=not soft)
+        show_one(client.bills.budget(), as_json)
+
+
+@app.command("prices")
+def prices(
+    book: Annotated[str | None, typer.Option("--set", help="A shipped book, or a TOML file")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The prices in force and their history; platform admins set them."""
+    with connect() as client:
+        if book is not None and Path(book).is_file():
+            client.bills.set_prices(toml=Path(book).read_text())
+        elif book is not None:
+            client.bills.set_prices(name=book)
+        found = client.bills.prices()
+    columns: Columns[wire.PriceChange] = [
+        ("since", lambda c: c.since),
+        ("book", lambda c: c.book["name"]),
+        ("note", lambda c: c.book["note"]),
+    ]
+    show_list(found.items, columns, as_json, "No prices.")
+    if not as_json:
+        say(f"Books that come with Easel: {', '.join(found.shipped)}")

@@ -1,0 +1,122 @@
+"""`easel estimate` and `easel provision`: a profiled command, what it takes, and the best size for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.jobs import finish
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.profile import numbers
+from easel.declare.moment import parse_deadline, parse_duration
+from easel.errors import InvalidInput
+from easel.sdk.jobs import Job
+from easel.wire import price as wire
+
+estimate_app = typer.Typer()
+provision_app = typer.Typer()
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name")]
+ValuesOption = Annotated[
+    str, typer.Option("--values", help="The hints' values: 100,256 in order, or epoch=100,batch-size=256")
+]
+ConfidenceOption = Annotated[float | None, typer.Option(help="0.95: keep the limits with 95 % probability")]
+
+OFFERS: Columns[wire.Offer] = [
+    ("vCPU", lambda o: f"{o.vcpu:g}"),
+    ("MB", lambda o: f"{o.memory_mb:g}"),
+    ("time", lambda o: spell(o.seconds)),
+    ("90 % interval", lambda o: f"{spell(o.low_seconds)} – {spell(o.high_seconds)}"),
+    ("cost", lambda o: f"{o.cost:.5f}"),
+    ("outside the profile", lambda o: ", ".join(o.extrapolated) or None),
+]
+
+
+@estimate_app.command()
+def estimate(
+    name: NameArgument,
+    values: ValuesOption,
+    cpus: Annotated[str, typer.Option(help="vCPU sizes")] = "0.5,1,2,4,8",
+    memory: Annotated[str, typer.Option(help="Memory sizes in MB")] = "1024",
+    confidence: ConfidenceOption = None,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """What sizes would take and cost."""
+    shapes = [(c, m) for c in numbers(cpus) for m in numbers(memory)]
+    with connect(project) as client:
+        found = client.profiles.estimate(name, read_values(values), shapes, confidence)
+    show_list(found, OFFERS, as_json, "Nothing.")
+
+
+@provision_app.command()
+def provision(
+    name: NameArgument,
+    values: ValuesOption,
+    max_time: Annotated[str | None, typer.Option(help="10m, 1h30m: the cheapest size within it")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="2.00: the fastest size within it")] = None,
+    deadline: Annotated[str | None, typer.Option(help='"fri 18:00": waiting in the queue counts')] = None,
+    confidence: ConfidenceOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which size")] = False,
+    front: Annotated[bool, typer.Option("--front", help="Only show the sizes worth choosing among")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Write the picture of the grid here (PNG)")] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the log")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the best size within the limits, submit the job on it, and follow its log."""
+    wish: dict[str, Any] = {
+        "max_seconds": parse_duration(max_time) if max_time else None,
+        "max_cost": max_cost,
+        "deadline": parse_deadline(deadline, datetime.now().astimezone()) if deadline else None,
+        "confidence": confidence,
+    }
+    if not front and all(wish[limit] is None for limit in ("max_seconds", "max_cost", "deadline")):
+        raise InvalidInput("within which limit? --max-time 10m, --max-cost 2.00 or --deadline 'fri 18:00'")
+    with connect(project) as client:
+        given = read_values(values)
+        if picture is not None:
+            picture.write_bytes(client.profiles.picture(name, given, **wish))
+            say(f"Wrote {picture}")
+        made = client.profiles.provision(name, given, submit=not (dry_run or front), **wish)
+        if as_json:
+            show_one(made, True)
+        elif front:
+            show_list(made.front, OFFERS, False, "No size has enough memory.")
+        else:
+            _tell(made)
+        if not made.feasible and not front:
+            raise typer.Exit(5)
+        if made.job is not None and not (detach or as_json):
+            say(f"Job {made.job.id} is queued. Ctrl-C stops following, not the job.")
+            raise typer.Exit(finish(Job(client, made.job), False))
+
+
+def _tell(made: wire.Provisioned) -> None:
+    if made.offer is not None:
+        show_list([made.offer], OFFERS, False, "")
+        return
+    say(f"Not possible: {made.why}.")
+    for way in made.nearest:
+        size = f"{way.offer.vcpu:g} vCPU, {way.offer.memory_mb:g} MB"
+        say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f}")
+
+
+def read_values(text: str) -> dict[str, float] | list[float]:
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        if all("=" in part for part in parts):
+            return {name.strip(): float(value) for name, _, value in (p.partition("=") for p in parts)}
+        return [float(part) for part in parts]
+    except ValueError as error:
+        raise InvalidInput(f"{text!r}: give numbers as 100,256 or epoch=100,batch-size=256") from error
+
+
+def spell(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

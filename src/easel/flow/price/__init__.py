@@ -1,0 +1,1 @@
+"""The use cases of prices: bills, budgets, profiles, provisioning."""

@@ -1,0 +1,100 @@
+"""Budgets of projects: set, look, refuse new jobs, stop running ones."""
+
+from __future__ import annotations
+
+from easel.errors import QuotaExhausted
+from easel.flow.jobs.advance import columns_of, life_of
+from easel.flow.price.billing import draw_bill, price_history
+from easel.ids import ProjectId
+from easel.price.budget import Budget, Period, Refuse, Running, Spending, Stop, Warn, admit, watch
+from easel.records.identity import Caller
+from easel.run.lifecycle import KillRequested, step, to_json
+from easel.store import billing, jobs, profiles
+from easel.store.engine import AnyRow, Tx
+
+
+def set_budget(tx: Tx, caller: Caller, budget: Budget | None) -> None:
+    """Set, change or (with None) remove the project's budget."""
+    if budget is None:
+        billing.drop_budget(tx, caller.project_id)
+    else:
+        billing.put_budget(
+            tx,
+            caller.project_id,
+            {
+                "limit_micros": budget.limit_micros,
+                "period": budget.period.value,
+                "warn_at": list(budget.warn_at),
+                "hard_stop": budget.hard_stop,
+            },
+        )
+    body = {"limit_micros": budget.limit_micros if budget else None}
+    tx.emit("budget.set", caller.project_id, project_id=caller.project_id, actor=caller.user.id, body=body)
+
+
+def find_budget(tx: Tx, project_id: ProjectId) -> Budget | None:
+    row = billing.find_budget(tx, project_id)
+    return None if row is None else _budget(row)
+
+
+def _budget(row: AnyRow) -> Budget:
+    return Budget(row.limit_micros, Period(row.period), tuple(row.warn_at), row.hard_stop)
+
+
+def spending_of(tx: Tx, project_id: ProjectId, period: Period) -> Spending:
+    """What the project was billed in the current period, and what its running jobs have run up in it."""
+    month = tx.now.strftime("%Y-%m") if period is Period.MONTH else None
+    prices = price_history(tx)
+    held = billing.held(tx, project_id)
+    promised = profiles.promised_micros(tx, [row.job_id for row in held])
+    running = []
+    for row in held:
+        lines = draw_bill(row.spec, row.since, max(tx.now, row.since), prices).lines
+        accrued = sum(line.micros for line in lines if month is None or line.month == month)
+        running.append(Running(row.job_id, accrued, promised.get(row.job_id, 0)))
+    return Spending(billing.billed_micros(tx, project_id, month), tuple(running))
+
+
+def check_admission(tx: Tx, caller: Caller, estimate_micros: int = 0) -> None:
+    """Refuse what a hard budget has no room for."""
+    budget = find_budget(tx, caller.project_id)
+    if budget is None:
+        return
+    answer = admit(budget, spending_of(tx, caller.project_id, budget.period), estimate_micros)
+    if isinstance(answer, Refuse):
+        raise QuotaExhausted(answer.why)
+
+
+def watch_budgets(tx: Tx) -> int:
+    """Announce shares that were passed, and stop the jobs of projects whose hard budget is spent."""
+    acts = 0
+    for row in billing.all_budgets(tx):
+        project_id, budget = ProjectId(row.project_id), _budget(row)
+        period = tx.now.strftime("%Y-%m") if budget.period is Period.MONTH else "total"
+        warned = list(row.warned) if row.warned_in == period else []
+        for act in watch(budget, spending_of(tx, project_id, budget.period), warned):
+            match act:
+                case Warn(share, spent):
+                    warned.append(share)
+                    body = {"share": share, "spent_micros": spent, "limit_micros": budget.limit_micros}
+                    tx.emit("budget.warned", project_id, project_id=project_id, body=body)
+                    acts += 1
+                case Stop(stopped, why):
+                    acts += _stop(tx, project_id, stopped, why)
+        if warned and (row.warned_in, list(row.warned)) != (period, warned):
+            billing.remember_warned(tx, project_id, period, warned)
+    return acts
+
+
+def _stop(tx: Tx, project_id: ProjectId, stopped: tuple[str, ...], why: str) -> int:
+    """In nobody's name: the budget itself asks for the end."""
+    acts = 0
+    for row in jobs.rows(tx, stopped).values():
+        before, what = life_of(row), KillRequested(why)
+        life = step(before, what).life
+        if life != before:
+            jobs.change(tx, [(row, columns_of(life, row, tx.now))])
+            kind = "job.killed" if life.over else "job.kill_requested"
+            tx.emit(kind, row.id, project_id=project_id, body=to_json(what))
+            acts += 1
+    return acts

@@ -1,0 +1,52 @@
+"""The ledger: a quiet loop beside the controller that bills, watches budgets and profiles, compares promises.
+
+Any number may run: each step is a transaction that sees what others have done.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from easel.errors import EaselError
+from easel.flow.price.billing import anything_to_bill, bill_ended
+from easel.flow.price.budgets import watch_budgets
+from easel.flow.price.profile import watch_profiles
+from easel.flow.price.provision import compare_promises
+from easel.store import billing
+from easel.store.engine import Store
+
+log = logging.getLogger("easel.ledger")
+EVERY_S = 1.0
+
+
+def keep_books(store: Store, stopping: threading.Event, every: float = EVERY_S) -> None:
+    """Until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
+    while not stopping.wait(every):
+        try:
+            turn(store)
+        except EaselError as error:
+            log.warning("the ledger waits: %s", error)
+        except Exception:
+            log.exception("the ledger could not be kept; trying again")
+
+
+def turn(store: Store) -> None:
+    """One round: everything that can be settled now is."""
+    while _bill(store):
+        pass
+    with store.read() as tx:
+        budgets = billing.all_budgets(tx)
+    if budgets:
+        with store.write() as tx:
+            watch_budgets(tx)
+    watch_profiles(store)
+    compare_promises(store)
+
+
+def _bill(store: Store) -> int:
+    with store.read() as tx:
+        if not anything_to_bill(tx):
+            return 0
+    with store.write() as tx:
+        return bill_ended(tx)

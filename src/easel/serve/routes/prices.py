@@ -1,0 +1,163 @@
+"""Prices, bills and budgets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+
+from easel.errors import InvalidInput
+from easel.flow.price import billing, budgets
+from easel.ids import ProjectId, UserId
+from easel.price.bill import MICROS
+from easel.price.book import book_named, read_book, shipped_books
+from easel.price.budget import Budget, Period
+from easel.records.identity import Caller
+from easel.serve.access import Here, Member, PlatformAdmin, ProjectAdmin, SignedIn
+from easel.serve.parts import Parts
+from easel.store import billing as bills
+from easel.store import identity, jobs, profiles
+from easel.store.engine import Tx
+from easel.wire import price as wire
+
+router = APIRouter(prefix="/api/v1", tags=["prices"])
+
+JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
+Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="As 2026-03")]
+
+
+@router.get("/prices", response_model=wire.PriceList)
+def list_prices(here: Here, caller: SignedIn) -> wire.PriceList:
+    """The history of prices."""
+    with here.store.read() as tx:
+        history = billing.price_history(tx)
+    items = [wire.PriceChange(since=c.since, book=c.book.model_dump(mode="json")) for c in history]
+    return wire.PriceList(items=items, shipped=sorted(shipped_books()))
+
+
+@router.put("/prices", response_model=wire.PriceList)
+def set_prices(here: Here, caller: PlatformAdmin, body: wire.SetPrices) -> wire.PriceList:
+    """Let a price book hold from now, or from a moment to come. Bills that were made stay as they are."""
+    if (body.name is None) == (body.toml is None):
+        raise InvalidInput("give either the name of a shipped book or a book as TOML")
+    book = book_named(body.name) if body.name is not None else read_book(body.toml or "")
+    with here.store.write() as tx:
+        billing.set_prices(tx, caller, book, body.since)
+    return list_prices(here, caller)
+
+
+@router.get("/projects/{project}/jobs/{job}/bill", response_model=wire.Bill)
+def job_bill(here: Here, caller: Member, job: JobId) -> wire.Bill:
+    """What one job cost, line by line, beside what was promised."""
+    with here.store.read() as tx:
+        found = jobs.find(tx, caller.project_id, job)
+        lines = bills.lines_of(tx, caller.project_id, job)
+        promise = profiles.promise_of(tx, caller.project_id, job)
+    return wire.Bill(
+        job_id=found.id,
+        amount=sum(line.micros for line in lines) / MICROS,
+        lines=[
+            wire.BillLine(
+                start=line.start,
+                seconds=line.seconds,
+                per_hour=line.per_hour,
+                amount=line.micros / MICROS,
+                currency=line.currency,
+                book=line.book,
+            )
+            for line in lines
+        ],
+        promised_cost=promise.promised_micros / MICROS if promise else None,
+        promised_seconds=promise.promised_seconds if promise else None,
+        seconds=promise.seconds if promise else None,
+    )
+
+
+@router.get("/projects/{project}/bills", response_model=wire.BillReport)
+def bill_report(
+    here: Here,
+    caller: Member,
+    by: Annotated[Literal["user", "month", "app", "job"], Query()] = "user",
+    month: Month = None,
+) -> wire.BillReport:
+    """What the project's jobs came to, by user, month, app (the jobs' tag) or job; the dearest first."""
+    with here.store.read() as tx:
+        found = bills.totals(tx, by, project_id=caller.project_id, month=month)
+        names = _names(tx, by, [total.group for total in found])
+    return _report(by, month, found, names)
+
+
+@router.get("/bills", response_model=wire.BillReport)
+def whole_report(
+    here: Here,
+    caller: PlatformAdmin,
+    by: Annotated[Literal["project", "user", "month", "app"], Query()] = "project",
+    month: Month = None,
+) -> wire.BillReport:
+    """What everybody's jobs came to."""
+    with here.store.read() as tx:
+        found = bills.totals(tx, by, month=month)
+        names = _names(tx, by, [total.group for total in found])
+    return _report(by, month, found, names)
+
+
+def _names(tx: Tx, by: str, groups: list[str]) -> dict[str, str]:
+    """People and projects by name: ids mean nothing on a bill."""
+    if by == "user":
+        users = {group: identity.find_user(tx, UserId(group)) for group in groups}
+        return {group: user.name for group, user in users.items() if user}
+    if by == "project":
+        projects = {group: identity.find_project(tx, ProjectId(group)) for group in groups}
+        return {group: project.name for group, project in projects.items() if project}
+    return {}
+
+
+def _report(by: str, month: str | None, found: list[bills.Total], names: dict[str, str]) -> wire.BillReport:
+    items = [
+        wire.BillTotal(
+            group=names.get(total.group, total.group),
+            jobs=total.jobs,
+            hours=total.seconds / 3600,
+            amount=total.micros / MICROS,
+            currency=total.currency,
+        )
+        for total in found
+    ]
+    return wire.BillReport(by=by, month=month, items=items)
+
+
+@router.get("/projects/{project}/budget", response_model=wire.Budget)
+def show_budget(here: Here, caller: Member) -> wire.Budget:
+    """The project's budget and what is spent of it."""
+    return _budget(here, caller)
+
+
+@router.put("/projects/{project}/budget", response_model=wire.Budget)
+def set_budget(here: Here, caller: ProjectAdmin, body: wire.SetBudget) -> wire.Budget:
+    """Set or change the budget."""
+    budget = Budget(round(body.limit * MICROS), Period(body.period), tuple(body.warn_at), body.hard_stop)
+    with here.store.write() as tx:
+        budgets.set_budget(tx, caller, budget)
+    return _budget(here, caller)
+
+
+@router.delete("/projects/{project}/budget", status_code=204)
+def remove_budget(here: Here, caller: ProjectAdmin) -> None:
+    """No limit any more."""
+    with here.store.write() as tx:
+        budgets.set_budget(tx, caller, None)
+
+
+def _budget(here: Parts, caller: Caller) -> wire.Budget:
+    with here.store.read() as tx:
+        budget = budgets.find_budget(tx, caller.project_id)
+        period = budget.period if budget else Period.MONTH
+        spending = budgets.spending_of(tx, caller.project_id, period)
+    return wire.Budget(
+        limit=budget.limit_micros / MICROS if budget else None,
+        period=budget.period.value if budget else None,
+        warn_at=list(budget.warn_at) if budget else [],
+        hard_stop=budget.hard_stop if budget else False,
+        spent=spending.so_far / MICROS,
+        committed=spending.committed / MICROS,
+    )

@@ -1,0 +1,205 @@
+"""Profiles, estimates, provisioning."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from easel.declare import job as declare
+from easel.flow.price import profile as profiling
+from easel.flow.price import provision as provisioning
+from easel.flow.price.profile import ProfileRequest
+from easel.flow.price.provision import ProvisionRequest
+from easel.price import grid as grids
+from easel.price.picture import draw
+from easel.price.profiling import Design
+from easel.price.provision import Aim, Chosen, Offer
+from easel.records.job import TERMINAL, JobState
+from easel.serve.access import Here, Member
+from easel.serve.creating import Create
+from easel.serve.paging import Paging
+from easel.serve.routes.jobs import shown as shown_job
+from easel.store import profiles
+from easel.store.engine import Tx
+from easel.wire import price as wire
+from easel.wire.model import Page
+
+router = APIRouter(prefix="/api/v1/projects/{project}/profiles", tags=["profiles"])
+
+Name = Annotated[str, Path(max_length=100, examples=["mnist"])]
+Version = Annotated[int | None, Query(ge=1, le=1_000_000, description="Without it the latest")]
+
+
+def _request(body: wire.StartProfile) -> ProfileRequest:
+    base = declare.JobSpec(
+        name=body.name,
+        run=profiling.shell(body.template),
+        code=body.code,
+        input=body.inputs[0] if body.inputs else None,
+        output_folder=body.output_folder,
+        environment=declare.Environment(**body.environment.model_dump()),
+        tags=dict(body.tags),
+    )
+    return ProfileRequest(
+        body.name,
+        body.template,
+        base,
+        tuple(body.inputs),
+        tuple(body.cpus),
+        tuple(float(m) for m in body.memories_mb),
+        Design(body.design),
+        body.size,
+        body.time_limit_s,
+        body.budget,
+    )
+
+
+def shown(tx: Tx, profile: profiles.Profile) -> wire.Profile:
+    done = None
+    if profile.state == "running":
+        done = sum(JobState(row.state) in TERMINAL for row in profiles.runs_of(tx, profile.id))
+    model = profile.runtime or {}
+    return wire.Profile(
+        id=profile.id,
+        name=profile.name,
+        version=profile.version,
+        template=profile.template,
+        state=profile.state,
+        reason=profile.reason,
+        plan=dict(profile.plan),
+        done=done,
+        model=model.get("chosen"),
+        left_out=model.get("left_out"),
+        runs=[dict(run) for run in profile.runs],
+        created_at=profile.created_at,
+        fitted_at=profile.fitted_at,
+    )
+
+
+@router.post("/plan", response_model=wire.Plan)
+def plan_profile(here: Here, caller: Member, body: wire.StartProfile) -> wire.Plan:
+    """What a profile would run and what it can cost; nothing is submitted."""
+    with here.store.read() as tx:
+        made = profiling.make_plan(tx, caller, _request(body))
+    runs = [
+        wire.PlannedRun(
+            command=run.command,
+            vcpu=run.shape.cpus,
+            memory_mb=run.shape.memory_mb,
+            most_cost=run.most_cost,
+            likely_cost=run.likely_cost,
+        )
+        for run in made.runs
+    ]
+    return wire.Plan(
+        runs=runs,
+        grid=made.grid_size,
+        dropped=made.dropped,
+        most_cost=made.most_cost,
+        likely_cost=made.likely_cost,
+    )
+
+
+@router.post("", response_model=wire.Profile, status_code=201)
+def start_profile(caller: Member, create: Create, body: wire.StartProfile) -> Response:
+    """Submit the runs of a profile; its model is fitted when 95 % of them are done."""
+
+    def make(tx: Tx) -> wire.Profile:
+        return shown(tx, profiling.start_profile(tx, caller, _request(body)))
+
+    return create(caller, body, make)
+
+
+@router.get("", response_model=Page[wire.Profile])
+def list_profiles(here: Here, caller: Member, page: Paging) -> Page[wire.Profile]:
+    """Every version of every profile, newest first."""
+    with here.store.read() as tx:
+        found = profiles.list_profiles(tx, caller.project_id, page)
+        return Page(items=[shown(tx, each) for each in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/{name}", response_model=wire.Profile)
+def show_profile(here: Here, caller: Member, name: Name, version: Version = None) -> wire.Profile:
+    """One profile: how far it is, its runs, its model."""
+    with here.store.read() as tx:
+        return shown(tx, profiles.find(tx, caller.project_id, name, version))
+
+
+@router.post("/{name}/estimate", response_model=wire.OfferList)
+def estimate(here: Here, caller: Member, name: Name, body: wire.Estimate) -> wire.OfferList:
+    """What given sizes would take and cost."""
+    asked = ProvisionRequest(body.values, Aim.CHEAPEST, confidence=body.confidence)
+    shapes = [grids.Shape(shape.vcpu, shape.memory_mb) for shape in body.shapes]
+    with here.store.read() as tx:
+        return wire.OfferList(
+            items=[_offer(o) for o in provisioning.estimate(tx, caller, name, asked, shapes)]
+        )
+
+
+@router.post("/{name}/provision", response_model=wire.Provisioned, status_code=201)
+def provision(caller: Member, create: Create, name: Name, body: wire.Provision) -> Response:
+    """Find the best size within the limits, and submit the job on it."""
+    asked, grid = _asked(body), _grid(body)
+
+    def make(tx: Tx) -> wire.Provisioned:
+        do = provisioning.submit_provisioned if body.submit else provisioning.answer
+        return _provisioned(do(tx, caller, name, asked, grid))
+
+    return create(caller, body, make)
+
+
+@router.post("/{name}/picture", response_class=Response)
+def picture(here: Here, caller: Member, name: Name, body: wire.Provision) -> Response:
+    """The predicted runtime over the grid as PNG, with the excluded sizes in red."""
+    with here.store.read() as tx:
+        made = provisioning.answer(tx, caller, name, _asked(body), _grid(body))
+    return Response(draw(made.priced, made.wish, made.outcome), media_type="image/png")
+
+
+def _asked(body: wire.Provision) -> ProvisionRequest:
+    return ProvisionRequest(
+        body.values,
+        Aim(body.aim),
+        body.max_seconds,
+        body.max_cost,
+        body.deadline,
+        body.confidence,
+        body.input,
+    )
+
+
+def _grid(body: wire.Provision) -> grids.Grid | None:
+    if body.cpus is None and body.memories_mb is None:
+        return None
+    usual = grids.paper_grid()
+    return grids.product_grid(
+        body.cpus or sorted(set(usual.cpus)), body.memories_mb or sorted(set(usual.memory_mb))
+    )
+
+
+def _offer(offer: Offer) -> wire.Offer:
+    return wire.Offer(
+        vcpu=offer.shape.cpus,
+        memory_mb=offer.shape.memory_mb,
+        seconds=offer.seconds,
+        low_seconds=offer.low_seconds,
+        high_seconds=offer.high_seconds,
+        cost=offer.cost,
+        sure_seconds=offer.sure_seconds,
+        sure_cost=offer.sure_cost,
+        per_hour=offer.per_hour,
+        extrapolated=list(offer.extrapolated),
+    )
+
+
+def _provisioned(made: provisioning.Answer) -> wire.Provisioned:
+    label = f"{made.profile.name}:{made.profile.version}"
+    front = [_offer(offer) for offer in made.front]
+    if isinstance(made.outcome, Chosen):
+        job = shown_job(made.job) if made.job else None
+        return wire.Provisioned(
+            profile=label, feasible=True, offer=_offer(made.outcome.offer), job=job, front=front
+        )
+    nearest = [wire.Alternative(offer=_offer(way.offer), remedy=way.remedy) for way in made.outcome.nearest]
+    return wire.Provisioned(profile=label, feasible=False, why=made.outcome.why, nearest=nearest, front=front)

@@ -1,0 +1,180 @@
+"""Queries on prices, bills and budgets. Amounts are millionths of the currency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from easel.ids import ProjectId
+from easel.store.engine import AnyRow, Tx
+from easel.store.schema.events import events
+from easel.store.schema.jobs import jobs
+from easel.store.schema.price import bill_lines, billed_events, budgets, holds, prices
+from easel.store.upsert import insert_or, lock
+
+_MARK = "bills"
+
+
+def price_history(tx: Tx) -> list[tuple[datetime, Mapping[str, Any]]]:
+    """Every book with the moment from which it holds, oldest first."""
+    rows = tx.execute(select(prices.c.since, prices.c.book).order_by(prices.c.since, prices.c.seq))
+    return [(row.since, row.book) for row in rows]
+
+
+def add_price(tx: Tx, since: datetime, book: Mapping[str, Any], actor: str) -> None:
+    tx.execute(insert(prices).values(since=since, book=dict(book), actor=actor))
+
+
+# The history of events, read once each. ----------------------------------------------------------------------
+
+
+def unbilled_events(tx: Tx, kinds: Sequence[str], limit: int) -> list[AnyRow]:
+    """The next events of these kinds that no bill has seen. Holds the mark until the transaction ends."""
+    lock(tx, _MARK)
+    seen = tx.execute(select(billed_events.c.seq).where(billed_events.c.name == _MARK)).scalar() or 0
+    query = select(events).where(events.c.seq > seen, events.c.kind.in_(kinds))
+    return list(tx.execute(query.order_by(events.c.seq).limit(limit)))
+
+
+def mark_billed(tx: Tx, seq: int) -> None:
+    made = insert_or(tx, billed_events).values(name=_MARK, seq=seq)
+    tx.execute(made.on_conflict_do_update(index_elements=["name"], set_={"seq": seq}))
+
+
+# Holds. ------------------------------------------------------------------------------------------------------
+
+
+def begin_hold(tx: Tx, job_id: str, project_id: str, attempt: int, since: datetime) -> None:
+    """A job that holds a device already goes on holding it."""
+    made = insert_or(tx, holds).values(job_id=job_id, project_id=project_id, attempt=attempt, since=since)
+    tx.execute(made.on_conflict_do_nothing())
+
+
+def end_hold(tx: Tx, job_id: str) -> AnyRow | None:
+    row = tx.execute(select(holds).where(holds.c.job_id == job_id)).one_or_none()
+    if row is not None:
+        tx.execute(delete(holds).where(holds.c.job_id == job_id))
+    return row
+
+
+def held(tx: Tx, project_id: ProjectId | None = None) -> list[AnyRow]:
+    """Jobs that hold a device: their id, project, user, spec, and since when."""
+    query = select(
+        holds.c.job_id, holds.c.attempt, holds.c.since, jobs.c.project_id, jobs.c.user_id, jobs.c.spec
+    )
+    query = query.join(jobs, jobs.c.id == holds.c.job_id).order_by(holds.c.since)
+    if project_id is not None:
+        query = query.where(holds.c.project_id == project_id)
+    return list(tx.execute(query))
+
+
+def wanting(tx: Tx, limit: int = 2000) -> list[AnyRow]:
+    """Jobs that wait for a device, in order of arrival: their id and spec."""
+    query = (
+        select(jobs.c.id, jobs.c.spec)
+        .outerjoin(holds, holds.c.job_id == jobs.c.id)
+        .where(jobs.c.state.in_(("queued", "launching")), jobs.c.blocked == 0, holds.c.job_id.is_(None))
+    )
+    return list(tx.execute(query.order_by(jobs.c.seq).limit(limit)))
+
+
+def typical_seconds(tx: Tx, among: int = 50) -> float | None:
+    """How long the last attempts held their devices, on average."""
+    last = select(bill_lines.c.seconds).order_by(bill_lines.c.attempt.desc()).limit(among).subquery()
+    found = tx.execute(select(func.avg(last.c.seconds))).scalar()
+    return None if found is None else float(found)
+
+
+# Bills. ------------------------------------------------------------------------------------------------------
+
+
+def add_lines(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        tx.execute(insert(bill_lines), [dict(row) for row in rows])
+
+
+def lines_of(tx: Tx, project_id: ProjectId, job_id: str) -> list[AnyRow]:
+    query = select(bill_lines).where(bill_lines.c.project_id == project_id, bill_lines.c.job_id == job_id)
+    return list(tx.execute(query.order_by(bill_lines.c.attempt, bill_lines.c.line)))
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What one group came to."""
+
+    group: str
+    jobs: int
+    seconds: float
+    micros: int
+    currency: str
+
+
+GROUPS = {
+    "user": bill_lines.c.user_id,
+    "month": bill_lines.c.month,
+    "app": bill_lines.c.app,
+    "job": bill_lines.c.job_id,
+    "project": bill_lines.c.project_id,
+}
+
+
+def totals(
+    tx: Tx, by: str, *, project_id: ProjectId | None = None, month: str | None = None, limit: int = 1000
+) -> list[Total]:
+    """Sums by one of `GROUPS`, the dearest first. Without a project: of the whole installation."""
+    group, amount = GROUPS[by], func.sum(bill_lines.c.micros)
+    query = select(
+        group.label("name"),
+        func.count(func.distinct(bill_lines.c.job_id)).label("jobs"),
+        func.sum(bill_lines.c.seconds).label("seconds"),
+        amount.label("micros"),
+        bill_lines.c.currency,
+    ).group_by(group, bill_lines.c.currency)
+    if project_id is not None:
+        query = query.where(bill_lines.c.project_id == project_id)
+    if month is not None:
+        query = query.where(bill_lines.c.month == month)
+    rows = tx.execute(query.order_by(amount.desc(), group).limit(limit))
+    return [
+        Total(str(row.name), int(row.jobs), float(row.seconds), int(row.micros), row.currency) for row in rows
+    ]
+
+
+def billed_micros(tx: Tx, project_id: ProjectId, month: str | None) -> int:
+    """All that the project was billed, in one month or ever."""
+    query = select(func.coalesce(func.sum(bill_lines.c.micros), 0))
+    query = query.where(bill_lines.c.project_id == project_id)
+    if month is not None:
+        query = query.where(bill_lines.c.month == month)
+    return int(tx.execute(query).scalar_one())
+
+
+# Budgets. ----------------------------------------------------------------------------------------------------
+
+
+def put_budget(tx: Tx, project_id: ProjectId, values: Mapping[str, Any]) -> None:
+    """Set or change; what was announced before is announced anew against the new limit."""
+    kept = {**values, "warned_in": "", "warned": []}
+    made = insert_or(tx, budgets).values(project_id=project_id, **kept)
+    tx.execute(made.on_conflict_do_update(index_elements=["project_id"], set_=kept))
+
+
+def drop_budget(tx: Tx, project_id: ProjectId) -> None:
+    tx.execute(delete(budgets).where(budgets.c.project_id == project_id))
+
+
+def find_budget(tx: Tx, project_id: ProjectId) -> AnyRow | None:
+    return tx.execute(select(budgets).where(budgets.c.project_id == project_id)).one_or_none()
+
+
+def all_budgets(tx: Tx) -> list[AnyRow]:
+    return list(tx.execute(select(budgets).order_by(budgets.c.project_id)))
+
+
+def remember_warned(tx: Tx, project_id: ProjectId, period: str, shares: Sequence[float]) -> None:
+    values = {"warned_in": period, "warned": list(shares)}
+    tx.execute(update(budgets).where(budgets.c.project_id == project_id).values(**values))
