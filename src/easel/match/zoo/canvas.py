@@ -75,6 +75,15 @@ def kaiming(network: nn.Module) -> nn.Module:
     return network
 
 
+class Stack(nn.Sequential):
+    """Layers one after the other; its argument is called `x`, as that of every network of the zoo."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self:
+            x = layer(x)
+        return x
+
+
 class Head(nn.Module):
     """Global average pooling, then one linear layer: `(n, c, h, w) → (n, outputs)`."""
 

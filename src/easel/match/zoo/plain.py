@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from easel.match.zoo.canvas import Canvas, Head, kaiming, scaled
+from easel.match.zoo.canvas import Canvas, Head, Stack, kaiming, scaled
 
 
 def _dense_head(canvas: Canvas, outputs: int, width: float, grid: int) -> list[nn.Module]:
@@ -38,7 +38,7 @@ def _alexnet(canvas: Canvas, outputs: int, width: float, norm: bool) -> nn.Modul
     layers.append(canvas.conv(scaled(256, width), 3, norm=norm))
     layers.append(canvas.conv(scaled(256, width), 3, norm=norm))
     layers.append(canvas.pool(3, 2))
-    return kaiming(nn.Sequential(*layers, *_dense_head(canvas, outputs, width, grid=6)))
+    return kaiming(Stack(*layers, *_dense_head(canvas, outputs, width, grid=6)))
 
 
 def alexnet(canvas: Canvas, outputs: int, width: float) -> nn.Module:
@@ -57,7 +57,7 @@ def vgg16(canvas: Canvas, outputs: int, width: float) -> nn.Module:
     for repeats, channels in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
         layers.extend(canvas.conv(scaled(channels, width), 3) for _ in range(repeats))
         layers.append(canvas.pool())
-    return kaiming(nn.Sequential(*layers, *_dense_head(canvas, outputs, width, grid=7)))
+    return kaiming(Stack(*layers, *_dense_head(canvas, outputs, width, grid=7)))
 
 
 def nin(canvas: Canvas, outputs: int, width: float) -> nn.Module:
@@ -72,7 +72,7 @@ def nin(canvas: Canvas, outputs: int, width: float) -> nn.Module:
         layers.extend(canvas.conv(scaled(c, width), 1) for c in channels[1:])
         if stage + 1 < len(plan):
             layers += [canvas.pool(3, 2), nn.Dropout(0.3)]
-    return kaiming(nn.Sequential(*layers, Head(canvas.channels, outputs)))
+    return kaiming(Stack(*layers, Head(canvas.channels, outputs)))
 
 
 class Fire(nn.Module):
@@ -99,4 +99,4 @@ def squeezenet(canvas: Canvas, outputs: int, width: float) -> nn.Module:
             layers.append(Fire(canvas, scaled(squeeze, width), scaled(expand, width)))
         if group[0][0] < 48:
             layers.append(canvas.pool(3, 2))
-    return kaiming(nn.Sequential(*layers, Head(canvas.channels, outputs, dropout=0.3)))
+    return kaiming(Stack(*layers, Head(canvas.channels, outputs, dropout=0.3)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from easel.match.zoo.canvas import Canvas, Head, kaiming, scaled
+from easel.match.zoo.canvas import Canvas, Head, Stack, kaiming, scaled
 
 
 class Residual(nn.Module):
@@ -46,7 +46,7 @@ def _resnet(
         for block in range(count):
             stride = 2 if stage > 0 and block == 0 else 1
             layers.append(Residual(canvas, scaled(64 * 2**stage, width), stride, bottleneck=bottleneck))
-    return kaiming(nn.Sequential(*layers, Head(canvas.channels, outputs)))
+    return kaiming(Stack(*layers, Head(canvas.channels, outputs)))
 
 
 def resnet18(canvas: Canvas, outputs: int, width: float) -> nn.Module:
@@ -109,7 +109,7 @@ def googlenet(canvas: Canvas, outputs: int, width: float) -> nn.Module:
         layers.extend(Inception(canvas, plan, width) for plan in plans)
         if stage + 1 < len(_INCEPTIONS):
             layers.append(canvas.pool(3, 2))
-    return kaiming(nn.Sequential(*layers, Head(canvas.channels, outputs, dropout=0.2)))
+    return kaiming(Stack(*layers, Head(canvas.channels, outputs, dropout=0.2)))
 
 
 def convnet(canvas: Canvas, outputs: int, width: float) -> nn.Module:
@@ -123,4 +123,4 @@ def convnet(canvas: Canvas, outputs: int, width: float) -> nn.Module:
     for channels in (32, 64, 128):
         out = scaled(channels, width)
         layers += [canvas.conv(out, 3), canvas.pool(2, 2), Residual(canvas, out, 1, bottleneck=False)]
-    return kaiming(nn.Sequential(*layers, Head(canvas.channels, outputs, dropout=0.2)))
+    return kaiming(Stack(*layers, Head(canvas.channels, outputs, dropout=0.2)))

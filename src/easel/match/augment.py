@@ -1,0 +1,55 @@
+"""Data augmentation for pictures: fresh, random, label-preserving changes in every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from easel.match.loop import Batch
+
+AUGMENTATIONS = ("none", "affine", "flip")
+
+
+def augmentation(name: str) -> Callable[[Batch], Batch]:
+    """`affine`: turn ±12°, scale ±12 %, shift ±10 %. `flip`: mirror half of them, shift ±12 %."""
+    if name not in AUGMENTATIONS:
+        raise ValueError(f"unknown augmentation {name}")
+
+    def change(batch: Batch) -> Batch:
+        x = batch["x"]
+        if name == "none" or min(x.shape[2:]) < 4:
+            return batch
+        return {**batch, "x": _affine(x) if name == "affine" else _flip(x)}
+
+    return change
+
+
+def _uniform(n: int, reach: float, like: Tensor) -> Tensor:
+    return ((torch.rand(n) * 2 - 1) * reach).to(like.device)
+
+
+def _affine(x: Tensor) -> Tensor:
+    n = len(x)
+    angle, scale = _uniform(n, 0.21, x), 1 + _uniform(n, 0.12, x)
+    cos, sin = torch.cos(angle) * scale, torch.sin(angle) * scale
+    rows = torch.stack(
+        [
+            torch.stack([cos, -sin, _uniform(n, 0.2, x)], dim=1),
+            torch.stack([sin, cos, _uniform(n, 0.2, x)], dim=1),
+        ],
+        dim=1,
+    )
+    grid = functional.affine_grid(rows, list(x.shape), align_corners=False)
+    return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
+
+
+def _flip(x: Tensor) -> Tensor:
+    mirror = (torch.rand(len(x)) < 0.5).to(x.device).view(-1, 1, 1, 1)
+    x = torch.where(mirror, x.flip(3), x)
+    reach = max(1, x.shape[3] // 8)
+    padded = functional.pad(x, (reach,) * 4, mode="replicate")
+    top, left = (int(v) for v in torch.randint(2 * reach + 1, (2,)))
+    return padded[:, :, top : top + x.shape[2], left : left + x.shape[3]]

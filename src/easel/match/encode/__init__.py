@@ -1,0 +1,1 @@
+"""Objects → arrays. An encoder is fitted on training inputs and is then a plain value that JSON can hold."""

@@ -1,0 +1,112 @@
+"""The best model as ONNX with a runnable example, beside the safetensors or skops form it is stored in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from easel.errors import InvalidInput
+from easel.match.estimator_body import EstimatorBody, predict_matrix
+from easel.match.examples import Object
+from easel.match.model import Model, present
+
+_RUN = '''"""Run the exported model: python run.py  (needs onnxruntime and numpy only)"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+here = Path(__file__).parent
+about = json.loads((here / "about.json").read_text())
+session = onnxruntime.InferenceSession(here / "model.onnx", providers=["CPUExecutionProvider"])
+example = np.load(here / "example.npz")
+answers = session.run(None, {node.name: example[node.name] for node in session.get_inputs()})[0]
+for answer in answers:
+    if about["classes"]:
+        print(about["classes"][int(answer.argmax())], answer.round(4).tolist())
+    else:
+        print(answer.tolist())
+'''
+
+
+def export_onnx(model: Model, inputs: Sequence[Object], folder: Path) -> Path:
+    """`model.onnx`, encoded `example.npz`, `about.json` and `run.py`; `inputs` are a few objects to try.
+
+    The graph starts after the encoder: its inputs are the arrays that `about.json` describes. It answers with
+    probabilities or values; those of a network are in units of the target's deviation.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = _arrays(model, inputs)
+    if isinstance(model.body, EstimatorBody):
+        _export_estimator(model, arrays["x"], folder / "model.onnx")
+    else:
+        from easel.match.export_network import export_network
+
+        export_network(model, arrays, folder / "model.onnx")
+    np.savez(folder / "example.npz", **arrays)
+    about = {
+        "program": str(model.program),
+        "candidate": model.candidate.name,
+        "classes": list(getattr(model.target, "names", ())),
+        "inputs": {name: [str(array.dtype), list(array.shape[1:])] for name, array in arrays.items()},
+        "answers": present(model, model.predict(inputs)),
+    }
+    (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+    (folder / "run.py").write_text(_RUN, encoding="utf-8")
+    return folder / "model.onnx"
+
+
+def _arrays(model: Model, inputs: Sequence[Object]) -> dict[str, Any]:
+    if model.source is None:
+        raise InvalidInput("text models are exported as skops only: ONNX has no words")
+    encoded = model.source(inputs)
+    if not isinstance(encoded, dict):
+        return {"x": np.asarray(encoded, dtype=np.float32)}
+    if isinstance(model.body, EstimatorBody):
+        return {"x": encoded["x"].reshape(len(inputs), -1).astype(np.float32)}
+    return dict(encoded)
+
+
+def _export_estimator(model: Model, x: np.ndarray, path: Path) -> None:
+    """By skl2onnx; a graph that cannot be made, or that answers otherwise than the model, is refused."""
+    try:
+        from skl2onnx import to_onnx
+        from skl2onnx.common.data_types import FloatTensorType
+    except ImportError:
+        raise InvalidInput(
+            "exporting this model as ONNX needs skl2onnx; its skops file needs nothing"
+        ) from None
+    assert isinstance(model.body, EstimatorBody)
+    estimator = model.body.estimator
+    classify = hasattr(model.target, "names")
+    refused = InvalidInput(f"{model.candidate.name} has no faithful form in ONNX: take its skops file")
+    try:
+        graph = to_onnx(
+            estimator,
+            initial_types=[("x", FloatTensorType([None, x.shape[1]]))],
+            options={id(estimator): {"zipmap": False}}
+            if classify and hasattr(estimator, "predict_proba")
+            else None,
+        )
+    except (RuntimeError, NameError, TypeError, ValueError) as error:
+        raise refused from error
+    outputs = list(graph.graph.output)
+    del graph.graph.output[:]
+    graph.graph.output.append(outputs[-1])
+    path.write_bytes(graph.SerializeToString())
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    answered = np.asarray(session.run(None, {"x": x})[0])
+    wanted = predict_matrix(estimator, x, model.target)
+    if answered.size != wanted.size or not np.allclose(
+        answered.reshape(wanted.shape), wanted, atol=1e-3, rtol=1e-3
+    ):
+        path.unlink()
+        raise refused

@@ -1,0 +1,149 @@
+"""A trained model: answers for objects, and a folder that holds it without being able to execute.
+
+model.json            program, candidate, encoders, classes
+weights-0.safetensors networks, one file for each member of the bag
+estimator.skops       scikit-learn and LightGBM models
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from easel.declare.parse import parse_program
+from easel.declare.program import Program
+from easel.errors import InvalidInput
+from easel.match.candidate import Candidate
+from easel.match.encode.bits import BitEncoder
+from easel.match.encode.images import PictureEncoder
+from easel.match.encode.series import SeriesEncoder, TreeEncoder
+from easel.match.encode.subtrees import SubtreeEncoder
+from easel.match.encode.tables import TableEncoder
+from easel.match.encode.texts import TextEncoder
+from easel.match.examples import Object
+from easel.match.targets import Classes, Values
+
+FORMAT = 1
+_PARTS: dict[str, type[Any]] = {
+    part.__name__: part
+    for part in (
+        PictureEncoder,
+        SeriesEncoder,
+        TreeEncoder,
+        SubtreeEncoder,
+        TableEncoder,
+        TextEncoder,
+        BitEncoder,
+        Classes,
+        Values,
+    )
+}
+
+
+class Body(Protocol):
+    """The part of a model that was learned."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def predict(self, inputs: Sequence[Object]) -> NDArray[Any]:
+        """`(n, D)` probabilities, `(n, k)` values, `(n, c, h, w)` pictures, `(n, c + 1, l)` series, bits."""
+        ...
+
+    def save(self, folder: Path) -> None: ...
+
+
+@dataclass(frozen=True)
+class Model:
+    """`source` and `target` are the fitted encoders; `body` is what was learned between them."""
+
+    program: Program
+    candidate: Candidate
+    source: Any
+    target: Any
+    body: Body
+
+    def predict(self, inputs: Sequence[Object]) -> NDArray[Any]:
+        return self.body.predict(inputs)
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.body.save(folder)
+        described = {
+            "format": FORMAT,
+            "kind": self.body.kind,
+            "program": str(self.program),
+            "candidate": self.candidate.to_json(),
+            "source": _freeze(self.source),
+            "target": _freeze(self.target),
+        }
+        (folder / "model.json").write_text(json.dumps(described), encoding="utf-8")
+
+
+def load_model(folder: Path) -> Model:
+    """A model saved by `Model.save`; networks import torch only when there are any."""
+    described = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    if described["format"] != FORMAT:
+        raise InvalidInput(f"model format {described['format']} is not known here; update Easel")
+    program = parse_program(described["program"])
+    candidate = Candidate.from_json(described["candidate"])
+    source, target = _thaw(described["source"]), _thaw(described["target"])
+    body: Body
+    if described["kind"] == "network":
+        from easel.match.network_body import load_networks
+
+        body = load_networks(folder, candidate, source, target)
+    else:
+        from easel.match.estimator_body import load_estimator
+
+        body = load_estimator(folder, source, target)
+    return Model(program, candidate, source, target, body)
+
+
+def _freeze(part: Any) -> dict[str, Any] | None:
+    if part is None:
+        return None
+    return {"kind": type(part).__name__, "state": TypeAdapter(type(part)).dump_python(part, mode="json")}
+
+
+def _thaw(stored: dict[str, Any] | None) -> Any:
+    if stored is None:
+        return None
+    return TypeAdapter(_PARTS[stored["kind"]]).validate_python(stored["state"])
+
+
+def present(model: Model, raw: NDArray[Any]) -> list[dict[str, Any]]:
+    """Predictions → answers that JSON can hold, one for each input."""
+    match model.target:
+        case Classes(names):
+            return [
+                {
+                    "label": names[int(row.argmax())],
+                    "probabilities": {name: round(float(p), 6) for name, p in zip(names, row, strict=True)},
+                }
+                for row in raw
+            ]
+        case Values(width):
+            return [{"value": float(row[0]) if width == 1 else [float(v) for v in row]} for row in raw]
+        case PictureEncoder():
+            return [{"tensor": row.transpose(1, 2, 0).tolist()} for row in raw]
+        case SeriesEncoder():
+            return [{"series": row[:-1, : max(1, int((row[-1] > 0.5).sum()))].T.tolist()} for row in raw]
+        case BitEncoder():
+            decoded = [model.target.decode(row) for row in raw]
+            names = model.program.output.field_names
+            return [
+                {
+                    n: v.tolist() if isinstance(v, np.ndarray) else v
+                    for n, v in zip(names, one.values, strict=True)
+                }
+                for one in decoded
+            ]
+    raise AssertionError(f"no answer for {model.target}")

@@ -1,0 +1,271 @@
+"""Check one raw example against its program, and say what is wrong so that a biologist understands it.
+
+Raw values are what JSON, CSV readers and NumPy give: numbers, strings, lists, arrays, mappings. One field may
+stand for itself; several come as a mapping by name or a list in order. A chain is a list of steps, an array
+`(T, …)`, or nested objects `{…, "next": {…}}`; a tree is nested objects.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from easel.declare.program import Category, DataType, Field, Number, Program, Tensor, Text
+from easel.errors import InvalidInput
+from easel.match.examples import Array, Chain, Example, Object, Single, Tree, Value
+
+MAX_STEPS = 1_000_000
+MAX_NODES = 100_000
+MAX_TEXT = 1_000_000
+_BLANK = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+
+
+class ExampleError(InvalidInput):
+    """An example does not fit its program; the message names the field, what was wanted and found."""
+
+    kind = "invalid-example"
+
+
+def read_example(program: Program, raw_input: Any, raw_output: Any) -> Example:
+    """A pair as typed records, or an `ExampleError`."""
+    return Example(
+        read_object(program.input, raw_input, "input"),
+        read_object(program.output, raw_output, "output"),
+    )
+
+
+def read_object(data_type: DataType, raw: Any, where: str) -> Object:
+    """One object of `data_type`."""
+    if not data_type.pointers:
+        return Single(_read_values(data_type, raw, where))
+    if len(data_type.pointers) == 1:
+        return _read_chain(data_type, raw, where)
+    return _read_tree(data_type, raw, where)
+
+
+def _read_values(data_type: DataType, raw: Any, where: str, *, loose: bool = False) -> tuple[Value, ...]:
+    """The fields of one object; `loose` admits further keys (the pointers, read elsewhere)."""
+    names, fields = data_type.field_names, data_type.fields
+    if isinstance(raw, Mapping):
+        known = set(names) | (set(data_type.pointers) if loose else set())
+        unknown = [key for key in raw if key not in known]
+        if unknown:
+            close = difflib.get_close_matches(str(unknown[0]), names, n=1)
+            hint = f'; did you mean "{close[0]}"?' if close else f"; the fields are {', '.join(names)[:200]}"
+            raise ExampleError(f'{where}: there is no field "{unknown[0]}"{hint}')
+        parts = [raw.get(name) for name in names]
+    elif len(fields) == 1:
+        parts = [raw]
+    elif isinstance(raw, list | tuple | np.ndarray) and len(raw) == len(fields):
+        parts = list(raw)
+    else:
+        raise ExampleError(
+            f"{where}: expected {len(fields)} values ({', '.join(names)[:200]}), found {_shown(raw)}"
+        )
+    return tuple(
+        _read_value(field, part, f"{where}.{name}" if len(fields) > 1 else where)
+        for field, part, name in zip(fields, parts, names, strict=True)
+    )
+
+
+def _read_value(field: Field, raw: Any, where: str) -> Value:
+    match field:
+        case Tensor(shape):
+            return _read_tensor(shape, raw, where)
+        case Number(count):
+            if _blank(raw):
+                if not field.optional:
+                    raise ExampleError(f"{where}: the number is missing; write Number? if it may be")
+                return None if count == 1 else np.full(count, np.nan, np.float32)
+            if count > 1:
+                return _read_tensor((count,), raw, where)
+            return _read_number(raw, where)
+        case Category(values):
+            if _blank(raw) and (field.optional or "" not in values):
+                if not field.optional:
+                    raise ExampleError(f"{where}: the category is missing; write Category? if it may be")
+                return None
+            return _read_category(values, raw, where)
+        case Text():
+            if raw is None and field.optional:
+                return ""
+            if not isinstance(raw, str):
+                raise ExampleError(f"{where}: expected text, found {_shown(raw)}")
+            if len(raw) > MAX_TEXT:
+                raise ExampleError(f"{where}: the text is longer than {MAX_TEXT:,} characters")
+            return raw
+
+
+def _blank(raw: Any) -> bool:
+    if raw is None or (isinstance(raw, str) and raw.strip().lower() in _BLANK):
+        return True
+    return isinstance(raw, float) and math.isnan(raw)
+
+
+def _read_number(raw: Any, where: str) -> float:
+    try:
+        number = float(raw.item() if isinstance(raw, np.ndarray) and raw.size == 1 else raw)
+    except (TypeError, ValueError):
+        raise ExampleError(f"{where}: expected a number, found {_shown(raw)}") from None
+    if not math.isfinite(number):
+        raise ExampleError(f"{where}: {number} is not a usable number")
+    return number
+
+
+def _read_category(values: tuple[str, ...], raw: Any, where: str) -> str:
+    if isinstance(raw, Mapping | list | tuple | np.ndarray | bytes):
+        raise ExampleError(f"{where}: expected one word, found {_shown(raw)}")
+    if isinstance(raw, float | np.floating) and float(raw).is_integer() and str(raw) not in values:
+        raw = int(raw)
+    word = str(raw).strip()
+    if values and word not in values:
+        close = difflib.get_close_matches(word, values, n=1)
+        hint = f'; did you mean "{close[0]}"?' if close else ""
+        listed = ", ".join(values[:12]) + (", …" if len(values) > 12 else "")
+        raise ExampleError(f'{where}: "{word[:60]}" is none of the classes {listed}{hint}')
+    return word
+
+
+def _read_tensor(shape: tuple[int | None, ...], raw: Any, where: str) -> Array:
+    wanted = " × ".join("any" if side is None else str(side) for side in shape)
+    if len(shape) == 1 and shape[0] is not None and shape[0] > 1 and isinstance(raw, int | np.integer):
+        # A class vector may be given as the number of its class.
+        if not 0 <= raw < shape[0]:
+            raise ExampleError(f"{where}: class {raw} does not exist; classes are 0 to {shape[0] - 1}")
+        one_hot = np.zeros(shape[0], dtype=np.float32)
+        one_hot[int(raw)] = 1.0
+        return one_hot
+    try:
+        array = np.asarray(raw, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise ExampleError(f"{where}: expected {wanted} numbers, found {_shown(raw)}") from None
+    if array.ndim == 0 and shape == (1,):
+        array = array[None]
+    if array.ndim == len(shape) - 1 and shape[-1] == 1:
+        array = array[..., None]
+    fits = array.ndim == len(shape) and all(
+        w is None or w == s for w, s in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.size == 0:
+        found = " × ".join(map(str, array.shape)) or "a single number"
+        raise ExampleError(f"{where}: expected {wanted} numbers, found {found}")
+    bad = int(array.size - np.isfinite(array).sum())
+    if bad:
+        raise ExampleError(f"{where}: {bad} of {array.size} numbers are NaN or infinite; fill or drop them")
+    return array
+
+
+def _read_chain(data_type: DataType, raw: Any, where: str) -> Chain:
+    pointer = data_type.pointers[0]
+    if isinstance(raw, Mapping):
+        steps: list[Any] | tuple[Any, ...] | NDArray[Any] = _unlink(raw, pointer, where)
+    elif isinstance(raw, np.ndarray | list | tuple):
+        steps = raw
+    else:
+        raise ExampleError(f"{where}: expected a series, a list of steps, found {_shown(raw)}")
+    if len(steps) == 0:
+        raise ExampleError(f"{where}: the series is empty")
+    if len(steps) > MAX_STEPS:
+        raise ExampleError(f"{where}: the series has more than {MAX_STEPS:,} steps")
+    whole = _read_whole_series(data_type, steps, where)
+    if whole is not None:
+        return whole
+    rows = [
+        _read_values(data_type, step, f"{where}, step {number}", loose=True)
+        for number, step in enumerate(steps, start=1)
+    ]
+    return Chain(tuple(_column(f, [row[k] for row in rows]) for k, f in enumerate(data_type.fields)))
+
+
+def _read_whole_series(data_type: DataType, steps: Any, where: str) -> Chain | None:
+    """The quick way for the usual series: one numeric field, all steps at once."""
+    if len(data_type.fields) != 1 or isinstance(steps[0], Mapping):
+        return None
+    match data_type.fields[0]:
+        case Tensor(shape) if None not in shape:
+            pass
+        case Number(count, _, False):
+            shape = (count,)
+        case _:
+            return None
+    try:
+        array = np.asarray(steps, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if array.ndim == len(shape) and shape[-1] == 1:
+        array = array[..., None]
+    if array.ndim != len(shape) + 1:
+        return None
+    return Chain((_read_tensor((None, *shape), array, where),))
+
+
+def _column(field: Field, values: list[Value]) -> Array | tuple[Value, ...]:
+    if isinstance(field, Number) and field.count == 1:
+        return np.array([[np.nan if v is None else v] for v in values], dtype=np.float32)
+    if isinstance(field, Tensor | Number) and not (isinstance(field, Tensor) and None in field.shape):
+        return np.stack([np.asarray(v, dtype=np.float32) for v in values])
+    return tuple(values)
+
+
+def _unlink(raw: Mapping[str, Any], pointer: str, where: str) -> list[Mapping[str, Any]]:
+    steps: list[Mapping[str, Any]] = []
+    seen: set[int] = set()
+    here: Any = raw
+    while here is not None:
+        if not isinstance(here, Mapping):
+            raise ExampleError(f'{where}: "{pointer}" must be the next object or nothing, not {_shown(here)}')
+        if id(here) in seen:
+            raise ExampleError(f'{where}: following "{pointer}" runs in a circle; a series must end')
+        seen.add(id(here))
+        steps.append(here)
+        if len(steps) > MAX_STEPS:
+            raise ExampleError(f"{where}: the series has more than {MAX_STEPS:,} steps")
+        here = here.get(pointer)
+    return steps
+
+
+def _read_tree(data_type: DataType, raw: Any, where: str) -> Tree:
+    """Without recursion, so that a deep tree is no danger: parents are listed first, leaves built first."""
+    order: list[Mapping[str, Any]] = []
+    links: list[tuple[int | None, ...]] = []
+    seen: set[int] = set()
+    waiting: list[tuple[Any, int, int]] = [(raw, -1, 0)]
+    while waiting:
+        node, parent, slot = waiting.pop()
+        if not isinstance(node, Mapping):
+            raise ExampleError(f"{where}: a tree is made of nested objects; found {_shown(node)}")
+        if id(node) in seen:
+            raise ExampleError(f"{where}: the same object is in the tree twice; a tree has no circles")
+        seen.add(id(node))
+        number = len(order)
+        if number >= MAX_NODES:
+            raise ExampleError(f"{where}: the tree has more than {MAX_NODES:,} nodes")
+        order.append(node)
+        links.append((None,) * len(data_type.pointers))
+        if parent >= 0:
+            links[parent] = tuple(number if k == slot else link for k, link in enumerate(links[parent]))
+        for k, pointer in enumerate(data_type.pointers):
+            if node.get(pointer) is not None:
+                waiting.append((node[pointer], number, k))
+    built: dict[int, Tree] = {}
+    for number in range(len(order) - 1, -1, -1):
+        values = _read_values(data_type, order[number], where, loose=True)
+        built[number] = Tree(values, tuple(None if link is None else built[link] for link in links[number]))
+    return built[0]
+
+
+def _shown(raw: Any) -> str:
+    if isinstance(raw, np.ndarray):
+        return f"an array of {' × '.join(map(str, raw.shape))} {raw.dtype}"
+    if isinstance(raw, Mapping):
+        return f"an object with {', '.join(map(str, raw))[:80] or 'nothing in it'}"
+    if isinstance(raw, list | tuple):
+        return f"a list of {len(raw)}"
+    if raw is None:
+        return "nothing"
+    return repr(raw)[:60]

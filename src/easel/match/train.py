@@ -1,0 +1,145 @@
+"""The trial function: candidate + examples → a measurement and a model. Knows no server and no database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from easel.declare.program import Program
+from easel.errors import InvalidInput
+from easel.match.candidate import Candidate
+from easel.match.examples import Example
+from easel.match.metrics import metric_for
+from easel.match.model import Model
+from easel.match.split import Round, rounds
+from easel.match.summary import why_not_ready
+from easel.match.targets import fit_classes, fit_values
+from easel.match.templates import Task, match_program
+from easel.records.measurement import Measurement
+
+NETWORK_FREE = frozenset(
+    {
+        "logistic_regression",
+        "linear",
+        "svm",
+        "random_forest",
+        "extra_trees",
+        "lightgbm",
+        "boosted_trees",
+        "neural_network",
+        "bayes_point",
+        "averaged_perceptron",
+        "text_linear",
+        "text_bayes",
+        "tree_kernel_svm",
+    }
+)
+"""Families that need scikit-learn alone, so that a table's first model does not wait for torch to load."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a trial is run. `clock` gives seconds; the trial ends soon after `budget_s` of them.
+
+    `epochs`, when given, replaces the family's own number of passes (a low fidelity, or a quick test).
+    """
+
+    seed: int
+    budget_s: float
+    clock: Callable[[], float]
+    checkpoints: Path | None = None
+    progress: Callable[[float], None] = lambda share: None
+    metric: str | None = None
+    epochs: int | None = None
+    embeddings: Path | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """`losses[i]` is the validation loss of example i (NaN where it only trained): large means surprising."""
+
+    measurement: Measurement
+    model: Model
+    losses: NDArray[np.float64]
+
+
+def train(
+    candidate: Candidate,
+    program: Program,
+    examples: Sequence[Example],
+    folds: Sequence[int],
+    conditions: Conditions,
+) -> Trained:
+    """Validate `candidate` on the fixed folds, then keep the model to serve.
+
+    The same seed, examples and folds give the same measurement, unless the budget cuts the training short.
+    """
+    missing = why_not_ready(program, examples)
+    if missing is not None:
+        raise InvalidInput(missing)
+    task = match_program(program).task
+    began = conditions.clock()
+    outputs = [example.output for example in examples]
+    target: Any = None
+    if task is Task.CLASSIFY:
+        target = fit_classes(program.output, outputs)
+    elif task is Task.REGRESS:
+        target = fit_values(program.output, outputs)
+    plan = rounds(folds)
+    learned = _learner(candidate)(candidate, program, examples, plan, target, conditions)
+    name, metric = metric_for(task, conditions.metric)
+    validated = learned.validated
+    quality = metric(learned.truth, learned.predicted)
+    if not np.isfinite(quality):
+        raise InvalidInput(f"{candidate.name} gave answers that are not numbers")
+    losses = np.full(len(examples), np.nan)
+    losses[validated] = _losses(task, learned.truth, learned.predicted)
+    measurement = Measurement(
+        metric=name,
+        quality=float(quality),
+        seconds=conditions.clock() - began,
+        trained_on=len(plan[0].train),
+        validated_on=len(validated),
+        rounds=len(plan),
+        stopped=learned.stopped,
+    )
+    return Trained(measurement, learned.model, losses)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Truth and prediction for the validated examples, in the order of the rounds, and the model to serve."""
+
+    truth: NDArray[Any]
+    predicted: NDArray[Any]
+    model: Model
+    stopped: str
+    validated: NDArray[np.intp]
+
+
+Learn = Callable[[Candidate, Program, Sequence[Example], Sequence[Round], Any, Conditions], Learned]
+
+
+def _learner(candidate: Candidate) -> Learn:
+    if candidate.family in NETWORK_FREE:
+        from easel.match.train_estimator import train_estimator
+
+        return train_estimator
+    from easel.match.train_network import train_network
+
+    return train_network
+
+
+def _losses(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+    if task is Task.CLASSIFY:
+        chosen = predicted[np.arange(len(truth)), truth]
+        surprise: NDArray[np.float64] = -np.log(np.clip(chosen, 1e-15, 1.0)).astype(np.float64)
+        return surprise
+    squared = (np.asarray(truth, float) - np.asarray(predicted, float)) ** 2
+    mean: NDArray[np.float64] = squared.reshape(len(truth), -1).mean(1)
+    return mean
