@@ -97,7 +97,7 @@ def scikit_learn_time(N: int, K: int) -> float:
 def botorch_time(N: int, K: int) -> float:
     """The same with a SingleTaskGP and its analytic EI."""
     import torch
-    from botorch.acquisition import ExpectedImprovement
+    from botorch.acquisition.analytic import ExpectedImprovement
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
     from gpytorch.mlls import ExactMarginalLogLikelihood
