@@ -41,6 +41,7 @@ COMMANDS: dict[str, Entry] = {
     "queue": Entry("Who waits, who runs; pause and reorder", "easel.cli.queue"),
     "devices": Entry("The pool", "easel.cli.queue", "devices_app"),
     "events": Entry("What happened, and what happens now", "easel.cli.events"),
+    "simulate": Entry("Replay history under other policies and pools", "easel.cli.simulate"),
     "backup": Entry("Copy database and blobs while running", "easel.cli.backup", "backup_app"),
     "restore": Entry("Fill an empty Easel from a backup", "easel.cli.backup", "restore_app"),
     "doctor": Entry("Check this installation and say what to fix", "easel.cli.doctor"),
