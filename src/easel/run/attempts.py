@@ -47,6 +47,7 @@ class Attempt:
     kill_at: float | None = None
     deadline: float | None = None
     heard: float = 0.0
+    forgotten: bool = False
 
     @property
     def key(self) -> str:

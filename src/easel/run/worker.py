@@ -213,12 +213,17 @@ class Worker:
         attempt = self.attempts.get(key)
         if attempt is None:
             return
-        if attempt.phase is not Phase.OVER:
+        attempt.forgotten = True
+        if attempt.phase is Phase.WAITING or (attempt.phase is Phase.RUNNING and not attempt.last):
             self._kill(key, force=True)
-            return
-        del self.attempts[key]
-        self.watched.pop(key, None)
-        attempt.remove()
+        self._remove_forgotten(attempt)
+
+    def _remove_forgotten(self, attempt: Attempt) -> None:
+        """When its process has ended too: an agent lives a little longer than its last entry."""
+        if attempt.forgotten and attempt.phase is Phase.OVER:
+            self.attempts.pop(attempt.key, None)
+            self.watched.pop(attempt.key, None)
+            attempt.remove()
 
     # Starting. --------------------------------------------------------------------------------------------
 
@@ -360,6 +365,7 @@ class Worker:
     def _release(self, attempt: Attempt) -> None:
         attempt.phase = Phase.OVER
         self.room = self.room.plus(attempt.order.resources, attempt.gpus)
+        self._remove_forgotten(attempt)
 
     def _write_end(self, attempt: Attempt, reason: str, final: bool = False) -> None:
         journal = Journal(attempt.folders.journal, self.clock)

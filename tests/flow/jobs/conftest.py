@@ -1,120 +1,16 @@
-"""The engine in this process, with a real worker process, real agents and a real lake."""
+"""An engine with a real worker."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from easel.declare.job import Command, JobSpec, Trial
-from easel.declare.resources import Resources, Room
-from easel.declare.roles import Role
-from easel.flow.jobs.submit import submit_job
-from easel.flow.lake.upload import Lake
-from easel.ids import TokenId
-from easel.lake.blobs.local import LocalBlobs
-from easel.records.identity import Caller
-from easel.records.job import TERMINAL, Job
-from easel.serve.controller import Controller, Pace
-from easel.serve.hosting import EngineOptions, build_controller
-from easel.store import identity, jobs
-from easel.store.engine import Store
-from easel.store.job_logs import read_lines
-from easel.store.migrate import migrate
-
-SMALL = Resources(0.5, 256)
-
-
-def options(home: Path, **changes: Any) -> EngineOptions:
-    base: dict[str, Any] = {
-        "capacity": Room(2.0, 4096),
-        "preload": ("easel.testing.trials",),
-        "pace": Pace(poll=0.02, reconnect=0.05),
-    }
-    return EngineOptions(home, **{**base, **changes})
-
-
-@dataclass
-class Engine:
-    """One home. `turn_until` runs the controller's loop in the test's own thread: no sleeps, no races."""
-
-    home: Path
-    store: Store
-    lake: Lake
-    people: dict[str, Caller] = field(default_factory=dict)
-    controllers: list[Controller] = field(default_factory=list)
-    options: EngineOptions | None = None
-
-    def controller(self, **changes: Any) -> Controller:
-        made = build_controller(self.lake, options(self.home, **changes))
-        self.controllers.append(made)
-        return made
-
-    def caller(self, name: str = "ana", project: str = "astro", role: Role = Role.MEMBER) -> Caller:
-        if name not in self.people:
-            with self.store.write() as tx:
-                try:
-                    home = next(
-                        p for p in self.people.values() if p.project and p.project.name == project
-                    ).project
-                except StopIteration:
-                    home = identity.add_project(tx, project, "")
-                assert home is not None
-                user = identity.add_user(tx, name, home=home.id)
-                identity.put_member(tx, home.id, user.id, role)
-                self.people[name] = Caller(user, TokenId("tok"), home, role)
-        return self.people[name]
-
-    def submit(self, *argv: str, who: str = "ana", **fields: Any) -> Job:
-        spec: dict[str, Any] = {"name": "test", "resources": SMALL, **fields}
-        spec.setdefault("run", Command(argv) if argv else None)
-        with self.store.write() as tx:
-            caller = self.people.get(who)
-            assert caller is not None
-            return submit_job(tx, caller, JobSpec(**spec))
-
-    def trial(self, function: str, who: str = "ana", **fields: Any) -> Job:
-        arguments = fields.pop("arguments", {})
-        run = Trial(f"easel.testing.trials:{function}", arguments)
-        return self.submit(who=who, **{"run": run, **fields})
-
-    def job(self, job: Job) -> Job:
-        with self.store.read() as tx:
-            return jobs.find(tx, job.project_id, job.id)
-
-    def turn_until(self, controller: Controller, done: Callable[[], bool], seconds: float = 60.0) -> None:
-        limit = time.monotonic() + seconds
-        while not done():
-            assert time.monotonic() < limit, "it did not come to pass"
-            if not controller.turn():
-                controller.wake.wait(0.02)
-            controller.wake.clear()
-
-    def finish(self, controller: Controller, *submitted: Job, seconds: float = 60.0) -> list[Job]:
-        self.turn_until(
-            controller, lambda: all(self.job(job).state in TERMINAL for job in submitted), seconds
-        )
-        return [self.job(job) for job in submitted]
-
-    def log(self, job: Job) -> list[str]:
-        now = self.job(job)
-        with self.store.read() as tx:
-            return [line.text for line in read_lines(tx, job.id, now.attempt, 0, 100_000)]
+from easel.testing.engine import Engine, running
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    home = tmp_path / "home"
-    home.mkdir()
-    store = Store(f"sqlite:///{home}/easel.sqlite")
-    migrate(store, backup=lambda _revision: None)
-    made = Engine(home, store, Lake(store, LocalBlobs(home / "blobs")))
-    made.caller()
-    yield made
-    for controller in made.controllers:
-        controller.executor.close(stop=True)
-    store.close()
+    with running(tmp_path / "home") as made:
+        yield made

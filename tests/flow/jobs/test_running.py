@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.flow.jobs.conftest import Engine
-
 from easel.declare.resources import Resources
 from easel.records.job import JobState
+from easel.testing.engine import Engine
 
 
 def test_a_command_runs_and_its_log_and_output_are_kept(engine: Engine) -> None:

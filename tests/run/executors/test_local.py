@@ -1,0 +1,93 @@
+"""This machine as an executor: the suite, with and without sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from easel.clock import SystemClock
+from easel.declare.resources import Room
+from easel.run.executors.base import Executor
+from easel.run.executors.local import LocalExecutor
+from easel.run.sandbox import probe
+from easel.run.worker import WorkerConfig
+from easel.testing.executor import ExecutorSuite, Listener, Make, clean, sh
+
+
+def local(home: Path, *, sandbox: bool) -> Iterator[Make]:
+    """One worker for many tests."""
+    made: list[LocalExecutor] = []
+
+    def make(name: str) -> Executor:
+        config = WorkerConfig(
+            home, name, Room(2.0, 2048), str(home / "blobs"), ("easel.testing.trials",), sandbox=sandbox
+        )
+        executor = LocalExecutor(config, SystemClock(), lambda: None)
+        made.append(executor)
+        return executor
+
+    yield make
+    last = made[0]
+    Listener(last).connected()
+    last.close(stop=True)
+
+
+@pytest.fixture(scope="module")
+def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
+    if probe() is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    yield from local(tmp_path_factory.mktemp("home"), sandbox=True)
+
+
+@pytest.fixture(scope="module")
+def unguarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
+    yield from local(tmp_path_factory.mktemp("home"), sandbox=False)
+
+
+class TestSandboxed(ExecutorSuite):
+    @pytest.fixture
+    def make(self, sandboxed: Make) -> Iterator[Make]:
+        yield sandboxed
+        clean(sandboxed("a"))
+
+    def test_a_command_sees_neither_the_platform_nor_other_jobs_nor_the_network(
+        self, make: Make, tmp_path: Path
+    ) -> None:
+        (tmp_path / "secret.txt").write_text("of another project")
+        executor = make("a")
+        assert isinstance(executor, LocalExecutor)
+        heard = Listener(executor)
+        script = (
+            f"cat {tmp_path}/secret.txt; ls {executor.config.home}/run; cat /etc/shadow; touch /usr/x; "
+            "ls /proc | grep -c '^[0-9]'; cat /proc/net/dev | grep -c eth; echo end"
+        )
+        heard.executor.start(sh("j", script))
+        heard.ended("j.1")
+        log = heard.log("j.1").decode()
+        assert "of another project" not in log
+        assert log.count("No such file") == 3
+        assert "Read-only file system" in log
+        processes = int(next(line for line in log.splitlines() if line.isdigit()))
+        assert processes < 10
+
+    def test_the_input_cannot_be_written(self, make: Make) -> None:
+        heard = Listener(make("a"))
+        heard.executor.start(sh("j", "echo x > input/new && echo wrote"))
+        assert heard.ended("j.1")["k"] == "ended"
+        assert b"wrote" not in heard.log("j.1")
+
+
+class TestOpen(ExecutorSuite):
+    @pytest.fixture
+    def make(self, unguarded: Make) -> Iterator[Make]:
+        yield unguarded
+        clean(unguarded("a"))
+
+    def test_an_admin_is_warned(self, make: Make) -> None:
+        executor = make("a")
+        assert isinstance(executor, LocalExecutor)
+        assert Listener(executor).connected().notes["sandbox"] == "False"
+        log = executor.config.home / "run" / "worker.log"
+        assert "WITHOUT a sandbox" in log.read_text()
