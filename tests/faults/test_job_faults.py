@@ -26,7 +26,7 @@ from easel.store import jobs
 from easel.testing.clock import FakeClock
 from easel.testing.engine import Engine, alive, until
 
-BIG = os.urandom(1 << 20) * 150
+BIG = os.urandom(1 << 20) * 60
 """Enough that moving it takes a while."""
 
 
@@ -36,7 +36,7 @@ def job_in(engine: Engine, controller: Controller, state: JobState, **fields: An
         reference = engine.upload({"big.bin": BIG}, "big")
         job = engine.submit("sleep", "1000", input=reference, **fields)
     elif state is JobState.UPLOADING:
-        script = "head -c 150000000 /dev/urandom > $EASEL_OUTPUT/big.bin"
+        script = "head -c 60000000 /dev/urandom > $EASEL_OUTPUT/big.bin"
         job = engine.submit("sh", "-c", script, resources=Resources(1.0, 1024), **fields)
     else:
         job = engine.submit("sleep", "1000", **fields)
@@ -264,9 +264,9 @@ def test_a_hundred_submits_racing_at_the_quota_let_one_through(engine: Engine) -
 def test_every_job_of_a_crowd_ends_once_while_workers_and_controllers_die(engine: Engine) -> None:
     pace = Pace(poll=0.02, reconnect=0.05, lease=0.3)
     controller = engine.controller(pace=pace)
-    crowd = [engine.trial("noop", retry=RetryRule(lost=5)) for _ in range(150)]
+    crowd = [engine.trial("noop", retry=RetryRule(lost=5)) for _ in range(90)]
     for killed in range(3):
-        reached = 30 * (killed + 1)
+        reached = 20 * (killed + 1)
         engine.turn_until(controller, lambda least=reached: _finished(engine) >= least)  # type: ignore[misc]
         worker = engine.worker_pid
         if worker is not None:

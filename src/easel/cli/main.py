@@ -38,6 +38,7 @@ COMMANDS: dict[str, Entry] = {
     "estimate": Entry("What a profiled command would take and cost", "easel.cli.provision", "estimate_app"),
     "provision": Entry("Run a profiled command on the best size", "easel.cli.provision", "provision_app"),
     "bill": Entry("What jobs cost; budgets and prices", "easel.cli.bill"),
+    "pipelines": Entry("Dependent jobs submitted as one", "easel.cli.pipelines"),
     "queue": Entry("Who waits, who runs; pause and reorder", "easel.cli.queue"),
     "devices": Entry("The pool", "easel.cli.queue", "devices_app"),
     "events": Entry("What happened, and what happens now", "easel.cli.events"),

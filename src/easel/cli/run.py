@@ -80,6 +80,10 @@ def run(
 
 def job_file(path: Path) -> dict[str, Any]:
     """The fields of a YAML job file: those of the API, with `command` as text or list for short."""
+    return job_fields(read_yaml(path))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
@@ -90,6 +94,11 @@ def job_file(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"{path} is not YAML: {error}") from error
     if not isinstance(fields, dict):
         raise InvalidInput(f"{path} must hold fields such as `command: python train.py`")
+    return fields
+
+
+def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """`command` or `entry` and `arguments` become what the API calls `run`."""
     if "command" in fields:
         command = fields.pop("command")
         argv = shlex.split(command) if isinstance(command, str) else list(command)

@@ -74,28 +74,32 @@ class Door:
 
     def _replace(self, peer: socket.socket | None) -> None:
         if self._peer is not None:
+            if peer is not None:
+                self._take()  # what the former one said before it left still counts
             self._selector.unregister(self._peer)
             self._peer.close()
         self._peer, self._in = peer, b""
         self._out.clear()
-        self._messages.clear()
         if peer is not None:
             peer.setblocking(False)
             self._selector.register(peer, selectors.EVENT_READ, ("door", None))
 
     def _read(self) -> None:
+        if not self._take():
+            self._replace(None)
+
+    def _take(self) -> bool:
+        """Read what is there; False when the other side has closed."""
         assert self._peer is not None
         try:
             data = self._peer.recv(1 << 20)
         except BlockingIOError:
-            return
+            return True
         except OSError:
-            data = b""
-        if not data:
-            self._replace(None)
-            return
+            return False
         *lines, self._in = (self._in + data).split(b"\n")
         self._messages += [json.loads(line) for line in lines if line]
+        return bool(data)
 
     def messages(self) -> list[dict[str, Any]]:
         taken, self._messages = self._messages, []

@@ -20,7 +20,7 @@ from easel.clock import Clock
 
 Entry = dict[str, Any]
 LAST = frozenset({"done", "ended"})
-BALLAST_BYTES = 256 * 1024
+BALLAST_BYTES = 512 * 1024
 
 
 class Journal:
@@ -37,6 +37,16 @@ class Journal:
     def keep_ballast(self) -> None:
         """Set room aside, so that the end can be written even when the job fills the disk."""
         self._ballast.write_bytes(b"\0" * BALLAST_BYTES)
+
+    def make_room(self) -> bool:
+        """Give half of the ballast for the log; the other half stays for the last entries."""
+        try:
+            if self._ballast.stat().st_size <= BALLAST_BYTES // 2:
+                return False
+            os.truncate(self._ballast, BALLAST_BYTES // 2)
+        except OSError:
+            return False
+        return True
 
     def append(self, *entries: Entry, wake: bool = True) -> None:
         at = self._clock.now().timestamp()

@@ -131,14 +131,17 @@ class LogKeeper:
         if self._fd is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
-        try:
-            written = os.write(self._fd, data)
-        except OSError:
-            return False
-        if written < len(data):  # a full disk takes half: undo, or offsets would no longer agree
-            os.truncate(self._fd, self._offset)
-            return False
-        return True
+        while True:
+            try:
+                written = os.write(self._fd, data)
+            except OSError:
+                written = -1
+            if written == len(data):
+                return True
+            if written > 0:  # a full disk takes half: undo, or offsets would no longer agree
+                os.truncate(self._fd, self._offset)
+            if not self._journal.make_room():
+                return False
 
     def _flush_facts(self) -> list[Entry]:
         facts, self._facts = self._facts, []

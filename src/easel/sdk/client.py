@@ -12,6 +12,7 @@ from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
 from easel.sdk.jobs import Jobs
 from easel.sdk.prices import Bills, Profiles
+from easel.sdk.pipelines import Pipelines
 from easel.sdk.queues import Queues, Secrets
 from easel.wire.identity import Me
 
@@ -79,6 +80,10 @@ class Client:
     @cached_property
     def bills(self) -> Bills:
         return Bills(self)
+
+    @cached_property
+    def pipelines(self) -> Pipelines:
+        return Pipelines(self)
 
     @cached_property
     def queues(self) -> Queues:

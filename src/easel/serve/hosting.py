@@ -15,7 +15,6 @@ from easel.declare.resources import Room
 from easel.flow.jobs.advance import Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
-from easel.flow.jobs.tagging import tag_from_log
 from easel.flow.lake.upload import Lake
 from easel.run.executors.local import LocalExecutor, this_machine
 from easel.run.order import MB, LogLimits
@@ -90,9 +89,7 @@ def build_controller(lake: Lake, options: EngineOptions, clock: Clock | None = N
     )
     launcher = Launcher(lake.store, options.vault, options.limits, options.max_active, options.buffer)
     holder = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
-    controller = Controller(
-        lake.store, executor, Advancer(lake, tag_from_log), launcher, holder, clock, options.pace
-    )
+    controller = Controller(lake.store, executor, Advancer(lake), launcher, holder, clock, options.pace)
     box.append(controller)
     return controller
 

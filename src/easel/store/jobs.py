@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,11 +107,27 @@ def add(tx: Tx, new: Sequence[NewJob]) -> None:
             "parent_id": job.parent_id,
             "pipeline_id": job.pipeline_id,
             "step": job.step,
+            "signature": None if job.blocked else signature(job.spec, job.code_set, job.input_set),
             "submitted_at": tx.now,
         }
         for job in new
     ]
     tx.execute(insert(jobs), rows)
+
+
+def signature(spec: JobSpec, code_set: str | None, input_set: str | None) -> str:
+    """Names the work: what runs, in which environment, on which versions. Not on how large a machine."""
+    body = SPEC.dump_python(spec, mode="json")
+    work = [body["run"], body["environment"], body["output_folder"], code_set, input_set]
+    return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
+
+
+def same_work(tx: Tx, project_id: ProjectId, work: str, limit: int = 5) -> list[Job]:
+    """Finished jobs with this signature, newest first."""
+    query = select(*_JOB).where(
+        jobs.c.project_id == project_id, jobs.c.signature == work, jobs.c.state == JobState.FINISHED.value
+    )
+    return [job_of(row) for row in tx.execute(query.order_by(jobs.c.seq.desc()).limit(limit))]
 
 
 def job_of(row: AnyRow) -> Job:

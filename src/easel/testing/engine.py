@@ -174,7 +174,7 @@ class Engine:
     def log(self, job: Job) -> list[str]:
         now = self.job(job)
         with self.store.read() as tx:
-            return [line.text for line in read_lines(tx, job.id, now.attempt, 0, 100_000)]
+            return [line.text for line in read_lines(tx, job.id, now.attempt, 0, 10_000_000)]
 
 
 @contextmanager
@@ -191,4 +191,7 @@ def running(home: Path, database_url: str | None = None) -> Iterator[Engine]:
         made.end_worker()
         for controller in made.controllers:
             controller.executor.close(stop=False)
+            worker = getattr(controller.executor, "worker", None)
+            if worker is not None:
+                worker.wait()
         store.close()

@@ -16,6 +16,7 @@ from easel.errors import EaselError
 from easel.flow.jobs import outputs
 from easel.flow.jobs.people import Owners
 from easel.flow.jobs.reports import Told, happening, metric_row
+from easel.flow.jobs.tagging import Line, tags_of, waiting
 from easel.flow.lake.upload import Lake
 from easel.ids import JobId, ProjectId, UserId
 from easel.lake.blobs.store import Incoming
@@ -33,10 +34,11 @@ from easel.run.lifecycle import (
     step,
     to_json,
 )
-from easel.store import job_logs, jobs
+from easel.store import job_logs, job_tags, jobs
 from easel.store.engine import AnyRow, NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
+from easel.store.job_tags import NewTag
 from easel.store.lake import lineage
 
 
@@ -47,8 +49,7 @@ class _Work:
     row: AnyRow
     life: Life
     changes: dict[str, Any] = field(default_factory=dict)
-    kept: Kept | None = None
-    result: Mapping[str, Any] | None = None
+    tags: list[Line] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -58,7 +59,6 @@ class Batch:
     events: list[NewEvent] = field(default_factory=list)
     chunks: list[LogChunk] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
-    tags: list[tuple[_Work, str, str, str | float]] = field(default_factory=list)
     outputs: list[tuple[_Work, NewOutput]] = field(default_factory=list)
     over: list[str] = field(default_factory=list)
     """Keys that executors may forget."""
@@ -99,8 +99,8 @@ def columns_of(life: Life, before: AnyRow, now: datetime) -> dict[str, Any]:
 class Advancer:
     """Keeps, between batches, outputs whose last line has not come yet."""
 
-    def __init__(self, lake: Lake, tag: Tagger) -> None:
-        self._lake, self._tag = lake, tag
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
         self._pending: dict[str, tuple[Kept, Mapping[str, Any] | None]] = {}
         self._batches = 0
 
@@ -114,7 +114,7 @@ class Advancer:
         objects = outputs.land(self._lake, [kept for kept in ready if kept], stage)
         with self._lake.store.write() as tx:
             guard(tx)
-            batch = _Fold(tx, self._tag, objects, self._pending).run(told)
+            batch = _Fold(tx, objects, self._pending).run(told)
         for key in batch.over:
             self._pending.pop(key, None)
         return batch.over
@@ -131,19 +131,14 @@ class Advancer:
         return kept
 
 
-Tagger = Callable[[Tx, AnyRow, str, str, str | float], None]
-"""Attach a tag: (transaction, job, `job` or a file set, key, value)."""
-
-
 class _Fold:
     def __init__(
         self,
         tx: Tx,
-        tag: Tagger,
         objects: Sequence[Incoming],
         pending: Mapping[str, tuple[Kept, Mapping[str, Any] | None]],
     ) -> None:
-        self.tx, self.tag, self.objects, self.pending = tx, tag, objects, pending
+        self.tx, self.objects, self.pending = tx, objects, pending
         self.owners = Owners(tx)
         self.batch = Batch()
 
@@ -158,6 +153,7 @@ class _Fold:
                 continue
             self._tell(work, each)
         self._make_outputs()
+        self._put_tags(works)
         self._release_dependants(works)
         self._write(works)
         return self.batch
@@ -193,7 +189,7 @@ class _Fold:
         elif kind == "usage":
             work.life = replace(work.life, usage=Usage(**entry["v"]))
         elif kind == "tags":
-            self.batch.tags += [(work, of, key, value) for of, key, value in entry["v"]]
+            work.tags += [(of, key, value) for of, key, value in entry["v"]]
         elif kind == "reached" and entry["state"] == JobState.RUNNING.value:
             work.changes["started_at"] = at
 
@@ -259,6 +255,21 @@ class _Fold:
         for (work, _), (name, number) in zip(self.batch.outputs, add_outputs(self.tx, new), strict=True):
             work.changes |= {"output_set": name, "output_id": number}
 
+    def _put_tags(self, works: Mapping[str, _Work]) -> None:
+        """Tags of an output wait, with the job, until there is one."""
+        new: list[NewTag] = []
+        for work in works.values():
+            earlier = [(of, key, value) for of, key, value in work.row.set_tags or ()]
+            output = work.changes.get("output_id")
+            lines = [*earlier, *work.tags] if output is not None else work.tags
+            if not lines:
+                continue
+            caller = self.owners.caller(work.row.project_id, work.row.user_id)
+            new += tags_of(self.tx, caller, work.row, lines, output)
+            if output is None and (kept := waiting(work.row, work.tags)):
+                work.changes["set_tags"] = [*(work.row.set_tags or ()), *kept]
+        job_tags.put(self.tx, new)
+
     def _emit(self, work: _Work, kind: str, body: Mapping[str, Any]) -> None:
         row = work.row
         self.batch.events.append(NewEvent(kind, row.id, ProjectId(row.project_id), UserId(row.user_id), body))
@@ -288,11 +299,16 @@ class _Fold:
                 work.life = after.life
                 self._emit(work, "job.failed", to_json(UpstreamFailed(reason)))
             return
-        work.changes["blocked"] = work.changes.get("blocked", work.row.blocked) - 1
+        left = work.changes.get("blocked", work.row.blocked) - 1
+        work.changes["blocked"] = left
         if work.row.spec["input"] == f"step:{upstream.row.step}":
             output, artifact = upstream.changes["output_set"], upstream.changes["output_id"]
             work.changes |= {"input_set": output, "input_id": artifact}
             lineage.add_reads(self.tx, work.row.artifact_id, [artifact])
+        if left == 0:
+            source = work.changes.get("input_set", work.row.input_set)
+            spec = jobs.SPEC.validate_python(work.row.spec)
+            work.changes["signature"] = jobs.signature(spec, work.row.code_set, source)
 
     # Writing. -----------------------------------------------------------------------------------------------
 
@@ -305,6 +321,4 @@ class _Fold:
         jobs.change(self.tx, changed)
         job_logs.add_chunks(self.tx, self.batch.chunks)
         job_logs.add_metrics(self.tx, self.batch.metrics)
-        for work, of, key, value in self.batch.tags:
-            self.tag(self.tx, work.row, of, key, value)
         self.tx.emit_all(self.batch.events)

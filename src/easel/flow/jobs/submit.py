@@ -13,9 +13,10 @@ from easel.flow.price.budgets import check_admission
 from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import Job
-from easel.records.lake import FileSetVersion
-from easel.store import devices, job_catalogue, job_queues, jobs
+from easel.records.lake import FileSetVersion, Kind
+from easel.store import devices, job_catalogue, job_queues, job_tags, jobs
 from easel.store.engine import NewEvent, Tx
+from easel.store.job_tags import NewTag
 
 UPSTREAM = "step:"
 """An input `step:NAME` is the output of another step of the same pipeline."""
@@ -63,6 +64,14 @@ def submit_jobs(
     numbers = job_catalogue.register(tx, caller.project_id, caller.user.id, [job.id for job in new])
     new = [replace(job, artifact_id=numbers[job.id]) for job in new]
     job_catalogue.add_reads(tx, [(numbers[job.id], job.input_id) for job in new if job.input_id is not None])
+    job_tags.put(
+        tx,
+        [
+            NewTag(job.project_id, numbers[job.id], Kind.JOB, key, value)
+            for job in new
+            for key, value in job.spec.tags.items()
+        ],
+    )
     jobs.add(tx, new)
     jobs.add_needs(
         tx,

@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from easel.ids import ProjectId
+from easel.records.identity import Caller
+from easel.records.lake import Kind
+from easel.store import job_tags
 from easel.store.engine import AnyRow, Tx
+from easel.store.job_tags import NewTag
+from easel.store.lake.grants import rights_of
+
+Line = tuple[str, str, str | float]
+"""(`job`, `fileset` or the name of a set; key; value)."""
 
 
-def tag_from_log(tx: Tx, row: AnyRow, of: str, key: str, value: str | float) -> None:
-    """`of` is `job`, `fileset` for the job's own output, or the name of a file set."""
+def own_output(row: AnyRow, of: str) -> bool:
+    """Whether a line means the set that the job will make."""
+    return of == "fileset" or of == row.spec["output_set"] or of == f"{row.id}-output"
+
+
+def tags_of(tx: Tx, caller: Caller, row: AnyRow, lines: Sequence[Line], output: int | None) -> list[NewTag]:
+    """The tags that can be put now. Another set is tagged in its newest version, if the owner may write it."""
+    project_id = ProjectId(row.project_id)
+    found: list[NewTag] = []
+    for of, key, value in lines:
+        if of == "job":
+            found.append(NewTag(project_id, row.artifact_id, Kind.JOB, key, value))
+        elif own_output(row, of):
+            if output is not None:
+                found.append(NewTag(project_id, output, Kind.FILE_SET, key, value))
+        elif rights_of(tx, caller).writes_set(of):
+            target = job_tags.latest_set(tx, project_id, of)
+            if target is not None:
+                found.append(NewTag(project_id, target, Kind.FILE_SET, key, value))
+    return found
+
+
+def waiting(row: AnyRow, lines: Sequence[Line]) -> list[Any]:
+    """Lines about an output that is not there yet, as they are kept with the job."""
+    return [[of, key, value] for of, key, value in lines if own_output(row, of)]

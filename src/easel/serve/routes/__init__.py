@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from easel.serve.routes import events, jobs, prices, profiles, projects, queues, session, tokens, users
+from easel.serve.routes import events, jobs, pipelines, prices, profiles, projects, queues, session, tokens, users
 
 
 def all_routers() -> list[APIRouter]:
@@ -17,5 +17,6 @@ def all_routers() -> list[APIRouter]:
         jobs.router,
         prices.router,
         profiles.router,
+        pipelines.router,
         queues.router,
     ]

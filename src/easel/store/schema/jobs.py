@@ -65,6 +65,8 @@ jobs = Table(
     Column("parent_id", String(40)),
     Column("pipeline_id", String(40)),
     Column("step", String(100)),
+    # Of what runs on which versions: equal signatures mean equal work.
+    Column("signature", String(64)),
     Column("device", String(100)),
     Column("submitted_at", Moment, nullable=False),
     Column("launched_at", Moment),
@@ -73,6 +75,7 @@ jobs = Table(
     CheckConstraint(f"state IN ({', '.join(map(repr, STATES))})", name="state"),
     Index("ix_jobs_project_seq", "project_id", "seq"),
     Index("ix_jobs_pipeline", "pipeline_id"),
+    Index("ix_jobs_signature", "project_id", "signature"),
     Index(
         "ix_jobs_queue",
         "project_id",

@@ -47,6 +47,7 @@ def upgrade() -> None:
         sa.Column("parent_id", sa.String(40)),
         sa.Column("pipeline_id", sa.String(40)),
         sa.Column("step", sa.String(100)),
+        sa.Column("signature", sa.String(64)),
         sa.Column("device", sa.String(100)),
         sa.Column("submitted_at", sa.BigInteger, nullable=False),
         sa.Column("launched_at", sa.BigInteger),
@@ -63,6 +64,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_jobs_pipeline", "jobs", ["pipeline_id"])
     op.create_index("ix_jobs_project_seq", "jobs", ["project_id", "seq"])
+    op.create_index("ix_jobs_signature", "jobs", ["project_id", "signature"])
     op.create_index(
         "ix_jobs_queue",
         "jobs",
