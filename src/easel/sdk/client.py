@@ -11,8 +11,8 @@ from easel.sdk.credentials import find
 from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
 from easel.sdk.jobs import Jobs
-from easel.sdk.prices import Bills, Profiles
 from easel.sdk.pipelines import Pipelines
+from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
 from easel.wire.identity import Me
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from easel.serve.routes import events, jobs, pipelines, prices, profiles, projects, queues, session, tokens, users
+from easel.serve.routes import (
+    events,
+    jobs,
+    pipelines,
+    prices,
+    profiles,
+    projects,
+    queues,
+    session,
+    tokens,
+    users,
+)
 
 
 def all_routers() -> list[APIRouter]:
