@@ -41,6 +41,8 @@ COMMANDS: dict[str, Entry] = {
     "pipelines": Entry("Dependent jobs submitted as one", "easel.cli.pipelines"),
     "queue": Entry("Who waits, who runs; pause and reorder", "easel.cli.queue"),
     "devices": Entry("The pool", "easel.cli.queue", "devices_app"),
+    "infer-program": Entry("Propose a program from data", "easel.cli.program", "infer_app"),
+    "match": Entry("Which template fires, which candidates", "easel.cli.program", "match_app"),
     "events": Entry("What happened, and what happens now", "easel.cli.events"),
     "simulate": Entry("Replay history under other policies and pools", "easel.cli.simulate"),
     "backup": Entry("Copy database and blobs while running", "easel.cli.backup", "backup_app"),

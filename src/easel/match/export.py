@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -86,16 +87,10 @@ def _export_estimator(model: Model, x: np.ndarray, path: Path) -> None:
     estimator = model.body.estimator
     classify = hasattr(model.target, "names")
     refused = InvalidInput(f"{model.candidate.name} has no faithful form in ONNX: take its skops file")
-    try:
-        graph = to_onnx(
-            estimator,
-            initial_types=[("x", FloatTensorType([None, x.shape[1]]))],
-            options={id(estimator): {"zipmap": False}}
-            if classify and hasattr(estimator, "predict_proba")
-            else None,
-        )
-    except (RuntimeError, NameError, TypeError, ValueError) as error:
-        raise refused from error
+    with warnings.catch_warnings():
+        # The converter asks scikit-learn for attributes that are on their way out.
+        warnings.simplefilter("ignore", FutureWarning)
+        graph = _convert(to_onnx, FloatTensorType, estimator, x, classify, refused)
     outputs = list(graph.graph.output)
     del graph.graph.output[:]
     graph.graph.output.append(outputs[-1])
@@ -110,3 +105,17 @@ def _export_estimator(model: Model, x: np.ndarray, path: Path) -> None:
     ):
         path.unlink()
         raise refused
+
+
+def _convert(
+    to_onnx: Any, kind: Any, estimator: Any, x: np.ndarray, classify: bool, refused: InvalidInput
+) -> Any:
+    plain = classify and hasattr(estimator, "predict_proba")
+    try:
+        return to_onnx(
+            estimator,
+            initial_types=[("x", kind([None, x.shape[1]]))],
+            options={id(estimator): {"zipmap": False}} if plain else None,
+        )
+    except (RuntimeError, NameError, TypeError, ValueError) as error:
+        raise refused from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from easel.declare.program import Program
+from easel.declare.program import Category, Number, Program, Tensor
 from easel.match.examples import Chain, Example, Object, Single, Tree
 from easel.match.templates import Task, match_program
 
@@ -109,3 +109,22 @@ def _is_wide(sample: Sequence[Example]) -> bool:
     flat = np.concatenate(arrays)
     flat = flat[flat > 0]
     return bool(len(flat) > 10 and np.quantile(flat, 0.99) > 1000 * np.quantile(flat, 0.25))
+
+
+def expected_summary(program: Program, examples: int) -> DataSummary:
+    """What a program alone tells, before anything was fed; open sides count as 64, series as 100 steps."""
+    cells, side = 0, 1
+    for field in program.input.fields:
+        if isinstance(field, Tensor):
+            shape = [64 if s is None else s for s in field.shape]
+            cells += int(np.prod(shape))
+            side = max(side, max(shape[:2])) if len(shape) in (2, 3) else side
+        else:
+            cells += field.count if isinstance(field, Number) else 1
+    steps = 100 if program.input.pointers else 1
+    output = program.output.fields[0]
+    classes = 0
+    if match_program(program).task is Task.CLASSIFY:
+        classes = len(output.values) if isinstance(output, Category) else 0
+        classes = (output.shape[0] or 0) if isinstance(output, Tensor) else classes or 2
+    return DataSummary(examples, cells * steps, steps, side, classes)

@@ -1,0 +1,126 @@
+"""`easel infer-program` and `easel match`: from data to a program, from a program to candidates. No server."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from easel.cli.output import AsJson, console, say
+from easel.declare.friendly import read_program
+from easel.declare.propose import PICTURES, Proposal, propose_from_folder, propose_from_table
+from easel.errors import InvalidInput
+
+infer_app = typer.Typer()
+match_app = typer.Typer()
+
+MOST_ROWS = 20_000
+
+
+@infer_app.command()
+def infer_program(
+    data: Annotated[Path, typer.Argument(help="A CSV file, or a folder with one folder for each class")],
+    target: Annotated[str | None, typer.Option(help="The column to predict")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at data and propose the program that describes them."""
+    proposal = look(data, target)
+    if as_json:
+        found = {"program": str(proposal.program), "target": proposal.target, "reasons": proposal.reasons}
+        print(json.dumps(found, indent=2))
+        return
+    for reason in proposal.reasons:
+        say(f"  {reason}")
+    print(proposal.program)
+
+
+def look(data: Path, target: str | None) -> Proposal:
+    """The I/O around the pure proposals."""
+    if data.is_dir():
+        names = [p for p in sorted(data.rglob("*")) if p.suffix.lower() in PICTURES][:MOST_ROWS]
+        return propose_from_folder({p.relative_to(data).as_posix(): _size(p) for p in names})
+    if not data.is_file():
+        raise InvalidInput(f"there is no file or folder {data}")
+    try:
+        with data.open(newline="", encoding="utf-8-sig") as file:
+            dialect = _dialect(file.read(16_384))
+            file.seek(0)
+            rows = [
+                row for row, _ in zip(csv.reader(file, dialect), range(MOST_ROWS + 1), strict=False) if row
+            ]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"{data.name} cannot be read as CSV: {error}") from None
+    if len(rows) < 2:
+        raise InvalidInput(f"{data.name} needs a line of names and at least one row")
+    header, *body = rows
+    if len(set(header)) < len(header):
+        raise InvalidInput(f"{data.name} has two columns of the same name")
+    return propose_from_table(
+        {name: [row[k] if k < len(row) else "" for row in body] for k, name in enumerate(header)}, target
+    )
+
+
+def _dialect(sample: str) -> type[csv.Dialect]:
+    try:
+        return csv.Sniffer().sniff(sample, delimiters=",;\t")
+    except csv.Error:
+        return csv.excel
+
+
+def _size(path: Path) -> tuple[int, int, int] | None:
+    """Read from the file's head alone; unknown where Pillow is not installed or the file is damaged."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return None
+    try:
+        with Image.open(path) as picture:
+            return picture.height, picture.width, len(picture.getbands())
+    except (OSError, ValueError):
+        return None
+
+
+@match_app.command()
+def match(
+    program: Annotated[
+        str, typer.Argument(help="The program, a file that holds it, or - for standard input")
+    ],
+    examples: Annotated[int, typer.Option(help="How many examples there will be, for the costs")] = 1_000,
+    as_json: AsJson = False,
+) -> None:
+    """Show which template fires and every candidate with its estimated cost."""
+    from easel.match.propose import propose_candidates
+    from easel.match.summary import expected_summary
+    from easel.match.templates import match_program
+
+    declared = read_program(_text(program))
+    template = match_program(declared)
+    found = propose_candidates(declared, expected_summary(declared, examples))
+    if as_json:
+        shown = [{"name": c.name, **c.to_json()} for c in found]
+        print(
+            json.dumps({"program": str(declared), "template": template.name, "candidates": shown}, indent=2)
+        )
+        return
+    console.print(
+        f"[bold]{template.name}[/bold]: {len(found)} candidates, in the order of their promise per cost"
+    )
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("candidate")
+    table.add_column("estimated seconds", justify="right")
+    for candidate in found:
+        table.add_row(candidate.name, f"{candidate.cost_s:,.1f}")
+    console.print(table)
+
+
+def _text(program: str) -> str:
+    if program == "-":
+        return sys.stdin.read()
+    if len(program) < 256 and "{" not in program and "\n" not in program and Path(program).is_file():
+        return Path(program).read_text(encoding="utf-8")
+    return program

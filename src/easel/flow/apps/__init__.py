@@ -1,0 +1,1 @@
+"""Apps: declared programs that share the pool."""
