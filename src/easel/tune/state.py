@@ -102,6 +102,17 @@ class State:
         """Randomness that stays the same through the whole study."""
         return np.random.default_rng([self.problem.seed, zlib.crc32(purpose.encode())])
 
+    def at_full(self) -> State:
+        """The same study with its observations at full fidelity only, for models that know no fidelities."""
+        if "at_full" not in self.memo:
+            space = self.problem.space
+            kept = tuple(o for o in self.observations if space.is_target(o.point))
+            running = tuple(p for p in self.pending if space.is_target(p))
+            same = len(kept) == len(self.observations) and len(running) == len(self.pending)
+            self.memo["at_full"] = self if same else State(self.problem, kept, running)
+        found: State = self.memo["at_full"]
+        return found
+
     @cached_property
     def taken(self) -> set[PointKey]:
         """Points observed or running; nobody reruns them."""

@@ -82,6 +82,11 @@ def _learn(
     return fitted.kernel.theta, fitted.noise
 
 
+def forget() -> None:
+    """Drop remembered hyperparameters: what a benchmark does before it measures."""
+    _learn.cache_clear()
+
+
 @dataclass(frozen=True)
 class Surrogates:
     """Fitted processes by quantity, `of[q]` on the model's scale (see `belief.forward`)."""

@@ -119,6 +119,10 @@ class Tuner:
         self.pending.pop(number, None)
         self.observations.append(Observation(point, given, outcome, number))
 
+    def forget(self) -> None:
+        """Drop what was derived from the present state; the next call derives it anew."""
+        self._state = None
+
     def fail(self, trial: int | Point, values: Mapping[str, float] | None = None) -> None:
         self.tell(trial, values, Outcome.FAILED)
 

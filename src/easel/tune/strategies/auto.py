@@ -68,6 +68,7 @@ class ValueOfInformation(Fabolas):
     """
 
     constrained = True
+    nearly = 0.97
 
     def __init__(self, *, initial: int | None = None, overhead: float = 0.0, nodes: int = 5) -> None:
         super().__init__(initial=initial, overhead=overhead, representatives=120)

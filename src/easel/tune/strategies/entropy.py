@@ -27,7 +27,6 @@ from easel.tune.strategy import Choice
 from easel.tune.surrogate import Surrogates, learn
 
 SURE = 0.99
-NEARLY = 0.97
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,11 @@ def look(state: State, *, below_full: bool, paper: bool, purpose: str) -> Outloo
     return Outlook(state, models, table, offered, target, models.beliefs(table), models.beliefs(target))
 
 
-def predicted_best(beliefs: Beliefs, sure: float = SURE) -> int:
-    """The best predicted objective among those that are `sure` to be feasible.
-
-    Where none is sure, among those nearly as likely (97 %) to be feasible as the most likely one.
-    """
+def predicted_best(beliefs: Beliefs, nearly: float = 1.0) -> int:
+    """The best predicted objective among those that are sure (0.99) to be feasible; where none is, among those whose
+    probability is `nearly` that of the most likely one: the most likely one itself, as in the thesis, for 1."""
     p = beliefs.probability()
-    ok = p >= min(sure, NEARLY * float(p.max()))
+    ok = p >= min(SURE, nearly * float(p.max()))
     m = beliefs.goal.sign * beliefs.of[beliefs.goal.quantity].mean
     return int(np.argmax(np.where(ok, m, -np.inf)))
 
@@ -103,6 +100,7 @@ class Fabolas:
 
     constrained = False
     below_full = False
+    nearly = 1.0
 
     def __init__(
         self,
@@ -157,7 +155,7 @@ class Fabolas:
         table = table.rows(np.flatnonzero(state.full(table)))
         beliefs = learn(state, paper=self.paper).beliefs(table)
         if self.constrained:
-            i = predicted_best(beliefs)
+            i = predicted_best(beliefs, self.nearly)
         else:
             goal = state.problem.goal
             i = int(np.argmax(goal.sign * beliefs.of[goal.quantity].mean))

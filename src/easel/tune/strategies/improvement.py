@@ -35,7 +35,7 @@ class EiC:
         table = table.rows(np.flatnonzero(state.full(table) & state.free(table)))
         if not len(table):
             return random_choice(state, full_only=True) if state.problem.grid is None else EXHAUSTED
-        beliefs = learn(state, fidelities=False).beliefs(table)
+        beliefs = learn(state.at_full(), fidelities=False).beliefs(table)
         score = self._score(state, beliefs)
         order = np.argsort(-score, kind="stable")
         i = int(order[0])
@@ -71,7 +71,7 @@ class EiC:
             return found
         table = state.candidates("improvement")
         table = table.rows(np.flatnonzero(state.full(table)))
-        beliefs = learn(state, fidelities=False).beliefs(table)
+        beliefs = learn(state.at_full(), fidelities=False).beliefs(table)
         i = int(np.argmax(beliefs.probability()))
         return Recommendation(table.points[i], beliefs.estimates(i), float(beliefs.probability()[i]))
 
