@@ -11,6 +11,7 @@ from easel.sdk.credentials import find
 from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
 from easel.sdk.jobs import Jobs
+from easel.sdk.lake import Lake
 from easel.sdk.pipelines import Pipelines
 from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
@@ -92,6 +93,10 @@ class Client:
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self)
+
+    @cached_property
+    def lake(self) -> Lake:
+        return Lake(self)
 
     @cached_property
     def events(self) -> Events:

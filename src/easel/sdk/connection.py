@@ -140,6 +140,10 @@ class Connection:
             return response
         raise AssertionError("the last attempt returns or raises")
 
+    def pause(self, attempt: int) -> None:
+        """Wait as long as is due after `attempt` failures."""
+        self._clock.sleep(self._pause(attempt, None))
+
     def _pause(self, attempt: int, retry_after: str | None) -> float:
         """Half a second, doubling, with jitter; at least what the server asked for, at most half a minute."""
         backoff = min(30.0, 0.25 * 2**attempt) * self._rng.uniform(0.5, 1.0)

@@ -10,9 +10,11 @@ from fastapi.routing import APIRoute
 
 from easel.errors import TryLater
 from easel.flow.authenticate import Level
+from easel.lake.blobs.signing import Signer
 from easel.serve import problems
 from easel.serve.access import Access, Anyone, Failures, Here, anyone, platform_admin
 from easel.serve.envelope import Envelope
+from easel.serve.lake import BLOBS, Addresses, open_lake, signing_key
 from easel.serve.metrics import Metrics
 from easel.serve.parts import Parts
 from easel.serve.routes import all_routers
@@ -22,7 +24,7 @@ from easel.store.migrate import is_current
 from easel.version import __version__
 from easel.wire.model import Problem
 
-UNLIMITED: tuple[str, ...] = ()
+UNLIMITED: tuple[str, ...] = (f"{BLOBS}/",)
 """Path prefixes whose bodies stream and have their own limits."""
 
 
@@ -39,7 +41,9 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         responses={"default": {"model": Problem, "description": "What went wrong and what to do"}},
     )
     failures = Failures(store.clock, settings.failed_logins_per_minute)
-    app.state.parts = Parts(settings, store, metrics, failures)
+    lake = open_lake(settings, store)
+    addresses = Addresses(lake, Signer(signing_key(settings.folder)))
+    app.state.parts = Parts(settings, store, metrics, failures, lake, addresses)
     problems.install(app)
     for router in all_routers():
         app.include_router(router)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from fastapi import Request
 
+from easel.flow.lake.upload import Lake
+from easel.serve.lake import Addresses
 from easel.serve.metrics import Metrics
 from easel.serve.settings import Settings
 from easel.store.engine import Store
@@ -22,6 +24,8 @@ class Parts:
     store: Store
     metrics: Metrics
     failures: Failures
+    lake: Lake
+    addresses: Addresses
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
 

@@ -76,6 +76,18 @@ class Settings(BaseSettings):
     job_lost_after_s: Annotated[
         float, Field(ge=5, description="Silence after which a job counts as lost and is tried again or fails")
     ] = 60.0
+    blobs_url: Annotated[
+        str,
+        Field(description="s3://bucket/prefix for an S3-compatible store; empty means a folder in `home`"),
+    ] = ""
+    s3_endpoint: Annotated[str, Field(description="Address of an S3-compatible service; empty means AWS")] = (
+        ""
+    )
+    s3_region: Annotated[str, Field(description="Region of the bucket")] = ""
+    s3_access_key: Annotated[
+        str, Field(description="Empty means that credentials come from where AWS tools look for them")
+    ] = ""
+    s3_secret_key: Annotated[SecretStr | None, Field(description="Belongs to s3_access_key")] = None
     log_level: Annotated[
         str, Field(pattern="^(debug|info|warning|error)$", description="How much to log")
     ] = "info"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -85,6 +86,14 @@ def add_user(tx: Tx, name: str, *, home: ProjectId | None, platform_admin: bool 
 def find_user(tx: Tx, user_id: UserId) -> User | None:
     row = tx.execute(select(*_USER).where(users.c.id == user_id)).one_or_none()
     return User(*row) if row else None
+
+
+def names_of(tx: Tx, user_ids: Sequence[str]) -> dict[str, str]:
+    """The names of users, also of those who left."""
+    wanted = sorted(set(user_ids))
+    query = select(users.c.id, users.c.name).where(users.c.id.in_(wanted))
+    found = {row.id: row.name for row in tx.execute(query)} if wanted else {}
+    return {user_id: found.get(user_id, user_id) for user_id in wanted}
 
 
 def any_user(tx: Tx) -> bool:

@@ -135,7 +135,7 @@ class LocalBlobs:
         except FileNotFoundError:
             return None
 
-    def read_url(self, digest: Digest, seconds: int, filename: str) -> str | None:
+    def read_url(self, digest: Digest, offset: int, length: int, seconds: int) -> str | None:
         return None
 
     def delete(self, digest: Digest) -> None:

@@ -156,12 +156,10 @@ class S3Blobs:
     def size(self, digest: Digest) -> int | None:
         return self._size(self._key(digest))
 
-    def read_url(self, digest: Digest, seconds: int, filename: str) -> str | None:
-        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in filename)
-        parameters = {
-            **self._at(self._key(digest)),
-            "ResponseContentDisposition": f'attachment; filename="{safe}"',
-        }
+    def read_url(self, digest: Digest, offset: int, length: int, seconds: int) -> str | None:
+        if length == 0:
+            return None
+        parameters = {**self._at(self._key(digest)), "Range": f"bytes={offset}-{offset + length - 1}"}
         return str(self._client.generate_presigned_url("get_object", Params=parameters, ExpiresIn=seconds))
 
     def delete(self, digest: Digest) -> None:
@@ -181,7 +179,8 @@ class S3Blobs:
             pages = self._client.get_paginator("list_multipart_uploads")
             for page in pages.paginate(Bucket=self._bucket, Prefix=base):
                 for item in page.get("Uploads", ()):
-                    yield StagedObject(item["Key"].removeprefix(base), item["Initiated"])
+                    name = item["Key"].removeprefix(base)
+                    yield StagedObject(name, item["Initiated"], item["UploadId"])
 
     def _key(self, digest: Digest) -> str:
         name = digest.hex()

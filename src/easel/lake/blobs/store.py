@@ -65,6 +65,7 @@ class StoredObject:
 class StagedObject:
     id: str
     modified: datetime
+    handle: str = ""
 
 
 def part_size(size: int, preferred: int) -> int:
@@ -113,8 +114,12 @@ class BlobStore(Protocol):
     def size(self, digest: Digest) -> int | None:
         """None where there is no such object."""
 
-    def read_url(self, digest: Digest, seconds: int, filename: str) -> str | None:
-        """An address from which anybody may GET the object for a while; None where the store has none."""
+    def read_url(self, digest: Digest, offset: int, length: int, seconds: int) -> str | None:
+        """An address from which anybody may GET just this range for a while; None where the store has none.
+
+        The reader sends `Range: bytes=<offset>-<offset + length - 1>`, which the signature covers: a pack
+        may hold other people's files beside.
+        """
 
     def delete(self, digest: Digest) -> None:
         """Remove an object; one that is gone already is fine."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from easel.serve.routes import (
+    artifacts,
+    blobs,
     events,
+    files,
+    filesets,
+    grants,
     jobs,
     pipelines,
     prices,
@@ -14,6 +19,7 @@ from easel.serve.routes import (
     queues,
     session,
     tokens,
+    uploads,
     users,
 )
 
@@ -30,4 +36,10 @@ def all_routers() -> list[APIRouter]:
         profiles.router,
         pipelines.router,
         queues.router,
+        uploads.router,
+        blobs.router,
+        files.router,
+        filesets.router,
+        artifacts.router,
+        grants.router,
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -10,6 +11,7 @@ from sqlalchemy import (
     Select,
     and_,
     case,
+    exists,
     func,
     insert,
     literal,
@@ -102,6 +104,13 @@ def by_id(tx: Tx, project_id: ProjectId, ids: Sequence[int]) -> dict[int, Artifa
         query = select(*COLUMNS).where(artifacts.c.project_id == project_id, artifacts.c.id.in_(some))
         found.update((row.id, artifact(row)) for row in tx.execute(query))
     return found
+
+
+def made_by(tx: Tx, project_id: ProjectId, kind: Kind, job: int) -> list[Artifact]:
+    query = select(*COLUMNS).where(
+        artifacts.c.project_id == project_id, artifacts.c.kind == kind, artifacts.c.made_by == job
+    )
+    return [artifact(row) for row in tx.execute(query.order_by(artifacts.c.id))]
 
 
 def versions_of(tx: Tx, project_id: ProjectId, kind: Kind, name: str) -> list[Artifact]:
@@ -256,6 +265,26 @@ def a_file_below(tx: Tx, project_id: ProjectId, path: str) -> str | None:
         files.c.project_id == project_id, within(files.c.path, path + "/"), files.c.deleted_at.is_(None)
     )
     return tx.execute(query.limit(1)).scalar_one_or_none()
+
+
+def old_files(tx: Tx, project_id: ProjectId, folder: str, before: datetime) -> list[Artifact]:
+    """File versions below a folder that still have their bytes and were made before `before`."""
+    query = select(*COLUMNS).where(
+        artifacts.c.project_id == project_id,
+        artifacts.c.kind == Kind.FILE,
+        within(artifacts.c.name, folder),
+        artifacts.c.created_at < before,
+        artifacts.c.dropped_at.is_(None),
+    )
+    return [artifact(row) for row in tx.execute(query.order_by(artifacts.c.name, artifacts.c.version))]
+
+
+def delete_dropped(tx: Tx, project_id: ProjectId, paths: Sequence[str]) -> None:
+    """Mark those of `paths` deleted whose latest version has no bytes any more."""
+    gone = exists().where(_LATEST, artifacts.c.dropped_at.is_not(None))
+    for some in chunks(paths):
+        here = and_(files.c.project_id == project_id, files.c.path.in_(some), files.c.deleted_at.is_(None))
+        tx.execute(update(files).where(here, gone).values(deleted_at=tx.now))
 
 
 def drop_bytes(tx: Tx, ids: Sequence[int]) -> int:

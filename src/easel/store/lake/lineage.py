@@ -46,8 +46,8 @@ def neighbours(tx: Tx, project_id: ProjectId, node: int, direction: Direction, r
     return [Edge(*row) for row in tx.execute(query.order_by(lineage.c.id))]
 
 
-def reach(tx: Tx, node: int, direction: Direction, rights: Rights, after: int, limit: int) -> list[int]:
-    """Artifact ids that can be reached from `node`, without it, by id; a page of them after `after`.
+def reach(tx: Tx, node: int, direction: Direction, rights: Rights) -> list[int]:
+    """Artifact ids that can be reached from `node`, without it, in the order of age.
 
     The recursion keeps each node once, so a graph full of diamonds costs no more than its edges. A set that
     may not be read hides what lies behind it: the trace does not walk through.
@@ -62,17 +62,16 @@ def reach(tx: Tx, node: int, direction: Direction, rights: Rights, after: int, l
     if rights.sets:
         step = step.join(artifacts, and_(artifacts.c.id == far, readable(rights)))
     reached = reached.union(step)
-    query = select(reached.c.id).where(reached.c.id > after).order_by(reached.c.id).limit(limit)
-    return list(tx.execute(query).scalars())
+    return list(tx.execute(select(reached.c.id).order_by(reached.c.id)).scalars())
 
 
-def edges_among(tx: Tx, project_id: ProjectId, nodes: Sequence[int]) -> list[Edge]:
-    """Edges whose both ends are among `nodes`."""
-    inside = set(nodes)
+def edges_touching(tx: Tx, project_id: ProjectId, nodes: Sequence[int], direction: Direction) -> list[Edge]:
+    """The edges by which a trace in `direction` arrives at `nodes`."""
+    far = lineage.c.source if direction is Direction.BACKWARD else lineage.c.target
     found: list[Edge] = []
     for some in chunks(nodes):
-        query = select(*_EDGE).where(lineage.c.project_id == project_id, lineage.c.target.in_(some))
-        found += [Edge(*row) for row in tx.execute(query) if row.source in inside]
+        query = select(*_EDGE).where(lineage.c.project_id == project_id, far.in_(some))
+        found += [Edge(*row) for row in tx.execute(query)]
     return sorted(found, key=lambda edge: edge.id)
 
 

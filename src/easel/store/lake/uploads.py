@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, func, insert, literal, not_, select, update
+from sqlalchemy import Select, and_, delete, exists, func, insert, literal, not_, select, update
 
 from easel.ids import ProjectId, UploadId
 from easel.lake.blobs.store import Incoming, Member, Stage
 from easel.lake.digest import Digest
 from easel.records.lake import Kind, Upload, UploadItem, UploadState
 from easel.store.engine import AnyRow, Tx
-from easel.store.lake.artifacts import within
 from easel.store.schema.lake import artifacts, blobs, files, objects, upload_items, upload_objects, uploads
 from easel.store.upsert import chunks, insert_or
 
@@ -249,8 +248,12 @@ def number(tx: Tx, upload: Upload) -> int:
     return tx.execute(insert(artifacts).from_select(list(made), rows)).rowcount
 
 
-def committed(tx: Tx, upload_id: UploadId, folder: str = "/") -> Iterator[AnyRow]:
+def committed(tx: Tx, upload_id: UploadId) -> Iterator[AnyRow]:
     """What a committed session added, by path: columns path, version, id, size, digest."""
+    return iter(tx.execute(_committed(upload_id).execution_options(yield_per=5000)))
+
+
+def _committed(upload_id: UploadId) -> Select[*tuple[Any, ...]]:
     items = upload_items.c
     same = and_(
         artifacts.c.project_id == uploads.c.project_id,
@@ -258,14 +261,19 @@ def committed(tx: Tx, upload_id: UploadId, folder: str = "/") -> Iterator[AnyRow
         artifacts.c.name == items.path,
         artifacts.c.version == items.version,
     )
-    query = (
+    return (
         select(items.path, items.version, artifacts.c.id, items.size, items.digest)
         .join(uploads, uploads.c.id == items.upload_id)
         .join(artifacts, same)
-        .where(items.upload_id == upload_id, within(items.path, folder))
+        .where(items.upload_id == upload_id)
         .order_by(items.path)
     )
-    return iter(tx.execute(query.execution_options(yield_per=5000)))
+
+
+def committed_page(tx: Tx, upload_id: UploadId, after: str, limit: int) -> list[AnyRow]:
+    """The same, a page of it."""
+    query = _committed(upload_id).where(upload_items.c.path > after)
+    return list(tx.execute(query.limit(limit)))
 
 
 def abandoned(tx: Tx, before: datetime, limit: int = 200) -> list[Upload]:

@@ -1,0 +1,112 @@
+"""`easel put | get | ls | cat | rm | mv`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, Columns, InProject, errors, say, show_list, show_one
+from easel.lake.folder import scan
+from easel.sdk import transfer
+from easel.wire.lake import FileItem, FileVersion
+
+put_app, get_app, ls_app = typer.Typer(), typer.Typer(), typer.Typer()
+cat_app, rm_app, mv_app = typer.Typer(), typer.Typer(), typer.Typer()
+
+Ref = Annotated[str, typer.Argument(help="/data/ · /data/train.json:2 · /data/@HotpotQA:1")]
+
+ITEMS: Columns[FileItem] = [
+    ("path", lambda f: f.path),
+    ("version", lambda f: f.version),
+    ("bytes", lambda f: f.size),
+]
+VERSIONS: Columns[FileVersion] = [
+    ("version", lambda f: f.version),
+    ("bytes", lambda f: f.size),
+    ("by", lambda f: f.creator),
+    ("at", lambda f: f.created_at),
+    ("bytes given up", lambda f: f.dropped_at),
+]
+
+
+@put_app.command("put")
+def put(
+    source: Annotated[Path, typer.Argument(help="A file or a folder")],
+    target: Annotated[str, typer.Argument(help="Where in the lake; a folder ends in /")] = "/",
+    resume: Annotated[str | None, typer.Option(help="The id of an upload that broke off")] = None,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Upload a file or a folder; all of it becomes visible at once."""
+    total = sum(file.size for file in scan(source, target))
+    with connect(project) as client, bar("Uploading", total) as progress:
+        done = client.lake.upload(source, target, resume=resume, progress=progress)
+    if as_json:
+        show_one(done, as_json)
+    else:
+        say(f"Uploaded {done.files} files, {done.bytes} bytes ({done.id})")
+
+
+@get_app.command("get")
+def get(
+    ref: Ref,
+    target: Annotated[Path, typer.Argument(help="Where on this machine")] = Path(),
+    project: InProject = None,
+) -> None:
+    """Download a file, a folder or a file set; every byte is checked."""
+    with connect(project) as client, bar("Downloading", None) as progress:
+        written = client.lake.download(ref, target, progress=progress)
+    say(f"Downloaded {len(written)} files")
+
+
+@ls_app.command("ls")
+def ls(
+    ref: Ref = "/",
+    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Also below folders")] = False,
+    versions: Annotated[bool, typer.Option("--versions", help="All versions of one file")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """What is in a folder of the lake or of a file set."""
+    with connect(project) as client:
+        if versions:
+            show_list(client.lake.versions(ref), VERSIONS, as_json, "There is no such file.")
+        else:
+            show_list(client.lake.ls(ref, recursive=recursive), ITEMS, as_json, "There is nothing here.")
+
+
+@cat_app.command("cat")
+def cat(ref: Ref, project: InProject = None) -> None:
+    """Write a file to standard output."""
+    with connect(project) as client:
+        sys.stdout.buffer.write(client.lake.cat(ref))
+
+
+@rm_app.command("rm")
+def rm(ref: Ref, project: InProject = None) -> None:
+    """Mark a file, or all below a folder, deleted; versions stay readable by number."""
+    with connect(project) as client:
+        say(f"Deleted {client.lake.rm(ref)} files")
+
+
+@mv_app.command("mv")
+def mv(source: Ref, target: Ref, project: InProject = None) -> None:
+    """Move a file or a folder; no byte is sent."""
+    with connect(project) as client:
+        say(f"Moved {client.lake.mv(source, target)} files")
+
+
+@contextmanager
+def bar(what: str, total: int | None) -> Iterator[transfer.Progress]:
+    """A progress bar on stderr, where that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda count: shown.advance(task, count)

@@ -1,0 +1,1 @@
+"""The language in which artifacts are found by their metadata."""

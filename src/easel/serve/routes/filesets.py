@@ -1,0 +1,165 @@
+"""File sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from easel.flow.lake import file_set, replay
+from easel.flow.lake.file_set import add_version, check_may_write, resolve
+from easel.lake.paths import set_name
+from easel.price.book import book_named
+from easel.records.job import Job
+from easel.records.lake import FileSetVersion
+from easel.serve.access import Here, Member, ProjectAdmin
+from easel.serve.creating import Create
+from easel.store.engine import Tx
+from easel.store.identity import names_of
+from easel.store.lake import file_sets as rows
+from easel.store.lake.grants import rights_of
+from easel.store.lake.nodes import SqlNodes
+from easel.wire import lake as wire
+from easel.wire.model import Page
+
+router = APIRouter(prefix="/api/v1/projects/{project}/filesets", tags=["file sets"])
+
+SetRef = Annotated[str, Path(max_length=150, description="name or name:version", examples=["HotpotQA:1"])]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("", response_model=Page[wire.FileSet])
+def file_sets(
+    here: Here,
+    caller: Member,
+    limit: Limit = 100,
+    cursor: Annotated[str | None, Query(max_length=128)] = None,
+    prefix: Annotated[str, Query(max_length=128, pattern=r"^[A-Za-z0-9._-]*$")] = "",
+) -> Page[wire.FileSet]:
+    """The latest version of each set, by name."""
+    with here.store.read() as tx:
+        found = rows.list_sets(tx, caller.project_id, rights_of(tx, caller), prefix, cursor or "", limit + 1)
+        items = _shown(tx, found[:limit])
+    return Page(items=items, next_cursor=items[-1].name if len(found) > limit else None)
+
+
+@router.post("", response_model=wire.FileSet, status_code=201)
+def create_file_set(here: Here, caller: Member, create: Create, body: wire.CreateFileSet) -> Response:
+    """The next version of a set, made of what the references name now."""
+    with here.store.read() as tx:
+        check_may_write(tx, caller, body.name)
+        nodes = SqlNodes(tx, here.store.write)
+        resolved = resolve(tx, nodes, rights_of(tx, caller), caller, body.sources)
+
+    def make(tx: Tx) -> wire.FileSet:
+        return _shown(tx, [add_version(tx, caller, body.name, resolved)])[0]
+
+    return create(caller, body, make)
+
+
+@router.get("/{ref}", response_model=wire.FileSet)
+def show_file_set(here: Here, caller: Member, ref: SetRef) -> wire.FileSet:
+    """One version of a set; without a number the latest."""
+    with here.store.read() as tx:
+        return _shown(tx, [file_set.get_file_set(tx, caller, ref)])[0]
+
+
+@router.get("/{name}/versions", response_model=Page[wire.FileSet])
+def file_set_versions(here: Here, caller: Member, name: SetRef) -> Page[wire.FileSet]:
+    """All versions of a set, the newest first."""
+    with here.store.read() as tx:
+        rights_of(tx, caller).need_read_set(set_name(name))
+        return Page(items=_shown(tx, rows.list_versions(tx, caller.project_id, name)))
+
+
+@router.get("/{ref}/diff", response_model=Page[wire.Difference])
+def file_set_difference(
+    here: Here,
+    caller: Member,
+    ref: SetRef,
+    to: Annotated[str, Query(max_length=150, description="The set to compare with")],
+    limit: Limit = 500,
+    cursor: Annotated[str | None, Query(max_length=4096)] = None,
+) -> Page[wire.Difference]:
+    """What changed from this set to another, by path."""
+    with here.store.read() as tx:
+        changes = file_set.compare(tx, caller, ref, to)
+        page = list(islice((c for c in changes if c.path > (cursor or "")), limit + 1))
+    items = [
+        wire.Difference(
+            path=c.path,
+            before=c.before.version if c.before else None,
+            after=c.after.version if c.after else None,
+        )
+        for c in page[:limit]
+    ]
+    return Page(items=items, next_cursor=items[-1].path if len(page) > limit else None)
+
+
+@router.delete("/{name}", status_code=204)
+def delete_file_set(here: Here, caller: Member, name: SetRef) -> None:
+    """Hide a set; its versions stay readable by number."""
+    with here.store.write() as tx:
+        file_set.delete_file_set(tx, caller, name)
+
+
+@router.post("/{ref}/drop", response_model=wire.FileSet)
+def drop_file_set(here: Here, caller: ProjectAdmin, ref: SetRef) -> wire.FileSet:
+    """Give up the bytes of a set that a job made; `replay` brings them back."""
+    with here.store.write() as tx:
+        return _shown(tx, [replay.drop(tx, caller, ref)])[0]
+
+
+@router.get("/{ref}/replay", response_model=wire.ReplayPlan)
+def replay_plan(here: Here, caller: Member, ref: SetRef) -> wire.ReplayPlan:
+    """The jobs that would run to regenerate a set, and what they took the last time."""
+    with here.store.read() as tx:
+        return _plan(replay.plan(tx, caller, ref, list_price), [])
+
+
+@router.post("/{ref}/replay", response_model=wire.ReplayPlan)
+def replay_file_set(here: Here, caller: Member, ref: SetRef) -> wire.ReplayPlan:
+    """Submit the next job of the plan; call again when it has finished. Nothing is submitted once the set is whole."""
+    with here.store.write() as tx:
+        found = replay.plan(tx, caller, ref, list_price)
+        job = replay.replay_next(tx, caller, ref)
+    return _plan(found, [job] if job else [])
+
+
+def list_price(job: Job) -> float | None:
+    """What a job's time would cost at the reference prices."""
+    if job.started_at is None or job.ended_at is None:
+        return None
+    book, needs = book_named("acai"), job.spec.resources
+    seconds = (job.ended_at - job.started_at).total_seconds()
+    return float(book.charge(book.rate(needs.vcpu, needs.memory_mb), seconds))
+
+
+def _plan(found: replay.ReplayPlan, submitted: Sequence[str]) -> wire.ReplayPlan:
+    return wire.ReplayPlan(
+        file_set=found.file_set,
+        jobs=[job.id for job in found.jobs],
+        seconds=found.seconds,
+        cost=found.cost,
+        unknown=list(found.unknown),
+        submitted=list(submitted),
+    )
+
+
+def _shown(tx: Tx, found: Sequence[FileSetVersion]) -> list[wire.FileSet]:
+    names = names_of(tx, [each.artifact.creator for each in found])
+    return [
+        wire.FileSet(
+            name=each.artifact.name,
+            version=each.artifact.version,
+            files=each.files,
+            bytes=each.artifact.size,
+            creator=names[each.artifact.creator],
+            created_at=each.artifact.created_at,
+            sources=list(each.sources),
+            dropped_at=each.artifact.dropped_at,
+        )
+        for each in found
+    ]

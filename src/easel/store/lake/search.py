@@ -1,0 +1,240 @@
+"""Searches as SQL: each comparison is one range of one covering index, and the database joins them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Select,
+    and_,
+    false,
+    not_,
+    or_,
+    select,
+    true,
+)
+
+from easel.errors import InvalidInput
+from easel.ids import ProjectId, UserId
+from easel.lake.access import Rights
+from easel.lake.digest import from_hex
+from easel.lake.query.ast import BUILT_IN, And, Compare, Day, Expression, Has, Key, Not, OneOf, Op, Or, Value
+from easel.records.lake import Artifact, Kind
+from easel.store.engine import Tx
+from easel.store.lake.artifacts import COLUMNS, artifact, readable
+from easel.store.schema.lake import artifacts, tags
+
+Condition = ColumnElement[bool]
+FindUser = Callable[[str], UserId | None]
+_OPERATORS = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+}
+_BY_COLUMN = {"name": "name", "version": "version", "size": "size", "create_time": "created_at"}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """`sort` is a key, or `-key` for the largest first; without one, the newest come first."""
+
+    kind: Kind
+    where: Expression
+    sort: str = "-create_time"
+    limit: int = 50
+    cursor: str | None = None
+
+
+def search(
+    tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_user: FindUser
+) -> tuple[list[Artifact], str | None]:
+    """A page of artifacts and the cursor of the next. Artifacts without the sort key are left out."""
+    writer = _Writer(project_id, request.kind, artifacts, find_user)
+    key, descending = request.sort.removeprefix("-"), request.sort.startswith("-")
+    query: Select[*tuple[Any, ...]] = select(*COLUMNS).where(
+        artifacts.c.project_id == project_id, artifacts.c.kind == request.kind, readable(rights)
+    )
+    if key in _BY_COLUMN:
+        by: ColumnElement[Any] = artifacts.c[_BY_COLUMN[key]]
+    elif key in BUILT_IN:
+        raise InvalidInput(f"sorting by {key} is not possible: use name, version, size, create_time or a tag")
+    else:
+        column = _sort_column(tx, project_id, request.kind, key)
+        by = tags.c[column]
+        query = query.join(tags, tags.c.artifact_id == artifacts.c.id).where(
+            tags.c.project_id == project_id, tags.c.kind == request.kind, tags.c.key == key, by.is_not(None)
+        )
+    query = query.add_columns(by.label("sorted_by")).where(writer.condition(request.where))
+    last = tags.c.artifact_id if key not in _BY_COLUMN else artifacts.c.id
+    if request.cursor:
+        value, identity = _open(request, by)
+        if descending:
+            query = query.where(or_(by < value, and_(by == value, last < identity)))
+        else:
+            query = query.where(or_(by > value, and_(by == value, last > identity)))
+    order = (by.desc(), last.desc()) if descending else (by.asc(), last.asc())
+    rows = tx.execute(query.order_by(*order).limit(request.limit + 1)).all()
+    found = [artifact(row[: len(COLUMNS)]) for row in rows[: request.limit]]
+    more = len(rows) > request.limit
+    return found, _cursor(request, rows[request.limit - 1]) if more else None
+
+
+def _sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
+    """The type in which a key is used here: numbers before times before text."""
+    for column in ("number", "moment", "text"):
+        query = select(tags.c.artifact_id).where(
+            tags.c.project_id == project_id, tags.c.kind == kind, tags.c.key == key
+        )
+        if tx.execute(query.where(tags.c[column].is_not(None)).limit(1)).first():
+            return column
+    return "number"
+
+
+class _Writer:
+    """Turns an expression into a condition on one row of the catalogue, or of an alias of it for jobs."""
+
+    def __init__(self, project_id: ProjectId, kind: Kind, rows: FromClause, find_user: FindUser) -> None:
+        self._project_id, self._kind, self._rows, self._find_user = project_id, kind, rows, find_user
+
+    def condition(self, expression: Expression) -> Condition:
+        match expression:
+            case And(terms):
+                return and_(true(), *(self.condition(term) for term in terms))
+            case Or(terms):
+                return or_(false(), *(self.condition(term) for term in terms))
+            case Not(term):
+                return not_(self.condition(term))
+            case Has(key):
+                return self._on(key, lambda writer: writer._has(key))
+            case OneOf(key, values):
+                equal = Or(tuple(Compare(Key(key.name), Op.EQ, value) for value in values))
+                return self._on(key, lambda writer: writer.condition(equal))
+            case Compare(key, op, value):
+                return self._on(key, lambda writer: writer._compare(key.name, op, value))
+
+    def _on(self, key: Key, write: Callable[[_Writer], Condition]) -> Condition:
+        """The condition itself, or that the job which made this fulfils it."""
+        if not key.of_job:
+            return write(self)
+        jobs = artifacts.alias()
+        there = _Writer(self._project_id, Kind.JOB, jobs, self._find_user)
+        found = select(jobs.c.id).where(
+            jobs.c.project_id == self._project_id, jobs.c.kind == Kind.JOB, write(there)
+        )
+        # Spelt out, so that its negation also holds for what no job made.
+        return and_(self._rows.c.made_by.is_not(None), self._rows.c.made_by.in_(found))
+
+    def _has(self, key: Key) -> Condition:
+        return true() if key.name in BUILT_IN else self._tagged(key.name, true())
+
+    def _compare(self, key: str, op: Op, value: Value) -> Condition:
+        match key:
+            case "creator":
+                return self._creator(op, value)
+            case "hash":
+                return _bytes(self._rows.c.digest, op, value)
+            case "name":
+                return _text(self._rows.c.name, op, value)
+            case "create_time":
+                return _moment(self._rows.c.created_at, op, value)
+            case "size" | "version":
+                return _number(self._rows.c[key], op, value)
+        if op is Op.NE:  # also true where the key is missing
+            return not_(self._compare(key, Op.EQ, value))
+        match value:
+            case str():
+                return self._tagged(key, _text(tags.c.text, op, value))
+            case datetime() | Day():
+                return self._tagged(key, _moment(tags.c.moment, op, value))
+            case _:
+                return self._tagged(key, _number(tags.c.number, op, value))
+
+    def _tagged(self, key: str, value: Condition) -> Condition:
+        found = select(tags.c.artifact_id).where(
+            tags.c.project_id == self._project_id, tags.c.kind == self._kind, tags.c.key == key, value
+        )
+        return self._rows.c.id.in_(found)
+
+    def _creator(self, op: Op, value: Value) -> Condition:
+        if not isinstance(value, str) or op not in {Op.EQ, Op.NE}:
+            raise InvalidInput("creator is compared with = or != to a user's name")
+        same = self._rows.c.creator == (self._find_user(value) or "")
+        return same if op is Op.EQ else not_(same)
+
+
+def _number(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
+    if not isinstance(value, float):
+        raise InvalidInput(f"{value!r} is not a number")
+    return _ordered(column, op, int(value) if value.is_integer() else value)
+
+
+def _text(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
+    text = f"{value:g}" if isinstance(value, float) else value
+    if not isinstance(text, str):
+        raise InvalidInput("a time was given where text is compared: put the value in quotes")
+    if "\0" in text:
+        return false()
+    if op is Op.MATCH:
+        return column.regexp_match(text)
+    if op is Op.PREFIX:
+        return and_(column >= text, column < text + "\U0010ffff")
+    return _ordered(column, op, text)
+
+
+def _moment(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
+    if isinstance(value, Day):
+        match op:
+            case Op.EQ:
+                return and_(column >= value.start, column < value.end)
+            case Op.NE:
+                return or_(column < value.start, column >= value.end)
+            case Op.LT | Op.GE:
+                return _ordered(column, op, value.start)
+            case _:  # later than a day, or up to and including it
+                return _ordered(column, Op.GE if op is Op.GT else Op.LT, value.end)
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{value!r} is not a time: write 2026-11-16, 2026-11-16T09:30, today or -7d")
+    return _ordered(column, op, value)
+
+
+def _bytes(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
+    if not isinstance(value, str) or op not in {Op.EQ, Op.NE}:
+        raise InvalidInput("hash is compared with = or != to 64 hexadecimal digits")
+    same = column == from_hex(value)
+    return same if op is Op.EQ else not_(same)
+
+
+def _ordered(column: ColumnElement[Any], op: Op, value: Any) -> Condition:
+    if op not in _OPERATORS:
+        raise InvalidInput(f"{op.value} compares text: put the value in quotes")
+    found: Condition = _OPERATORS[op](column, value)
+    return found
+
+
+def _cursor(request: Search, row: Any) -> str:
+    value = row.sorted_by
+    shown = value.isoformat() if isinstance(value, datetime) else value
+    text = json.dumps([request.kind, request.sort, shown, row.id])
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _open(request: Search, by: ColumnElement[Any]) -> tuple[Any, int]:
+    try:
+        kind, sort, value, identity = json.loads(base64.urlsafe_b64decode(request.cursor or ""))
+        if (kind, sort) != (request.kind, request.sort) or not isinstance(identity, int):
+            raise ValueError("of another search")
+        is_moment = isinstance(value, str) and by.type.__class__.__name__ == "Moment"
+        return (datetime.fromisoformat(value) if is_moment else value), identity
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidInput("the cursor is damaged or of another search: start again without one") from error

@@ -1,0 +1,55 @@
+"""Tags: one typed value a key on an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, select
+
+from easel.records.lake import Artifact, TagValue
+from easel.store.engine import Tx
+from easel.store.schema.lake import tags
+from easel.store.upsert import chunks, insert_or
+
+
+def put_tags(tx: Tx, of: Artifact, values: Mapping[str, TagValue]) -> None:
+    """Set tags; a key that is there already takes the new value and its type."""
+    if not values:
+        return
+    made = insert_or(tx, tags)
+    made = made.on_conflict_do_update(
+        index_elements=["artifact_id", "key"],
+        set_={c: getattr(made.excluded, c) for c in ("text", "number", "moment")},
+    )
+    rows = [
+        {"artifact_id": of.id, "key": key, "project_id": of.project_id, "kind": of.kind, **_column(value)}
+        for key, value in values.items()
+    ]
+    tx.execute(made, rows)
+
+
+def remove_tags(tx: Tx, artifact_id: int, keys: Sequence[str]) -> int:
+    return tx.execute(delete(tags).where(tags.c.artifact_id == artifact_id, tags.c.key.in_(keys))).rowcount
+
+
+def tags_of(tx: Tx, artifact_ids: Sequence[int]) -> dict[int, dict[str, TagValue]]:
+    found: dict[int, dict[str, TagValue]] = {identity: {} for identity in artifact_ids}
+    for some in chunks(artifact_ids):
+        query = select(tags.c.artifact_id, tags.c.key, tags.c.text, tags.c.number, tags.c.moment)
+        rows = tx.execute(query.where(tags.c.artifact_id.in_(some)).order_by(tags.c.artifact_id, tags.c.key))
+        for identity, key, text, number, moment in rows:
+            found[identity][key] = text if text is not None else number if number is not None else moment
+    return found
+
+
+def _column(value: TagValue) -> dict[str, Any]:
+    row: dict[str, Any] = {"text": None, "number": None, "moment": None}
+    if isinstance(value, str):
+        row["text"] = value
+    elif isinstance(value, datetime):
+        row["moment"] = value
+    else:
+        row["number"] = float(value)
+    return row
