@@ -171,6 +171,15 @@ def test_equal_times_go_to_the_cheaper_size() -> None:
     assert chosen(provision(priced(flat), Wish(Aim.FASTEST))).offer.shape == Shape(0.5, 512.0)
 
 
+def test_nobody_pays_much_more_for_a_sliver_of_time() -> None:
+    """A noisy profile finds a little power for memory; with some indifference it is not paid for."""
+    noisy = learn_log_linear(papers_task(noise=0.05))
+    strict = chosen(provision(priced(noisy), Wish(Aim.FASTEST, max_cost=0.2))).offer
+    relaxed = chosen(provision(priced(noisy), Wish(Aim.FASTEST, max_cost=0.2, indifference=0.05))).offer
+    assert relaxed.cost < strict.cost
+    assert relaxed.seconds <= strict.seconds * 1.05
+
+
 def test_the_front_is_what_brute_force_calls_undominated() -> None:
     table = priced(UNSURE)
     points = list(zip(table.sure_seconds, table.sure_cost, strict=True))

@@ -59,8 +59,8 @@ def default_size(cells: Sequence[Mapping[str, float]]) -> int:
     """One and a half runs a term, at most half of the grid (but never fewer than eight, or all of a small
     one).
     """
-    p = terms(unit_scaled(cells)).shape[1]
-    return min(len(cells), max(8, min(int(np.ceil(1.5 * p)), len(cells) // 2)))
+    p = int(terms(unit_scaled(cells)).shape[1])
+    return min(len(cells), max(8, min(2 * p, len(cells) // 2)))
 
 
 def d_optimal(

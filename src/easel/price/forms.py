@@ -16,6 +16,9 @@ import numpy as np
 
 from easel.price.runs import Array, Table
 
+MEMORY_POWER = 0.02
+"""How far from zero memory's power is expected: enough memory is enough."""
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -88,6 +91,21 @@ class LogLinear(_LinearForm):
         return np.column_stack([np.ones(len(X)), X])
 
 
+class Powers(LogLinear):
+    """Log-linear with memory's power held close to zero, and outliers held at bay.
+
+    Least squares always finds some power for memory, and a provisioner that believes it buys memory for nothing.
+    """
+
+    kind = "powers"
+    robust = True
+
+    @property
+    def prior(self) -> Prior:
+        memory = [name == "power_memory_mb" for name in self.parameters]
+        return Prior(np.zeros(len(memory)), np.where(memory, MEMORY_POWER**-2, 1e-9))
+
+
 class Interactions(_LinearForm):
     """Log-linear plus `(log cpus)²` and every product of two log features, shrunk towards zero."""
 
@@ -138,8 +156,8 @@ class Amdahl(Form):
     @property
     def prior(self) -> Prior:
         memory = [name == "memory_mb" for name in self._arguments]
-        centre = np.array([-3.0, 0.0, 0.0, -1.5, 1.0, *np.where(memory, 0.0, 0.5)])
-        spread = np.array([2.0, 4.0, 20.0, 1.5, 0.1, *np.where(memory, 0.02, 1.0)])
+        centre = np.array([-3.0, 0.0, 0.0, -1.5, 1.0, *np.where(memory, 0.0, 1.0)])
+        spread = np.array([2.0, 4.0, 20.0, 1.5, 0.1, *np.where(memory, MEMORY_POWER, 0.4)])
         return Prior(centre, spread**-2)
 
     def starts(self, table: Table) -> list[Array]:
@@ -207,4 +225,6 @@ class Growing(Form):
         return total, np.column_stack([np.exp(base - total), p_grown, p_grown[:, None] * X])
 
 
-FORMS: dict[str, type[Form]] = {form.kind: form for form in (LogLinear, Interactions, Amdahl)}
+FORMS: dict[str, type[Form]] = {form.kind: form for form in (LogLinear, Powers, Interactions, Amdahl)}
+CANDIDATES: tuple[type[Form], ...] = (Powers, Interactions, Amdahl)
+"""Among which leave-one-out chooses; the paper's own form is kept for comparison."""

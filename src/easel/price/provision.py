@@ -32,12 +32,15 @@ class Wish:
     """What the user wants: the cheapest or the fastest run within limits that may be absent.
 
     `max_seconds` counts from now, so the queue's expected wait comes off it; waiting is not paid for.
+    Times (or costs) within the share `indifference` of the best count as equal, and the cheaper (or faster) of them
+    is taken: nobody pays a fifth more for a second. The paper's rule is 0.
     """
 
     aim: Aim
     max_seconds: float | None = None
     max_cost: float | None = None
     confidence: float | None = None
+    indifference: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in (("time", self.max_seconds), ("cost", self.max_cost)):
@@ -189,16 +192,15 @@ def provision(priced: Quote, wish: Wish) -> Chosen | Infeasible:
     """
     ok = priced.allowed(wish)
     if ok.any():
-        return Chosen(priced.offer(best(priced, np.flatnonzero(ok), wish.aim)))
+        return Chosen(priced.offer(best(priced, np.flatnonzero(ok), wish.aim, wish.indifference)))
     return _infeasible(priced, wish)
 
 
-def best(priced: Quote, cells: npt.NDArray[np.intp], aim: Aim) -> int:
-    """The index of the best of `cells`. Times within a millisecond and costs within a millionth count as
-    equal.
-    """
+def best(priced: Quote, cells: npt.NDArray[np.intp], aim: Aim, indifference: float = 0.0) -> int:
+    """The index of the best of `cells`. Times within a millisecond and costs within a millionth count as equal."""
     time, cost = np.round(priced.seconds[cells], 3), np.round(priced.cost[cells], 6)
     first, second = (cost, time) if aim is Aim.CHEAPEST else (time, cost)
+    first = np.where(first <= first.min() * (1.0 + indifference), first.min(), first)
     size = (priced.grid.memory_mb[cells], priced.grid.cpus[cells])
     return int(cells[np.lexsort((*size, second, first))[0]])
 

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from easel.errors import InvalidInput
 from easel.price.fit import Fitted, fit
-from easel.price.forms import FORMS, Amdahl, Form, Interactions, LogLinear, Prior
+from easel.price.forms import CANDIDATES, FORMS, Amdahl, Form, Interactions, LogLinear, Prior
 from easel.price.residual import Residual, fit_residual
 from easel.price.runs import Array, ProfiledRun, Table, log_features, table
 
@@ -161,7 +161,7 @@ def learn(runs: Sequence[ProfiledRun], earlier: RuntimeModel | None = None) -> R
         raise InvalidInput(
             f"{len(data)} finished runs are too few to learn from: at least {FEWEST_RUNS} are needed"
         )
-    priors: list[tuple[str, Form, Prior | None]] = [(k, f(data.names), None) for k, f in FORMS.items()]
+    priors: list[tuple[str, Form, Prior | None]] = [(f.kind, f(data.names), None) for f in CANDIDATES]
     if earlier is not None and isinstance(earlier.fitted.form, Amdahl):
         form = earlier.fitted.form
         priors.append(("amdahl, transferred", form, transferred(earlier.fitted)))
@@ -243,12 +243,14 @@ def _judge_with_residual(base: _Judged, data: Table, prior: Prior | None) -> _Ju
     return _Judged(f"{base.name} + gp", base.fitted, residual, errors, standardised)
 
 
-def _clearly_better(corrected: _Judged, plain: _Judged) -> bool:
-    """By more than one standard error of the paired differences: a flexible model always looks a little
-    better.
+def _clearly_better(flexible: _Judged, plain: _Judged) -> bool:
+    """By a fifth of the error, and by two standard errors of the paired differences.
+
+    A flexible model always looks a little better on the cells it was judged on, and is used far from them.
     """
-    gains = plain.errors**2 - corrected.errors**2
-    return bool(gains.mean() > 2.0 * gains.std(ddof=1) / np.sqrt(len(gains)))
+    gains = plain.errors**2 - flexible.errors**2
+    sure = gains.mean() > 2.0 * gains.std(ddof=1) / np.sqrt(len(gains))
+    return bool(sure and flexible.loss < 0.8 * plain.loss)
 
 
 def _widening(standardised: Array) -> float:

@@ -33,6 +33,9 @@ from easel.store.profiles import Profile
 UNKNOWN_JOB_S = 60.0
 """How long a job is thought to take of which nothing is known."""
 
+INDIFFERENCE = 0.02
+"""Sizes whose predicted times (or costs) differ by less than a fiftieth are as good as each other."""
+
 
 @dataclass(frozen=True)
 class ProvisionRequest:
@@ -106,7 +109,7 @@ def _wish(asked: ProvisionRequest, now: datetime) -> Wish:
         if left <= 0:
             raise InvalidInput("the deadline has passed")
         limit = left if limit is None else min(limit, left)
-    return Wish(asked.aim, limit, asked.max_cost, asked.confidence)
+    return Wish(asked.aim, limit, asked.max_cost, asked.confidence, INDIFFERENCE)
 
 
 def within_pool(tx: Tx, grid: Grid) -> Grid:
