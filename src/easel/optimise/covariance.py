@@ -19,6 +19,8 @@ FLOOR = 1e-7
 """Variance below which qualities cannot be told apart; keeps every estimate positive definite."""
 SHRINKAGES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 RANKS = (1, 2, 3, 5, 8, 12)
+SPARSE_RANKS = (1, 2, 4)
+THRESHOLDS = (0.5, 1.0, 2.0)
 DOFS = (10.0, 15.0, 30.0, 100.0)
 """Degrees of freedom to choose from. Likelihood alone would go lower, but decisions get worse below ten: a
 few early results then rule a tenant's spread (docs/design/scheduling.md)."""
@@ -116,6 +118,29 @@ def low_rank_plus_diagonal(rank: int, steps: int = 60) -> Estimator:
     return estimate
 
 
+def low_rank_plus_sparse(rank: int, strength: float) -> Estimator:
+    """POET (Fan, Liao and Mincheva 2013): leading components, and of the rest only what stands out.
+
+    Residual covariances are soft-thresholded at `strength · √(log K/n) · √(r_ii r_jj)`: families of candidates
+    keep their own correlation, chance correlations between strangers go.
+    """
+
+    def estimate(Z: Array) -> Array:
+        n, K = Z.shape
+        S = sample(Z)
+        w, U = np.linalg.eigh(S)
+        low = (U[:, -rank:] * w[-rank:]) @ U[:, -rank:].T
+        R = S - low
+        d = np.sqrt(np.diag(R).clip(min=FLOOR))
+        level = strength * np.sqrt(np.log(max(K, 2)) / n) * np.outer(d, d)
+        sparse = np.sign(R) * (np.abs(R) - level).clip(min=0.0)
+        sparse[np.diag_indices(K)] = d * d
+        v, V = np.linalg.eigh(sparse)
+        return np.asarray(low + (V * v.clip(min=0.05 * float(np.median(d * d)))) @ V.T)
+
+    return estimate
+
+
 def estimators(n: int, K: int) -> Iterator[tuple[str, Estimator]]:
     """Every estimator that `n` rows of `K` can support, by name."""
     yield "ledoit-wolf", ledoit_wolf
@@ -125,6 +150,10 @@ def estimators(n: int, K: int) -> Iterator[tuple[str, Estimator]]:
     for rank in RANKS:
         if rank < min(n, K) // 2:
             yield f"factors-{rank}", low_rank_plus_diagonal(rank)
+    for rank in SPARSE_RANKS:
+        for strength in THRESHOLDS:
+            if rank < min(n, K) // 2:
+                yield f"components-{rank}-sparse-{strength:g}", low_rank_plus_sparse(rank, strength)
 
 
 def row_log_likelihoods(Z: Array, cov: Array) -> Array:
