@@ -108,8 +108,8 @@ def _horizon(table: Table, how: Protocol, setting: Setting) -> float:
 
 def speed_up(outcomes: dict[str, Outcome], fast: str, slow: str, loss: float) -> float:
     """How much sooner `fast` reaches the mean loss than `slow`."""
-    grids = {p: mean_curve(outcomes[p].curves, 1.0, 4000) for p in (fast, slow)}
-    return grids[slow].reaches(loss) / max(grids[fast].reaches(loss), 1.0 / 4000)
+    grids = {p: mean_curve(outcomes[p].curves, 1.0, 40_000) for p in (fast, slow)}
+    return grids[slow].reaches(loss) / max(grids[fast].reaches(loss), 1.0 / 40_000)
 
 
 def excess(outcomes: dict[str, Outcome], policy: str, rivals: Sequence[str]) -> tuple[float, str, float]:
@@ -143,8 +143,11 @@ def picture(panels: dict[str, dict[str, Outcome]], name: str, x_label: str, wors
             axis = axes[row][column]
             for policy, o in outcomes.items():
                 curve = o.worst() if row else o.mean()
-                style = {"clairvoyant": "k:", "easel": "C3-"}.get(policy, "-")
-                axis.plot(curve.time * 100, np.maximum(curve.loss, 1e-5), style, label=policy, linewidth=1.6)
+                style = {"clairvoyant": "k:", "easel": "k-"}.get(policy, "-")
+                width = 2.4 if policy == "easel" else 1.4
+                axis.plot(
+                    curve.time * 100, np.maximum(curve.loss, 1e-5), style, label=policy, linewidth=width
+                )
             axis.set_yscale("log")
             axis.set_ylim(bottom=5e-4)
             axis.set_title(title if not row else f"{title}, worst run")
