@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -11,7 +12,7 @@ from fastapi.routing import APIRoute
 from easel.errors import TryLater
 from easel.flow.authenticate import Level
 from easel.lake.blobs.signing import Signer
-from easel.serve import problems
+from easel.serve import pages, problems
 from easel.serve.access import Access, Anyone, Failures, Here, anyone, platform_admin
 from easel.serve.envelope import Envelope
 from easel.serve.lake import BLOBS, Addresses, open_lake, signing_key
@@ -48,6 +49,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     for router in all_routers():
         app.include_router(router)
     _add_operations(app)
+    pages.install(app)
     app.add_middleware(Envelope, metrics=metrics, max_body=settings.max_body_bytes, unlimited=UNLIMITED)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
@@ -94,8 +96,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         for method in route.methods or ():
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{"token": []}, {"session": []}]
-    for path in document["paths"].values():
+    for template, path in document["paths"].items():
         for operation in path.values():
+            _declare_path_parameters(template, operation)
             for status, response in operation.get("responses", {}).items():
                 if status == "default" or status.startswith(("4", "5")):
                     response["content"] = {
@@ -103,6 +106,17 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
                     }
     app.openapi_schema = document
     return document
+
+
+def _declare_path_parameters(template: str, operation: dict[str, Any]) -> None:
+    """`{project}` is read by the access check and not by the route, so FastAPI does not know of it."""
+    declared = operation.setdefault("parameters", [])
+    known = {parameter["name"] for parameter in declared if parameter["in"] == "path"}
+    declared += [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
+        for name in re.findall(r"{(\w+)}", template)
+        if name not in known
+    ]
 
 
 def api_routes(app: FastAPI) -> list[APIRoute]:

@@ -23,7 +23,7 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _PAGE_POLICY = (
-    b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    b"default-src 'self'; img-src 'self' data: blob:; style-src 'self'; object-src 'none'; "
     b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 

@@ -1,0 +1,114 @@
+"""Starts a server, has people work on it, and photographs the pages. Called by scripts/screenshots."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Page, ViewportSize
+
+from easel.declare.roles import Role
+from easel.sdk.client import Client
+from easel.testing import browser
+from easel.testing.server import ServerProcess, running
+
+DESK: ViewportSize = {"width": 1280, "height": 800}
+SMALL = {"vcpu": 0.5, "memory_mb": 128}
+TRAIN = """
+import math, sys, time
+rate = float(sys.argv[1])
+for step in range(1, 201):
+    loss = 2.2 * math.exp(-rate * step / 12) + 0.08 + 0.03 * math.sin(step * rate)
+    print(f"[EASEL_METRIC] loss={loss:.4f} step={step}")
+    print(f"[EASEL_METRIC] accuracy={1 - loss / 2.6:.4f} step={step}")
+    if step % 20 == 0:
+        print(f"epoch {step // 20}: loss {loss:.4f}", flush=True)
+"""
+
+
+def work(server: ServerProcess) -> dict[str, str]:
+    """People, finished jobs with curves, a failed one, a running one and some that wait; returns what to look at."""
+    root = server.client()
+    root.projects.create("astro", "Light curves of variable stars")
+    root.projects.create("bio", "Cells under the microscope")
+    astro = root.in_project("astro")
+    clients: dict[str, Client] = {}
+    for name, role in (("ana", Role.ADMIN), ("ben", Role.MEMBER), ("chen", Role.MEMBER)):
+        secret = astro.users.create(name, role).token.secret
+        assert secret is not None
+        clients[name] = server.client(secret, "astro")
+    trained = [
+        clients["ana"].jobs.submit(
+            ["python3", "-u", "-c", TRAIN, rate],
+            name=f"train at {rate}",
+            resources=SMALL,
+            tags={"rate": float(rate)},
+        )
+        for rate in ("0.2", "0.5", "0.9")
+    ]
+    failed = clients["ben"].jobs.submit(
+        ["sh", "-c", "cat stars.csv"], name="clean the catalogue", resources=SMALL
+    )
+    for job in [*trained, failed]:
+        job.wait(check=False)
+    astro.queues.change("chen", paused=True)
+    for i in range(4):
+        clients["chen"].jobs.submit(["true"], name=f"periods of sector {i + 1}", resources=SMALL)
+    counting = "i=0; while true; do i=$((i+1)); echo star $i of 5000; sleep 0.2; done"
+    live = clients["ben"].jobs.submit(["sh", "-c", counting], name="fold the light curves", resources=SMALL)
+    next(iter(live.logs(follow=True)))
+    return {
+        "token": clients["ana"].connection.http.headers["Authorization"].removeprefix("Bearer "),
+        "trained": "&".join(f"job={job.id}" for job in trained),
+        "done": trained[-1].id,
+        "live": live.id,
+    }
+
+
+def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], folder: Path) -> None:
+    base = "/p/astro"
+    pages: dict[str, tuple[str, Callable[[Page], object]]] = {
+        "overview": (base, lambda p: p.get_by_text("fold the light curves").first.wait_for()),
+        "jobs": (f"{base}/jobs", lambda p: p.get_by_role("link", name="train at 0.9").wait_for()),
+        "job": (f"{base}/jobs/{facts['done']}", lambda p: p.locator(".u-over").first.wait_for()),
+        "job-live": (f"{base}/jobs/{facts['live']}", lambda p: p.get_by_text("star 5 of").wait_for()),
+        "compare": (
+            f"{base}/jobs/compare?{facts['trained']}",
+            lambda p: p.locator(".u-over").nth(1).wait_for(),
+        ),
+        "people": (f"{base}/people", lambda p: p.get_by_text("chen").first.wait_for()),
+        "account": ("/account", lambda p: p.get_by_text("this session").wait_for()),
+    }
+    views: dict[str, tuple[ViewportSize, Literal["light", "dark"]]] = {
+        "": (DESK, "light"),
+        "-dark": (DESK, "dark"),
+        "-phone": ({"width": 390, "height": 780}, "light"),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix, (size, colours) in views.items():
+        page = chrome.new_context(viewport=size, color_scheme=colours).new_page()
+        if not suffix:
+            page.goto(server.address)
+            page.get_by_label("Token").wait_for()
+            page.screenshot(path=folder / "log-in.png")
+        browser.log_in(page, server.address, facts["token"])
+        chosen = pages if not suffix else {name: pages[name] for name in ("overview", "job")}
+        for name, (path, ready) in chosen.items():
+            page.goto(server.address + path)
+            ready(page)
+            if path != "/account":
+                page.get_by_text("Live", exact=True).wait_for()
+            page.screenshot(path=folder / f"{name}{suffix}.png")
+        page.context.close()
+
+
+def main(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as home, running(Path(home)) as server, browser.running() as chrome:
+        photograph(chrome, server, work(server), folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,133 @@
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useMemo, useRef } from "react";
+import { useEvents } from "../live/Live";
+import { answer, api, type Event, type Job } from "./client";
+
+export const STATES = ["queued", "launching", "downloading", "running", "uploading", "finished", "failed", "killed"];
+const PAGE = 100;
+
+export type Wanted = { name: string; state: string; user: string; sort: string };
+
+/** The filter parameters of the API for what the page's form holds. */
+export function filtersOf(wanted: Wanted): string[] {
+  const found: string[] = [];
+  if (wanted.name) found.push(`name:contains:${wanted.name}`);
+  if (wanted.state) found.push(`state:eq:${wanted.state}`);
+  if (wanted.user) found.push(`user_id:eq:${wanted.user}`);
+  return found;
+}
+
+/** The state that an event of a job leaves it in, if it says one. */
+export function stateAfter(kind: string): string | null {
+  const verb = kind.startsWith("job.") ? kind.slice(4) : "";
+  return STATES.includes(verb) ? verb : null;
+}
+
+/** A list of pages with the states of these events written in: cheap however far somebody has scrolled. */
+export function patched<P extends { items: Job[] }>(pages: P[], events: Event[]): P[] {
+  const states = new Map<string, string>();
+  for (const event of events) {
+    const state = stateAfter(event.kind);
+    if (state) states.set(event.subject, state);
+  }
+  return pages.map((page) => {
+    if (!page.items.some((job) => states.has(job.id))) return page;
+    return { ...page, items: page.items.map((job) => ({ ...job, state: states.get(job.id) ?? job.state })) };
+  });
+}
+
+/** Jobs page by page. The first pages are fetched anew when something happens; deep in the list rows are patched. */
+export function useJobs(project: string, wanted: Wanted) {
+  const queries = useQueryClient();
+  const { name, state, user, sort } = wanted;
+  const key = useMemo(() => [project, "jobs", { name, state, user, sort }], [project, name, state, user, sort]);
+  const query = useInfiniteQuery({
+    queryKey: key,
+    initialPageParam: undefined as string | undefined,
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) => {
+      const filter = filtersOf({ name, state, user, sort });
+      const params = { path: { project }, query: { limit: PAGE, cursor: pageParam, sort, filter } };
+      return answer(api.GET("/api/v1/projects/{project}/jobs", { params, signal }));
+    },
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  });
+  const fetchedAt = useRef(0);
+  useEvents(
+    useCallback(
+      (events: Event[]) => {
+        if (!events.some((event) => event.kind.startsWith("job."))) return;
+        const known = queries.getQueryData<{ pages: { items: Job[] }[]; pageParams: unknown[] }>(key);
+        if (!known) return;
+        if (known.pages.length <= 2 && Date.now() - fetchedAt.current > 1000) {
+          fetchedAt.current = Date.now();
+          void queries.invalidateQueries({ queryKey: key });
+        } else queries.setQueryData(key, { ...known, pages: patched(known.pages, events) });
+      },
+      [key, queries],
+    ),
+  );
+  const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  return { ...query, jobs };
+}
+
+export function useJob(project: string, job: string) {
+  return useQuery({
+    queryKey: [project, "job", job],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
+  });
+}
+
+/** The moments at which it changed its state, oldest first. */
+export function useJobHistory(project: string, job: string) {
+  return useQuery({
+    queryKey: [project, "job", job, "history"],
+    queryFn: () => {
+      const query = { filter: [`subject:eq:${job}`], sort: "seq", limit: 200 };
+      return answer(api.GET("/api/v1/projects/{project}/events", { params: { path: { project }, query } }));
+    },
+  });
+}
+
+export type Curve = { name: string; total: number; points: { step: number; value: number | null }[] };
+
+/** All series of a job, thinned by the server to what a picture can show. */
+export function curvesOf(project: string, job: string, running: boolean) {
+  return {
+    queryKey: [project, "job", job, "curves"],
+    refetchInterval: running ? 2000 : (false as const),
+    queryFn: async (): Promise<Curve[]> => {
+      const path = { project, job };
+      const { items } = await answer(api.GET("/api/v1/projects/{project}/jobs/{job}/metrics", { params: { path } }));
+      return Promise.all(
+        items.map(({ name }) =>
+          answer(
+            api.GET("/api/v1/projects/{project}/jobs/{job}/metrics/{name}", {
+              params: { path: { ...path, name }, query: { points: 1000 } },
+            }),
+          ),
+        ),
+      );
+    },
+  };
+}
+
+export function useKill(project: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ job, reason }: { job: string; reason: string }) =>
+      answer(
+        api.POST("/api/v1/projects/{project}/jobs/{job}/kill", { params: { path: { project, job } }, body: { reason } }),
+      ),
+    onSettled: (_data, _error, { job }) => queries.invalidateQueries({ queryKey: [project, "job", job] }),
+  });
+}
+
+export function useRerun(project: string) {
+  return useMutation({
+    mutationFn: (job: string) =>
+      answer(
+        api.POST("/api/v1/projects/{project}/jobs/{job}/rerun", { params: { path: { project, job } }, body: {} }),
+      ),
+  });
+}

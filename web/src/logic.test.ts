@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import type { Event, Job } from "./api/client";
+import { filtersOf, patched, stateAfter } from "./api/jobs";
+import { isPassing, Problem, problemFrom, problemOf } from "./api/problem";
+import { staleKeys } from "./live/Live";
+import { pause } from "./live/stream";
+import { differences } from "./pages/Compare";
+import { stepsOf } from "./pages/Job";
+import { ago, bytes, duration, figure, memory } from "./ui/format";
+
+const event = (kind: string, subject: string, at = "2026-01-01T00:00:00Z") =>
+  ({ seq: 1, at, kind, subject, project_id: "p", actor: null, body: {} }) as Event;
+const job = (id: string, more: Partial<Job> = {}) => ({ id, state: "queued", spec: {}, ...more }) as Job;
+
+describe("numbers and times", () => {
+  it("come with their units", () => {
+    expect([duration(0.2), duration(5), duration(75), duration(3700), duration(200_000)]).toEqual([
+      "200 ms", "5.0 s", "1 min 15 s", "1 h 1 min", "2 d 7 h",
+    ]);
+    expect([bytes(999), bytes(1500), bytes(999_999), bytes(2e13)]).toEqual(["999 B", "1.5 kB", "1.0 MB", "20 TB"]);
+    expect([memory(512), memory(2048), memory(1536)]).toEqual(["512 MiB", "2 GiB", "1.5 GiB"]);
+    expect([figure(0.123456), figure(0), figure(null), figure(NaN), figure(1e-9)]).toEqual([
+      "0.1235", "0", "–", "–", "1.00e-9",
+    ]);
+  });
+  it("tell how long ago", () => {
+    expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:03:00Z"))).toBe("3 min. ago");
+  });
+  it("never show a negative or endless duration", () => {
+    expect([duration(-1), duration(Infinity), duration(NaN)]).toEqual(["–", "–", "–"]);
+  });
+});
+
+describe("problems", () => {
+  it("carry the server's words and the request's id", () => {
+    const problem = problemOf(409, { detail: "taken", kind: "conflict", request_id: "r1" }, new Headers());
+    expect([problem.message, problem.kind, problem.requestId]).toEqual(["taken", "conflict", "r1"]);
+  });
+  it("are explained also when a proxy answers with a page", () => {
+    expect(problemOf(503, "<html>", new Headers({ "retry-after": "7" }))).toMatchObject({ status: 503, retryAfter: 7 });
+    expect(problemOf(503, "<html>", new Headers()).message).toContain("tries again");
+  });
+  it("are worth repeating only when nothing was decided", () => {
+    expect(isPassing(new TypeError("fetch failed"))).toBe(true);
+    expect(isPassing(new Problem(503, "try-later", ""))).toBe(true);
+    expect(isPassing(new Problem(404, "not-found", ""))).toBe(false);
+    expect(problemFrom(new TypeError("x")).status).toBe(0);
+  });
+});
+
+describe("live pages", () => {
+  it("refresh what an event touches", () => {
+    expect(staleKeys("job.finished")).toEqual(["events", "job", "queues"]);
+    expect(staleKeys("novelty.happened")).toEqual(["events", "novelty"]);
+  });
+  it("wait longer after each failed attempt, but not for ever", () => {
+    expect(pause(0, () => 1)).toBeLessThan(pause(3, () => 1));
+    expect(pause(50, () => 1)).toBe(30);
+    expect(pause(50, () => 0)).toBe(15);
+  });
+  it("write new states into long lists and leave untouched pages as they are", () => {
+    const pages = [{ items: [job("a"), job("b")] }, { items: [job("c")] }];
+    const after = patched(pages, [event("job.running", "b"), event("job.finished", "b"), event("job.late_report", "a")]);
+    expect(after[0]!.items.map((j) => j.state)).toEqual(["queued", "finished"]);
+    expect(after[1]).toBe(pages[1]);
+    expect(stateAfter("job.late_report")).toBeNull();
+  });
+});
+
+describe("jobs", () => {
+  it("are filtered by what the form holds", () => {
+    expect(filtersOf({ name: "a:b", state: "", user: "u", sort: "" })).toEqual(["name:contains:a:b", "user_id:eq:u"]);
+  });
+  it("show the steps of the last attempt", () => {
+    const events = [event("job.running", "a", "1"), event("job.queued", "a", "2"), event("job.launching", "a", "3")];
+    const steps = stepsOf({ state: "launching", submitted_at: "0" }, events);
+    expect(steps.map((s) => s.at)).toEqual(["2", "3", null, null, null, null]);
+    expect(steps.map((s) => s.done)).toEqual([true, false, false, false, false, false]);
+  });
+  it("end their steps where they failed", () => {
+    const steps = stepsOf({ state: "failed", submitted_at: "0" }, [event("job.launching", "a", "1"), event("job.failed", "a", "2")]);
+    expect(steps.map((s) => s.state)).toEqual(["queued", "launching", "failed"]);
+  });
+  it("are compared with what differs first", () => {
+    const spec = (vcpu: number) => ({ run: { argv: ["x"] }, resources: { vcpu } });
+    const rows = differences([job("a", { spec: spec(1) }), job("b", { spec: spec(2) })]);
+    expect(rows[0]).toEqual({ name: "vcpu", values: ["1", "2"], differs: true });
+    expect(rows.slice(1).every((row) => !row.differs)).toBe(true);
+  });
+});

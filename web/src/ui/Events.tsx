@@ -1,0 +1,36 @@
+import { Link, useParams } from "react-router";
+import type { Event } from "../api/client";
+import { useNames } from "../api/members";
+import { Time } from "./Time";
+
+/** The history, newest first. */
+export function EventList({ events }: { events: Event[] }) {
+  const project = useParams().project ?? "";
+  const name = useNames(project);
+  if (events.length === 0) return <p className="quiet">Nothing yet.</p>;
+  return (
+    <ol className="events">
+      {events.map((event) => (
+        <li key={event.seq}>
+          <span className={`kind ${event.kind.split(".")[1] ?? ""}`}>{event.kind.replace(".", " ")}</span>
+          <span className="clip" dir="auto">
+            {project && event.kind.startsWith("job.") ? (
+              <Link to={`/p/${encodeURIComponent(project)}/jobs/${event.subject}`}>{event.subject}</Link>
+            ) : (
+              wording(event)
+            )}
+          </span>
+          <span className="quiet">
+            {event.actor && <>{name(event.actor)} · </>}
+            <Time at={event.at} />
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function wording(event: Event): string {
+  const name = event.body.name;
+  return typeof name === "string" ? name : event.subject;
+}

@@ -1,0 +1,199 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useParams } from "react-router";
+import { answer, api, type Project } from "../api/client";
+import { LiveProject, useConnection } from "../live/Live";
+import { Session, useMe } from "../session";
+import { Loaded } from "./Loaded";
+import { rememberedTheme, setTheme, type Theme } from "./theme";
+
+const LAST = "easel-project";
+
+export function useProjects() {
+  const path = { params: { query: { limit: 200 } } };
+  return useQuery({
+    queryKey: ["projects"],
+    queryFn: () => answer(api.GET("/api/v1/projects", path)).then((page) => page.items),
+  });
+}
+
+/** The name of the project in the address. */
+export function useProject(): string {
+  return useParams().project ?? "";
+}
+
+export function Frame() {
+  return (
+    <Session>
+      <Inside />
+    </Session>
+  );
+}
+
+function Inside() {
+  const project = useParams().project;
+  const main = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  useEffect(() => {
+    main.current?.scrollTo(0, 0);
+  }, [pathname]);
+  const body = (
+    <div className="frame">
+      <a className="skip" href="#main">
+        Skip to the page
+      </a>
+      <Bar />
+      <Sections />
+      <main id="main" ref={main} tabIndex={-1}>
+        <Outlet />
+      </main>
+    </div>
+  );
+  return project ? (
+    <LiveProject key={project} project={project}>
+      {body}
+    </LiveProject>
+  ) : (
+    body
+  );
+}
+
+function Bar() {
+  const me = useMe();
+  const project = useParams().project;
+  return (
+    <header className="bar">
+      <Link to="/" className="brand">
+        <img src="/easel.svg" alt="" width="26" height="26" /> <span>Easel</span>
+      </Link>
+      <Switcher />
+      <span className="spring" />
+      {project && <Pulse />}
+      <ThemeChoice />
+      <Link to="/account" className="me" title="Your account and tokens">
+        <span dir="auto">{me.user.name}</span>
+      </Link>
+    </header>
+  );
+}
+
+function Switcher() {
+  const projects = useProjects();
+  const current = useParams().project ?? "";
+  const navigate = useNavigate();
+  useEffect(() => {
+    if (current) remember(current);
+  }, [current]);
+  const names = (projects.data ?? []).map((project: Project) => project.name);
+  if (!current && names.length === 0) return null;
+  return (
+    <label className="switcher">
+      <span className="unseen">Project</span>
+      <select value={current} onChange={(event) => void navigate(`/p/${encodeURIComponent(event.target.value)}`)}>
+        {!current && <option value="">Choose a project</option>}
+        {current && !names.includes(current) && <option value={current}>{current}</option>}
+        {names.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+const WORDS = {
+  connecting: "Connecting…",
+  live: "Live",
+  waiting: "Reconnecting…",
+  refused: "Not live",
+} as const;
+
+function Pulse() {
+  const state = useConnection();
+  return (
+    <span className={`pulse ${state}`} role="status">
+      {WORDS[state]}
+    </span>
+  );
+}
+
+function ThemeChoice() {
+  const [theme, choose] = useState<Theme>(rememberedTheme);
+  return (
+    <label className="theme">
+      <span className="unseen">Colours</span>
+      <select
+        value={theme}
+        onChange={(event) => {
+          const next = event.target.value as Theme;
+          setTheme(next);
+          choose(next);
+        }}
+      >
+        <option value="system">Auto</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </select>
+    </label>
+  );
+}
+
+const SECTIONS: [string, string][] = [
+  ["", "Overview"],
+  ["jobs", "Jobs"],
+  ["people", "People"],
+];
+
+function Sections() {
+  const project = useParams().project;
+  const me = useMe();
+  return (
+    <nav className="sections" aria-label="Sections">
+      {project &&
+        SECTIONS.map(([path, title]) => (
+          <NavLink key={path} to={`/p/${encodeURIComponent(project)}${path && `/${path}`}`} end={path === ""}>
+            {title}
+          </NavLink>
+        ))}
+      <span className="rule" />
+      {me.user.platform_admin && <NavLink to="/platform">Platform</NavLink>}
+      <NavLink to="/account">Account</NavLink>
+    </nav>
+  );
+}
+
+/** The project of last time, or the only one, or a choice. */
+export function Home() {
+  const projects = useProjects();
+  const me = useMe();
+  return (
+    <Loaded query={projects}>
+      {(found) => {
+        const wanted = found.find((project) => project.name === remembered()) ?? found[0];
+        if (wanted) return <Navigate replace to={`/p/${encodeURIComponent(wanted.name)}`} />;
+        return me.user.platform_admin ? (
+          <Navigate replace to="/platform" />
+        ) : (
+          <p>You are in no project yet. Ask an admin to let you in.</p>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function remember(project: string): void {
+  try {
+    localStorage.setItem(LAST, project);
+  } catch {
+    // storage may be forbidden
+  }
+}
+
+function remembered(): string | null {
+  try {
+    return localStorage.getItem(LAST);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,104 @@
+import { useQuery } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useDeferredValue, useEffect, useRef, useState } from "react";
+import { answer, api, type LogLine, type Schemas } from "../api/client";
+import { follow, type Connection } from "../live/stream";
+import { Failure } from "./Failure";
+import { count } from "./format";
+
+const LINE = 20;
+
+/** The log as it grows. Search asks the server, so it finds what lies far above, too. */
+export function Log({ project, job }: { project: string; job: string }) {
+  const { lines, state } = useLines(project, job);
+  const [search, setSearch] = useState("");
+  const [following, setFollowing] = useState(true);
+  const words = useDeferredValue(search.trim());
+  const found = useQuery({
+    queryKey: [project, "log-search", job, words],
+    enabled: words !== "",
+    queryFn: ({ signal }) => {
+      const query = { search: words, limit: 1000 };
+      const params = { path: { project, job }, query };
+      return answer(api.GET("/api/v1/projects/{project}/jobs/{job}/log", { params, signal }));
+    },
+  });
+  const shown = words ? (found.data?.lines ?? []) : lines;
+  return (
+    <section className="log-part">
+      <header className="head">
+        <h2>Log</h2>
+        <span className="quiet" role="status">
+          {words ? `${count(shown.length)} lines found` : `${count(lines.length)} lines`}
+          {!words && state === "waiting" && ", reconnecting…"}
+        </span>
+        <span className="spring" />
+        <label className="check">
+          <input type="checkbox" checked={following} onChange={(e) => setFollowing(e.target.checked)} /> Follow
+        </label>
+        <label>
+          <span className="unseen">Search the log</span>
+          <input type="search" placeholder="Search" value={search} onChange={(e) => setSearch(e.target.value)} />
+        </label>
+      </header>
+      {found.error && <Failure error={found.error} />}
+      <Lines lines={shown} following={following && !words} />
+    </section>
+  );
+}
+
+function useLines(project: string, job: string): { lines: LogLine[]; state: Connection } {
+  const [lines, setLines] = useState<LogLine[]>([]);
+  const [state, setState] = useState<Connection>("connecting");
+  useEffect(() => {
+    let attempt = 0;
+    setLines([]);
+    return follow({
+      url: () => `/api/v1/projects/${encodeURIComponent(project)}/jobs/${encodeURIComponent(job)}/log/stream`,
+      onState: setState,
+      isOver: (message) => message.event === "end",
+      onMessage({ data }) {
+        const page = JSON.parse(data) as Schemas["LogPage"];
+        const anew = page.attempt !== attempt; // it was tried again: its log begins anew
+        attempt = page.attempt;
+        setLines((old) => (anew ? page.lines : page.lines.length ? [...old, ...page.lines] : old));
+      },
+    });
+  }, [project, job]);
+  return { lines, state };
+}
+
+function Lines({ lines, following }: { lines: LogLine[]; following: boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => LINE,
+    overscan: 30,
+  });
+  useEffect(() => {
+    if (following && lines.length > 0) virtual.scrollToIndex(lines.length - 1, { align: "end" });
+  }, [following, lines.length, virtual]);
+  return (
+    <div className="log" ref={box} tabIndex={0} role="log" aria-live="off" aria-label="Lines of the log">
+      {lines.length === 0 && <p className="quiet">No lines.</p>}
+      <div className="log-lines" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map((item) => {
+          const line = lines[item.index]!;
+          return (
+            <div
+              key={item.key}
+              className={`log-line ${line.stream}`}
+              ref={virtual.measureElement}
+              data-index={item.index}
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              <span className="number">{line.number + 1}</span>
+              <span dir="auto">{line.text}</span>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
