@@ -10,22 +10,20 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import sys
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from easel.clock import Clock, SystemClock
+from easel.clock import Clock
 from easel.declare.job import Trial
-from easel.declare.resources import Room
-from easel.errors import EaselError
-from easel.run.agent import Agent
 from easel.run.attempts import Attempt, Phase, found
 from easel.run.cage import Cages
 from easel.run.depots import open_depot
 from easel.run.door import Door
+from easel.run.forking import Surroundings, fork_agent
 from easel.run.journal import Journal
 from easel.run.launch import Folders
 from easel.run.order import ORDER, Order
@@ -35,6 +33,7 @@ from easel.run.sandbox import WARNING, probe
 from easel.run.tree import become_subreaper, descendants, marked, reap, signal_all
 from easel.run.trial import Assignment
 from easel.run.warm import Ready, WarmPool
+from easel.run.worker_config import WorkerConfig
 
 TICK_S = 0.05
 BEAT_S = 2.0
@@ -42,25 +41,6 @@ WARM_AFTER_S = 3.0
 SILENT_AFTER_S = 20.0
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerConfig:
-    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the nursery imports."""
-
-    home: Path
-    name: str
-    capacity: Room
-    depot: str
-    preload: tuple[str, ...] = ()
-    warm: bool = True
-    sandbox: bool = True
-    orphan_after_s: float | None = None
-    """A worker that a server started ends when it has been without controller and work for so long."""
-
-    @property
-    def attempts(self) -> Path:
-        return self.home / "run" / "attempts"
 
 
 class Worker:
@@ -157,8 +137,10 @@ class Worker:
                 self._accept(ORDER.validate_python(body))
             case {"op": "kill", "key": str(key), "force": bool(force)}:
                 self._kill(key, force)
-            case {"op": "forget", "key": str(key)}:
+            case {"op": "forget", "key": str(key), "over": bool(over)}:
                 self._forget(key)
+                if over:
+                    shutil.rmtree(self._checkpoint(key.rpartition(".")[0]), ignore_errors=True)
             case {"op": "stop"}:
                 self.stopping = True
 
@@ -249,28 +231,8 @@ class Worker:
         attempt.cage = self.cages.make(attempt.key)
         attempt.cage.limit(attempt.order.resources)
         read_fd, write_fd = os.pipe2(os.O_NONBLOCK)
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                _only(write_fd)
-                os.setsid()
-                journal = Journal(attempt.folders.journal, self.clock, 3)
-                config = self.config
-                Agent(
-                    attempt.order,
-                    attempt.folders,
-                    attempt.gpus,
-                    attempt.cage,
-                    self.depot,
-                    self.bwrap,
-                    config.home,
-                    self.clock,
-                    journal,
-                ).live()
-                code = 0
-            finally:
-                os._exit(code)
+        here = Surroundings(self.config.home, self.depot, self.bwrap, self.clock)
+        pid = fork_agent(attempt, here, write_fd)
         os.close(write_fd)
         self.selector.register(read_fd, selectors.EVENT_READ, ("wake", None))
         self._watch(attempt, pid)
@@ -282,8 +244,7 @@ class Worker:
     def _start_trial(self, attempt: Attempt) -> None:
         order = attempt.order
         assert isinstance(order.run, Trial)
-        checkpoint = self.config.home / "run" / "checkpoints" / order.job_id
-        task = Assignment(order, attempt.folders, checkpoint, attempt.gpus)
+        task = Assignment(order, attempt.folders, self._checkpoint(order.job_id), attempt.gpus)
         while True:
             try:
                 ready = self.idle.pop() if self.idle else self._fork(order.run.target.partition(":")[0])
@@ -300,6 +261,9 @@ class Worker:
         attempt.ready, attempt.pid = ready, ready.pid
         if order.time_limit_s is not None:
             attempt.deadline = self.clock.monotonic() + order.time_limit_s
+
+    def _checkpoint(self, job_id: str) -> Path:
+        return self.config.home / "run" / "checkpoints" / job_id
 
     def _fork(self, module: str) -> Ready:
         ready = self.warm.fork(module)
@@ -465,26 +429,3 @@ class Worker:
         self.warm.stop()
         self.door.close()
         self.cages.remove()
-
-
-def _only(fd: int) -> None:
-    """In a forked agent: keep `fd` as number 3 and close the rest, or others would wait for us to."""
-    os.dup2(fd, 3)
-    os.closerange(4, 65536)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def run_worker(config: WorkerConfig) -> None:
-    """Until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
-    worker = Worker(config, SystemClock())
-
-    def stop(*_: object) -> None:
-        worker.stopping = True
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    with contextlib.suppress(EaselError):
-        worker.run()

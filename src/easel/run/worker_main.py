@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
-from easel.run.executors.local import read_config
-from easel.run.worker import run_worker
+from easel.clock import SystemClock
+from easel.errors import EaselError
+from easel.run.worker import Worker
+from easel.run.worker_config import WorkerConfig, read_config
+
+
+def run_worker(config: WorkerConfig) -> None:
+    """Until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
+    worker = Worker(config, SystemClock())
+
+    def stop(*_: object) -> None:
+        worker.stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    worker.run()
+
 
 if __name__ == "__main__":
-    run_worker(read_config(sys.argv[1]))
+    try:
+        run_worker(read_config(sys.argv[1]))
+    except EaselError as error:  # another worker was quicker: the controller will find it
+        sys.exit(f"easel worker: {error}")

@@ -74,6 +74,10 @@ class Controller:
                     log.warning("controller waits: %s", error)
                     busy = False
                     stopping.wait(1.0)
+                except Exception:  # the loop is everybody's: it says what is wrong and goes on
+                    log.exception("a turn of the controller failed")
+                    busy = False
+                    stopping.wait(1.0)
                 if not busy:
                     self.wake.wait(self.pace.poll)
                 self.wake.clear()
@@ -188,7 +192,7 @@ class Controller:
             active = {_key(row): row for row in jobs.active(tx)}
         self._stopped.clear()
         for key in found.attempts - active.keys():
-            self.executor.forget(key)
+            self.executor.forget(key, over=False)  # it may be tried again, and look for its checkpoint
         waiting = [
             row.id for key, row in active.items() if key not in found.attempts and row.state == "launching"
         ]
@@ -212,24 +216,23 @@ class Controller:
             log.exception("a batch of reports was refused; trying them one by one")
             over = self._one_by_one(told)
         del self._backlog[: len(told)]
-        for key in dict.fromkeys(over):
+        for key, ended in over.items():
             self._heard.pop(key, None)
             self._stopped.discard(key)
-            self.executor.forget(key)
+            self.executor.forget(key, over=ended)
         return True
 
-    def _one_by_one(self, told: list[Told]) -> list[str]:
-        over: list[str] = []
+    def _one_by_one(self, told: list[Told]) -> dict[str, bool]:
+        over: dict[str, bool] = {}
         for each in told:
             try:
-                over += self.advancer.advance([each], self.guard)
+                over |= self.advancer.advance([each], self.guard)
             except (TryLater, Fenced):
                 raise
             except Exception:
                 log.exception("a report of %s was refused", each.key)
-                over += self.advancer.advance(
-                    [Told(each.key, gone="its report could not be understood")], self.guard
-                )
+                puzzle = Told(each.key, gone="its report could not be understood")
+                over |= self.advancer.advance([puzzle], self.guard)
         return over
 
     def _stop_attempts(self) -> None:

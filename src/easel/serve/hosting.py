@@ -19,7 +19,7 @@ from easel.flow.lake.upload import Lake
 from easel.run.executors.local import LocalExecutor, this_machine
 from easel.run.order import MB, LogLimits
 from easel.run.vault import Vault
-from easel.run.worker import WorkerConfig
+from easel.run.worker_config import WorkerConfig
 from easel.serve.controller import Controller, Pace
 from easel.serve.ledger import keep_books
 from easel.serve.settings import Settings

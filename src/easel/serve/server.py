@@ -17,7 +17,7 @@ from easel.flow.backup import backup_before_migration
 from easel.flow.first_start import create_platform_admin
 from easel.flow.lake.upload import Lake
 from easel.lake.blobs.local import LocalBlobs
-from easel.run.worker import run_worker
+from easel.run.worker_main import run_worker
 from easel.serve import logs
 from easel.serve.app import create_app
 from easel.serve.controller import Controller

@@ -12,7 +12,7 @@ from easel.declare.resources import Room
 from easel.run.executors.base import Executor
 from easel.run.executors.local import LocalExecutor
 from easel.run.sandbox import probe
-from easel.run.worker import WorkerConfig
+from easel.run.worker_config import WorkerConfig
 from easel.testing.executor import ExecutorSuite, Listener, Make, clean, sh
 
 
@@ -29,9 +29,8 @@ def local(home: Path, *, sandbox: bool) -> Iterator[Make]:
         return executor
 
     yield make
-    last = made[0]
-    Listener(last).connected()
-    last.close(stop=True)
+    for executor in reversed(made):
+        executor.close(stop=executor is made[0])
 
 
 @pytest.fixture(scope="module")

@@ -60,8 +60,8 @@ class Batch:
     chunks: list[LogChunk] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[tuple[_Work, NewOutput]] = field(default_factory=list)
-    over: list[str] = field(default_factory=list)
-    """Keys that executors may forget."""
+    over: dict[str, bool] = field(default_factory=dict)
+    """Keys that executors may forget, and whether their jobs are over."""
 
 
 def life_of(row: AnyRow) -> Life:
@@ -104,10 +104,13 @@ class Advancer:
         self._pending: dict[str, tuple[Kept, Mapping[str, Any] | None]] = {}
         self._batches = 0
 
-    def advance(self, told: Sequence[Told], guard: Callable[[Tx], None]) -> list[str]:
-        """Apply reports; returns the keys that may be forgotten. `guard` refuses a fenced-off controller."""
+    def advance(self, told: Sequence[Told], guard: Callable[[Tx], None]) -> dict[str, bool]:
+        """Apply reports; returns the keys that may be forgotten, and whether their jobs are over.
+
+        `guard` refuses a controller that was fenced off.
+        """
         if not told:
-            return []
+            return {}
         ready = [self._output(each) for each in told]
         self._batches += 1
         stage = f"jobs-{self._lake.store.rng.getrandbits(60):x}-{self._batches}"
@@ -149,7 +152,7 @@ class _Fold:
         for each in told:
             work = works.get(each.job_id)
             if work is None:
-                self.batch.over.append(each.key)
+                self.batch.over[each.key] = True
                 continue
             self._tell(work, each)
         self._make_outputs()
@@ -216,7 +219,7 @@ class _Fold:
             if isinstance(instruction, IgnoredLate):
                 body = {"attempt": instruction.attempt, "what": to_json(what)}
                 self._emit(work, "job.late_report", body)
-                self.batch.over.append(key)
+                self.batch.over.setdefault(key, work.life.over)
             elif isinstance(instruction, KeepOutput):
                 try:
                     self._keep(work, key)
@@ -230,7 +233,7 @@ class _Fold:
         if after.life != before:
             self._emit(work, f"job.{after.life.state.value}", to_json(what))
         if after.life.state in TERMINAL or after.life.state is JobState.QUEUED:
-            self.batch.over.append(key)
+            self.batch.over[key] = after.life.over
             if after.life.state is JobState.QUEUED:
                 # The next attempt begins a new log and a new journal.
                 work.changes |= {"applied": 0, "log_lines": 0, "log_bytes": 0, "progress": None}

@@ -57,7 +57,7 @@ class Launcher:
             for job in ids:
                 try:
                     orders.append(order_of(tx, owners, rows[job], self.vault, self.limits))
-                except EaselError as error:
+                except (EaselError, OSError, ValueError) as error:
                     broken.append((job, str(error)))
         if broken:
             with self.store.write() as tx:

@@ -75,8 +75,11 @@ class Executor(Protocol):
     def kill(self, key: str, *, force: bool = False) -> None:
         """Ask the attempt to end, after its grace make it; with `force` at once."""
 
-    def forget(self, key: str) -> None:
-        """All of it is known and kept: remove what is left, and end it if it still runs."""
+    def forget(self, key: str, *, over: bool = True) -> None:
+        """All of it is known and kept: remove what is left, and end it if it still runs.
+
+        Unless the job is `over`, what it left for its next attempt stays.
+        """
 
     def poll(self) -> list[Report]:
         """What happened since; never waits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import socket
@@ -23,7 +24,7 @@ from easel.run.door import address
 from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Report
 from easel.run.order import ORDER, Order
 from easel.run.sample import count_gpus
-from easel.run.worker import WorkerConfig
+from easel.run.worker_config import WorkerConfig, describe
 
 _START_PATIENCE_S = 20.0
 
@@ -84,7 +85,7 @@ class LocalExecutor:
         path = os.pathsep.join(part for part in (source, os.environ.get("PYTHONPATH", "")) if part)
         with (self._folder / "worker.log").open("ab") as log:
             self.worker = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "easel.run.worker_main", _describe(self.config)],
+                [sys.executable, "-m", "easel.run.worker_main", describe(self.config)],
                 env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -109,8 +110,8 @@ class LocalExecutor:
     def kill(self, key: str, *, force: bool = False) -> None:
         self._send({"op": "kill", "key": key, "force": force})
 
-    def forget(self, key: str) -> None:
-        self._send({"op": "forget", "key": key})
+    def forget(self, key: str, *, over: bool = True) -> None:
+        self._send({"op": "forget", "key": key, "over": over})
 
     def poll(self) -> list[Report]:
         reports: list[Report] = []
@@ -135,13 +136,37 @@ class LocalExecutor:
 
     def close(self, *, stop: bool) -> None:
         if stop:
-            self._send({"op": "stop"})
+            self._stop_worker()
         self._disconnect()
-        if stop and self.worker is not None:
-            try:
-                self.worker.wait(_START_PATIENCE_S)
-            except subprocess.TimeoutExpired as error:
-                raise TryLater(f"worker {self.worker.pid} does not stop") from error
+
+    def _stop_worker(self) -> None:
+        """Whoever started it: the worker of this home ends, with everything on it."""
+        self._disconnect()  # somebody may have taken our place at the door without our noticing
+        with contextlib.suppress(OSError):
+            self._socket = _connect(self._folder)
+        self._send({"op": "stop"})
+        deadline = self._clock.monotonic() + _START_PATIENCE_S
+        while _is_there(self._folder):
+            if self._clock.monotonic() > deadline:
+                raise TryLater("the worker does not stop: look at its log, run/worker.log")
+            self._clock.sleep(0.02)
+        if self.worker is not None:
+            self.worker.wait()
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether a worker holds this home's lock."""
+    try:
+        fd = os.open(folder / "worker.lock", os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _connect(folder: Path) -> socket.socket:
@@ -171,35 +196,3 @@ def _read(message: dict[str, Any]) -> Report | None:
         case {"op": "refused", "reason": reason}:
             return Away(reason)
     return None
-
-
-def _describe(config: WorkerConfig) -> str:
-    room = config.capacity
-    return json.dumps(
-        {
-            "home": str(config.home),
-            "name": config.name,
-            "capacity": [room.vcpu, room.memory_mb, list(room.gpus)],
-            "depot": config.depot,
-            "preload": list(config.preload),
-            "warm": config.warm,
-            "sandbox": config.sandbox,
-            "orphan_after_s": config.orphan_after_s,
-        }
-    )
-
-
-def read_config(text: str) -> WorkerConfig:
-    """What `_describe` wrote."""
-    body = json.loads(text)
-    vcpu, memory_mb, gpus = body["capacity"]
-    return WorkerConfig(
-        Path(body["home"]),
-        body["name"],
-        Room(vcpu, memory_mb, tuple(gpus)),
-        body["depot"],
-        tuple(body["preload"]),
-        body["warm"],
-        body["sandbox"],
-        body["orphan_after_s"],
-    )

@@ -1,0 +1,60 @@
+"""Starting an agent: a fork of the worker, which has everything imported, with nothing of the worker's left open."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from easel.clock import Clock
+from easel.run.agent import Agent
+from easel.run.attempts import Attempt
+from easel.run.depot import Depot
+from easel.run.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every agent of a worker shares."""
+
+    home: Path
+    depot: Depot
+    bwrap: str | None
+    clock: Clock
+
+
+def fork_agent(attempt: Attempt, here: Surroundings, wake_fd: int) -> int:
+    """The pid of the agent, which writes a byte to `wake_fd` whenever its journal has grown."""
+    pid = os.fork()
+    if pid != 0:
+        return pid
+    code = 1
+    try:
+        _only(wake_fd)
+        os.setsid()
+        journal = Journal(attempt.folders.journal, here.clock, 3)
+        Agent(
+            attempt.order,
+            attempt.folders,
+            attempt.gpus,
+            attempt.cage,
+            here.depot,
+            here.bwrap,
+            here.home,
+            here.clock,
+            journal,
+        ).live()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _only(fd: int) -> None:
+    """In a forked agent: keep `fd` as number 3 and close the rest, or others would wait for us to."""
+    os.dup2(fd, 3)
+    os.closerange(4, 65536)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)

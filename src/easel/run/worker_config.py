@@ -1,0 +1,60 @@
+"""What a worker is told when it starts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from easel.declare.resources import Room
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the nursery imports."""
+
+    home: Path
+    name: str
+    capacity: Room
+    depot: str
+    preload: tuple[str, ...] = ()
+    warm: bool = True
+    sandbox: bool = True
+    orphan_after_s: float | None = None
+    """A worker that a server started ends when it has been without controller and work for so long."""
+
+    @property
+    def attempts(self) -> Path:
+        return self.home / "run" / "attempts"
+
+
+def describe(config: WorkerConfig) -> str:
+    room = config.capacity
+    return json.dumps(
+        {
+            "home": str(config.home),
+            "name": config.name,
+            "capacity": [room.vcpu, room.memory_mb, list(room.gpus)],
+            "depot": config.depot,
+            "preload": list(config.preload),
+            "warm": config.warm,
+            "sandbox": config.sandbox,
+            "orphan_after_s": config.orphan_after_s,
+        }
+    )
+
+
+def read_config(text: str) -> WorkerConfig:
+    """What `describe` wrote."""
+    body = json.loads(text)
+    vcpu, memory_mb, gpus = body["capacity"]
+    return WorkerConfig(
+        Path(body["home"]),
+        body["name"],
+        Room(vcpu, memory_mb, tuple(gpus)),
+        body["depot"],
+        tuple(body["preload"]),
+        body["warm"],
+        body["sandbox"],
+        body["orphan_after_s"],
+    )
