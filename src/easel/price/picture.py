@@ -17,7 +17,7 @@ OUT = "#c8402f"
 def draw(
     priced: Quote, wish: Wish, answer: Chosen | Infeasible, form: Literal["png", "svg"] = "png"
 ) -> bytes:
-    """Left: every cell as a point, runtime against vCPU, red where a limit is broken. Right: the same cells
+    """Left: every cell as a point, price over runtime, red where a limit is broken. Right: the same cells
     as a map of vCPU × memory, coloured by runtime, the excluded ones red.
     """
     ok = priced.allowed(wish)
@@ -25,9 +25,13 @@ def draw(
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     minutes, cpus, memory = priced.seconds / 60.0, priced.grid.cpus, priced.grid.memory_mb
-    left.scatter(cpus[~ok], minutes[~ok], s=14, c=OUT, label="excluded")
-    left.scatter(cpus[ok], minutes[ok], s=14, c="#2f6fa8", label="within the limits")
-    left.set(xlabel="vCPU", ylabel="predicted runtime, minutes", yscale="log")
+    left.scatter(minutes[~ok], priced.cost[~ok], s=9, c=OUT, label="excluded")
+    left.scatter(minutes[ok], priced.cost[ok], s=9, c="#2f6fa8", label="within the limits")
+    left.set(xlabel="predicted runtime, minutes", ylabel="predicted cost", xscale="log")
+    if wish.max_seconds is not None:
+        left.axvline(wish.max_seconds / 60.0, linestyle="--", color="grey")
+    if wish.max_cost is not None:
+        left.axhline(wish.max_cost, linestyle="--", color="grey")
     points = right.scatter(cpus[ok], memory[ok], s=26, c=minutes[ok], cmap="viridis_r", marker="s")
     right.scatter(cpus[~ok], memory[~ok], s=26, c=OUT, marker="s", alpha=0.55)
     right.set(xlabel="vCPU", ylabel="memory, MB")
@@ -36,9 +40,9 @@ def draw(
     if isinstance(answer, Chosen):
         shape = answer.offer.shape
         mark = {"s": 130, "facecolors": "none", "edgecolors": "black", "linewidths": 1.6, "zorder": 3}
-        left.scatter([shape.cpus], [answer.offer.seconds / 60.0], label="chosen", **mark)
+        left.scatter([answer.offer.seconds / 60.0], [answer.offer.cost], label="chosen", **mark)
         right.scatter([shape.cpus], [shape.memory_mb], **mark)
-    left.legend(loc="upper right")
+    left.legend()
     left.set_title(_title(wish), fontsize=9)
     right.set_title(f"{int(np.sum(~ok))} of {len(ok)} sizes excluded", fontsize=9)
     buffer = io.BytesIO()
