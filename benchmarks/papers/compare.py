@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -173,7 +172,3 @@ def write(name: str, title: str, command: str, body: str) -> None:
     machine = f"{platform.machine()}, one core, Python {platform.python_version()}"
     made = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {machine}"
     (RESULTS / f"{name}.md").write_text(f"# {title}\n\nMade by {made}.\n\n{body}\n")
-
-
-def dump(figures: dict[str, float | str]) -> None:
-    print(json.dumps(figures, indent=2))
