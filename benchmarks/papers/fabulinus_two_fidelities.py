@@ -29,10 +29,7 @@ TUNED = ("learning_rate", "momentum", "batch_size", "weight_decay")
 
 def load() -> Job:
     with data("hyperjump_mnist/mnist_size_epoch.csv").open(newline="", encoding="utf-8") as file:
-        rows = [
-            {k: v if k in ("config_id", "dataset") else float(v) for k, v in r.items()}
-            for r in csv.DictReader(file)
-        ]
+        rows = list(csv.DictReader(file))
     tuned = tuple(Ordinal(name, tuple(sorted({float(r[name]) for r in rows}))) for name in TUNED)
     sizes = tuple(sorted({float(r["s"]) for r in rows}))
     epochs = tuple(sorted({float(r["epoch"]) for r in rows}))

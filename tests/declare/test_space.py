@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from easel.declare.dimensions import Categorical, Dimension, Float, Integer, Ordinal, Role, When, fraction
 from easel.declare.rates import Rates, Term
-from easel.declare.space import Forbidden, Space, parse_space
+from easel.declare.space import Forbidden, Point, Space, parse_space
 from easel.errors import InvalidInput
 
 CNN = Space(
@@ -63,7 +63,7 @@ def test_the_grid_lists_what_is_allowed_once() -> None:
 
 
 def test_the_price_follows_the_rates() -> None:
-    point = {"vm": "big", "cores": 16, "rate": 1e-3, "optimiser": "adam", "batch": 32, "s": 1.0}
+    point: Point = {"vm": "big", "cores": 16, "rate": 1e-3, "optimiser": "adam", "batch": 32, "s": 1.0}
     assert CNN.price_per_hour(point) == 2.0 * 16 + 1.0
     assert Space((Integer("a", 1, 2),)).price_per_hour({"a": 1}) is None
 
@@ -82,7 +82,7 @@ def test_the_price_follows_the_rates() -> None:
     ],
 )
 def test_a_point_outside_is_refused_with_the_reason(change: dict[str, object], complaint: str) -> None:
-    point = {"vm": "small", "cores": 8, "rate": 1e-3, "optimiser": "adam", "batch": 32, "s": 1.0}
+    point: Point = {"vm": "small", "cores": 8, "rate": 1e-3, "optimiser": "adam", "batch": 32, "s": 1.0}
     assert CNN.contains(point)
     with pytest.raises(InvalidInput, match=complaint):
         CNN.check({**point, **change})  # type: ignore[dict-item]  # wrong on purpose

@@ -11,7 +11,7 @@ import pytest
 
 from easel.declare.dimensions import Categorical, Float, Integer, Ordinal, When
 from easel.declare.goal import maximise
-from easel.declare.space import Forbidden, Space
+from easel.declare.space import Forbidden, Point, Space
 from easel.errors import Conflict, InvalidInput
 from easel.records.study import Observation, Outcome
 from easel.testing.strategy import FINITE, GOAL, measure
@@ -113,7 +113,7 @@ def test_an_optuna_study_with_our_space_and_goal_is_steered_by_constraints() -> 
     study = optuna.create_study(direction="maximize", sampler=sampler)
 
     def objective(trial: optuna.Trial) -> float:
-        point = {
+        point: Point = {
             "machine": trial.suggest_categorical("machine", ("small", "large")),
             "rate": trial.suggest_categorical("rate", (0.001, 0.01, 0.1)),
             "depth": trial.suggest_int("depth", 1, 3),

@@ -11,10 +11,11 @@ from easel.declare.dimensions import Float, Integer, fraction
 from easel.declare.goal import maximise, minimise
 from easel.declare.space import Space, point_key
 from easel.errors import InvalidInput
-from easel.records.study import Finished, Outcome
+from easel.records.study import Finished, Observation, Outcome
 from easel.testing.strategy import FINITE, GOAL, StrategyContract, measure
 from easel.tune.strategies.plain import Random
 from easel.tune.strategy import Strategy, make, names, register
+from easel.tune.surrogate import learn
 from easel.tune.tuner import Tuner
 
 OPTIONS: dict[str, dict[str, object]] = {
@@ -216,3 +217,34 @@ def test_noise_in_repeated_measurements_does_not_break_the_models() -> None:
         tuner.tell(point, {"accuracy": 0.5 + 0.1 * rng.standard_normal(), "time": 100.0})
     answer = tuner.ask()
     assert not isinstance(answer, Finished)
+
+
+@pytest.mark.parametrize("name", ["ei-c", "nephele", "auto"])
+def test_a_warm_start_begins_with_the_best_of_the_earlier_study(name: str) -> None:
+    earlier = [Observation(p, measure(p)) for p in list(FINITE.grid())[::3]]
+    foreign = Observation({"colour": "blue"}, {"accuracy": 9.0})
+    tuner = Tuner(FINITE, GOAL, name, earlier=[*earlier, foreign])
+    first = tuner.ask()
+    assert not isinstance(first, Finished)
+    feasible = [o for o in earlier if o.values["time"] <= 500]
+    best = max(feasible, key=lambda o: o.values["accuracy"])
+    expected = FINITE.at_target(best.point) if name == "ei-c" else dict(best.point)
+    assert dict(first.point) == expected
+    assert tuner.state.spent == 0
+
+
+def test_models_of_a_warm_started_study_know_what_the_earlier_one_saw() -> None:
+    earlier = [
+        Observation(p, {**measure(p), "accuracy": measure(p)["accuracy"] - 0.3}) for p in FINITE.grid()
+    ]
+    warm, cold = (Tuner(FINITE, GOAL, "auto", earlier=e, seed=2) for e in (earlier, []))
+    shown = [p for p in FINITE.grid() if p["share"] == 0.1][:4]
+    errors = []
+    for tuner in (warm, cold):
+        for point in shown:
+            tuner.tell(point, measure(point))
+        table = tuner.problem.codec.table(FINITE.grid())
+        believed = learn(tuner.state).beliefs(table).of["accuracy"].mean
+        truth = np.array([measure(p)["accuracy"] for p in FINITE.grid()])
+        errors.append(float(np.abs(believed - truth).mean()))
+    assert errors[0] < 0.5 * errors[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -271,6 +271,28 @@ class State:
             if observation.outcome is Outcome.COMPLETED and point_key(observation.point) == key:
                 return self.values(observation)
         return None
+
+    def before(self) -> State | None:
+        """The earlier studies as a state of their own, without points that the space does not contain."""
+        if not self.problem.earlier:
+            return None
+        if "before" not in self.memo:
+            problem = replace(self.problem, earlier=())
+            kept = [o for o in self.problem.earlier if problem.space.contains(o.point)]
+            self.memo["before"] = State(problem, tuple(kept)) if kept else None
+        found: State | None = self.memo["before"]
+        return found
+
+    def warm_start(self, count: int = 3, *, full_only: bool = False) -> Point | None:
+        """The next untried of the `count` best points of earlier studies."""
+        before = self.before()
+        if before is None:
+            return None
+        space = self.problem.space
+        best = [space.check(before.observations[i].point) for i in before.leaders(count)]
+        if full_only:
+            best = [space.at_target(p) for p in best]
+        return next((p for p in best if self.is_free(p) and not space.is_forbidden(p)), None)
 
     def design(self, count: int) -> list[dict[str, Value]]:
         """`count` points in one Latin hypercube that depends on the seed alone."""

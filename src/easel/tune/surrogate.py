@@ -12,7 +12,7 @@ Two families of kernel, chosen by `paper`:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -95,8 +95,14 @@ class Surrogates:
     of: Mapping[str, GP]
     fidelities: bool
     paper: bool
+    # What earlier studies believe: the prior mean of this one, so that only the difference is to be learnt.
+    before: Surrogates | None = None
 
     def mean_of(self, quantity: str, table: Table) -> Array:
+        """`(m,)`: the prior mean on the model's scale."""
+        if self.before is not None:
+            gp = self.before.of[quantity]
+            return np.asarray(gp.posterior(self.inputs(table))[0] + self.before.mean_of(quantity, table))
         return prior_mean(quantity, table, fidelities=self.fidelities, paper=self.paper)
 
     def inputs(self, table: Table) -> Array:
@@ -125,18 +131,25 @@ def learn(state: State, *, fidelities: bool = True, paper: bool = False) -> Surr
 
 
 def _learn_all(state: State, fidelities: bool, paper: bool) -> Surrogates:
+    earlier = state.before()
+    if earlier is not None and not fidelities:
+        earlier = earlier.at_full()
+    before = None
+    if earlier is not None and earlier.observations:
+        before = learn(earlier, fidelities=fidelities, paper=paper)
+    empty = Surrogates(state, {}, fidelities and bool(state.problem.space.fidelities), paper, before)
     seen = state.seen
     f = len(state.problem.space.fidelities) if fidelities else 0
     X = inputs(seen, fidelities=bool(f))
     of = {}
     for name in state.problem.measured:
-        y = state.outcomes(name) - prior_mean(name, seen, fidelities=bool(f), paper=paper)
+        y = state.outcomes(name) - empty.mean_of(name, seen)
         keep = np.isfinite(state.measurements(name)) if name in (TIME, COST) else np.ones(len(y), dtype=bool)
         gp = _fit(name, seen.x.shape[1], f, paper, X[keep], y[keep])
         for row in inputs(state.problem.codec.table(state.pending), fidelities=bool(f)):
             gp = gp.conditioned(row, float(gp.posterior(row[None, :])[0][0]))
         of[name] = gp
-    return Surrogates(state, of, bool(f), paper)
+    return replace(empty, of=of)
 
 
 def _fit(quantity: str, width: int, fidelities: int, paper: bool, X: Array, y: Array) -> GP:

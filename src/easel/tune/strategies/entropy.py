@@ -122,7 +122,8 @@ class Fabolas:
         self.all_rungs = all_rungs
 
     def suggest(self, state: State) -> Choice | Finished:
-        point = self._start(state)
+        point = None if self.below_full else state.warm_start()
+        point = point or self._start(state)
         if point is not None:
             return Choice(point, {"reason": "initial design"})
         seen = look(state, below_full=self.below_full, paper=self.paper, purpose="entropy")
@@ -171,6 +172,8 @@ class Fabolas:
         With `all_rungs` (the thesis's way) every configuration climbs.
         """
         wanted = 8 if self.initial is None else self.initial
+        if state.before() is not None:
+            return None
         rungs = state.problem.levels
         if len(rungs) > 1 and self.below_full:
             rungs = rungs[:-1]

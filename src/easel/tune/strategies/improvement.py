@@ -27,6 +27,9 @@ class EiC:
         self.initial_budget = initial_budget
 
     def suggest(self, state: State) -> Choice | Finished:
+        warm = state.warm_start(full_only=True)
+        if warm is not None:
+            return Choice(warm, {"reason": "best of an earlier study"})
         if self._starting(state):
             point = state.next_in_design(full_only=True)
             if point is not None:

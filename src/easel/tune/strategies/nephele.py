@@ -89,6 +89,9 @@ class Nephele:
         self.paths = paths
 
     def suggest(self, state: State) -> Choice | Finished:
+        warm = state.warm_start(full_only=self.full_only)
+        if warm is not None:
+            return Choice(warm, {"reason": "best of an earlier study"})
         if self._starting(state):
             point = self._start(state)
             return (
