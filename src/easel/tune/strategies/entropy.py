@@ -15,7 +15,7 @@ from easel.declare.goal import COST, TIME
 from easel.declare.space import Point
 from easel.errors import InvalidInput
 from easel.optimise.acquire import usable_cost
-from easel.optimise.entropy import Draws, draw, information_gain
+from easel.optimise.entropy import CUBIC_2D, Draws, constrained_information_gain, draw, information_gain
 from easel.optimise.quadrature import normal_nodes
 from easel.records.study import Finished, Recommendation
 from easel.tune.belief import Array, Beliefs
@@ -225,6 +225,20 @@ class Fabulinus(Fabolas):
         if not 0 < filter <= 1:
             raise InvalidInput(f"filter is a share above 0 and at most 1, not {filter}")
         self.filter = filter
+
+    def _gain(self, seen: Outlook) -> Array:
+        """Information about the best *feasible* configuration: the draws of the constrained quantities take part."""
+        goal = seen.state.problem.goal
+        if not goal.constraints:
+            return super()._gain(seen)
+        reps = representatives(seen.at_target, self.representatives, constrained=True)
+        quality = seen.draws(goal.quantity, reps, self.draws, "quality draws", goal.sign)
+        limits = []
+        for c in goal.constraints:
+            sign = -1.0 if c.at_least else 1.0
+            bound = sign * seen.at_target.of[c.quantity].scaled(c.bound)
+            limits.append((seen.draws(c.quantity, reps, self.draws, f"draws of {c}", sign), np.full(len(reps), bound)))
+        return np.maximum(constrained_information_gain(quality, limits, *CUBIC_2D), 1e-9)
 
     def _score(self, seen: Outlook) -> tuple[Ints, Array]:
         cea = constrained_expected_accuracy(seen)
