@@ -35,7 +35,9 @@ SPACE = Space(
 )
 
 pixels, digits = load_digits(return_X_y=True)
-x_train, x_test, y_train, y_test = train_test_split(pixels / 16.0, digits, test_size=0.3, random_state=0, stratify=digits)
+x_train, x_test, y_train, y_test = train_test_split(
+    pixels / 16.0, digits, test_size=0.3, random_state=0, stratify=digits
+)
 
 
 def train(point: dict[str, Any]) -> dict[str, float]:
@@ -53,7 +55,10 @@ def train(point: dict[str, Any]) -> dict[str, float]:
     model.fit(x_train[:count], y_train[:count])
     seconds = time.process_time() - began
     # The fast machine is twice as fast and costs two and a half times as much.
-    return {"accuracy": model.score(x_test, y_test), "time": seconds / (2.0 if point["machine"] == "fast" else 1.0)}
+    return {
+        "accuracy": model.score(x_test, y_test),
+        "time": seconds / (2.0 if point["machine"] == "fast" else 1.0),
+    }
 
 
 def main(picture: Path | None) -> None:
@@ -63,7 +68,13 @@ def main(picture: Path | None) -> None:
     histories = {}
     for strategy in ("auto", "random"):
         study = easel.minimise(
-            train, SPACE, "cost", constraints=["accuracy >= 0.85"], budget={"count": 40}, at="any", strategy=strategy
+            train,
+            SPACE,
+            "cost",
+            constraints=["accuracy >= 0.85"],
+            budget={"count": 40},
+            at="any",
+            strategy=strategy,
         )
         assert study.best is not None
         print(strategy, "recommends", dict(study.best.point), study.best.observed)
@@ -88,7 +99,9 @@ def draw(histories: dict[str, np.ndarray], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(6, 4))
     for name, rows in histories.items():
         axes.step(rows[:, 0], rows[:, 1], where="post", label=name)
-    axes.set(yscale="log", xlabel="money spent on exploring", ylabel="cost of training with the recommendation")
+    axes.set(
+        yscale="log", xlabel="money spent on exploring", ylabel="cost of training with the recommendation"
+    )
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=110)

@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from easel.declare.goal import At
+from easel.declare.space import Point
 from easel.errors import InvalidInput
 from easel.optimise.quadrature import normal_grid
 from easel.records.study import Finished, Recommendation
@@ -20,11 +22,14 @@ from easel.tune.belief import Array, Belief
 from easel.tune.encode import Ints
 from easel.tune.state import State
 from easel.tune.strategies.entropy import SURE, Fabolas, Outlook, representatives
+from easel.tune.strategies.hyperband import Hyperband, Ledger
 from easel.tune.strategies.nephele import Nephele
 from easel.tune.strategy import Choice, Strategy
 
 # Candidates are scored in blocks that fit the cache.
 _BLOCK = 256
+# Configurations in the halving that opens an unconstrained study.
+_STARTERS = 27
 
 
 class Auto:
@@ -73,6 +78,34 @@ class ValueOfInformation(Fabolas):
     def __init__(self, *, initial: int | None = None, overhead: float = 0.0, nodes: int = 5) -> None:
         super().__init__(initial=initial, overhead=overhead, representatives=120)
         self.nodes = nodes
+
+    def _start(self, state: State) -> Point | None:
+        """Without constraints, one round of successive halving: it alone finds out which fidelities tell anything.
+
+        With constraints that round would be spent on configurations that cannot be deployed; see `Fabolas._start`.
+        """
+        if not self._halving(state):
+            return super()._start(state)
+        ledger = Ledger.read(state)
+        starters = list(islice(ledger.starters(0), _STARTERS))
+        rung = Hyperband()
+        choice = (
+            rung.fresh(state, ledger, 0)
+            if len(starters) < _STARTERS
+            else rung.promote(state, ledger, starters, 0)
+        )
+        return choice.point if isinstance(choice, Choice) else None
+
+    @staticmethod
+    def _halving(state: State) -> bool:
+        few = state.problem.space.combinations < 20 * _STARTERS
+        return bool(state.problem.space.fidelities) and not state.problem.goal.constraints and not few
+
+    def recommend(self, state: State) -> Recommendation | None:
+        """What the models predict; during the halving, the best on the highest rung."""
+        if self._halving(state) and len(state.observations) < 1.5 * _STARTERS:
+            return Hyperband().recommend(state)
+        return super().recommend(state)
 
     def _score(self, seen: Outlook) -> tuple[Ints, Array]:
         everything = np.arange(len(seen.offered))

@@ -219,6 +219,7 @@ class Fabulinus(Fabolas):
 
     constrained = True
     below_full = True
+    nearly = 0.9
 
     def __init__(self, *, filter: float = 0.25, **others: object) -> None:  # noqa: A002 - the thesis's word
         super().__init__(**others)  # type: ignore[arg-type]  # passed on as they came
@@ -237,7 +238,9 @@ class Fabulinus(Fabolas):
         for c in goal.constraints:
             sign = -1.0 if c.at_least else 1.0
             bound = sign * seen.at_target.of[c.quantity].scaled(c.bound)
-            limits.append((seen.draws(c.quantity, reps, self.draws, f"draws of {c}", sign), np.full(len(reps), bound)))
+            limits.append(
+                (seen.draws(c.quantity, reps, self.draws, f"draws of {c}", sign), np.full(len(reps), bound))
+            )
         return np.maximum(constrained_information_gain(quality, limits, *CUBIC_2D), 1e-9)
 
     def _score(self, seen: Outlook) -> tuple[Ints, Array]:

@@ -98,12 +98,12 @@ class Hyperband:
                 size = int(np.ceil(count / height * self.eta ** (height - 1)))
                 members = [key for _, key in zip(range(size), waiting[lowest], strict=False)]
                 if len(members) < size:
-                    return self._fresh(state, ledger, lowest)
-                promoted = self._promote(state, ledger, members, lowest)
+                    return self.fresh(state, ledger, lowest)
+                promoted = self.promote(state, ledger, members, lowest)
                 if promoted is not None:
                     return promoted
 
-    def _promote(self, state: State, ledger: Ledger, members: list[PointKey], lowest: int) -> Choice | None:
+    def promote(self, state: State, ledger: Ledger, members: list[PointKey], lowest: int) -> Choice | None:
         """The next step of a bracket whose starters were all tried; None when it is done or must wait."""
         for rung in range(lowest + 1, len(ledger.rungs)):
             scores = [ledger.results.get((key, rung - 1)) for key in members]
@@ -119,7 +119,8 @@ class Hyperband:
                     return Choice(point, {"reason": f"promoted to rung {rung + 1} of {len(ledger.rungs)}"})
         return None
 
-    def _fresh(self, state: State, ledger: Ledger, rung: int) -> Choice | Finished:
+    def fresh(self, state: State, ledger: Ledger, rung: int) -> Choice | Finished:
+        """A configuration that was never tried, on the given rung."""
         rng = state.rng("bracket")
         for attempt in range(_DRAWS):
             point = (
