@@ -1,11 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Event, Job } from "./api/client";
 import { filtersOf, patched, stateAfter } from "./api/jobs";
+import { lookOf, queryOf, targetOf, trail } from "./api/lake";
 import { isPassing, Problem, problemFrom, problemOf } from "./api/problem";
 import { staleKeys } from "./live/Live";
 import { pause } from "./live/stream";
 import { differences } from "./pages/Compare";
 import { stepsOf } from "./pages/Job";
+import { layout, visible } from "./graph/layout";
+import { readable } from "./ui/FilePanel";
+import { valueOf } from "./ui/Tags";
 import { ago, bytes, duration, figure, memory } from "./ui/format";
 
 const event = (kind: string, subject: string, at = "2026-01-01T00:00:00Z") =>
@@ -86,5 +90,52 @@ describe("jobs", () => {
     const rows = differences([job("a", { spec: spec(1) }), job("b", { spec: spec(2) })]);
     expect(rows[0]).toEqual({ name: "vcpu", values: ["1", "2"], differs: true });
     expect(rows.slice(1).every((row) => !row.differs)).toBe(true);
+  });
+});
+
+describe("the lake", () => {
+  it("is searched by lines that are joined, with names always in quotes", () => {
+    const lines = [
+      { key: "name", operator: "=", value: "007" },
+      { key: "precision", operator: ">", value: "0.5" },
+      { key: "model", operator: "=", value: 'a "b"' },
+      { key: "", operator: "=", value: "dropped" },
+    ];
+    expect(queryOf(lines)).toBe('name = "007" and precision > 0.5 and model = "a \\"b\\""');
+  });
+  it("knows the folders above a path and where a dropped file goes", () => {
+    expect(trail("/a/b/").map((part) => part.path)).toEqual(["/a/", "/a/b/"]);
+    expect(targetOf("/a", { name: "x.txt" })).toBe("/a/x.txt");
+    expect(targetOf("/a/", { name: "x.txt", webkitRelativePath: "in/x.txt" })).toBe("/a/in/x.txt");
+  });
+  it("shows files by their ending and text only if it is text", () => {
+    expect([lookOf("/a.PNG").as, lookOf("/a.csv").as, lookOf("/a").as]).toEqual(["image", "table", "text"]);
+    expect(readable(new TextEncoder().encode("é").subarray(0, 1))).toBe("");
+    expect(readable(new Uint8Array([0xff, 0xfe, 0xfd, 0xfc, 0xfb]))).toBeNull();
+    expect(readable(new Uint8Array([65, 0, 66]))).toBeNull();
+  });
+  it("takes tags that are numbers as numbers", () => {
+    expect([valueOf("0.5"), valueOf("x"), valueOf(" "), valueOf("Infinity")]).toEqual([0.5, "x", " ", "Infinity"]);
+  });
+});
+
+describe("the provenance graph", () => {
+  const links = [
+    { source: "raw", target: "clean" },
+    { source: "clean", target: "model" },
+    { source: "other", target: "model" },
+  ];
+  const ids = ["raw", "clean", "model", "other"];
+  it("puts what was made later further to the right", () => {
+    const places = layout(ids, links);
+    expect(places.get("raw")!.x).toBeLessThan(places.get("clean")!.x);
+    expect(places.get("clean")!.x).toBeLessThan(places.get("model")!.x);
+  });
+  it("hides what is only reached through a collapsed node", () => {
+    expect([...visible(ids, links, new Set(["clean"]))].sort()).toEqual(["clean", "model", "other", "raw"]);
+    expect([...visible(ids, links, new Set(["clean", "other"]))].sort()).toEqual(["clean", "other", "raw"]);
+  });
+  it("leaves out links to nodes that were not sent", () => {
+    expect(layout(["raw"], links).size).toBe(1);
   });
 });

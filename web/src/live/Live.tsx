@@ -20,7 +20,7 @@ export function staleKeys(kind: string): string[] {
     fileset: ["filesets", "graph"],
     file: ["files", "graph"],
     upload: ["files", "filesets", "graph"],
-    tag: ["files", "filesets", "artifacts"],
+    tags: ["artifacts"],
     secret: ["secrets"],
     app: ["apps"],
     study: ["studies"],

@@ -142,6 +142,8 @@ function ThemeChoice() {
 const SECTIONS: [string, string][] = [
   ["", "Overview"],
   ["jobs", "Jobs"],
+  ["lake", "Lake"],
+  ["provenance", "Provenance"],
   ["people", "People"],
 ];
 

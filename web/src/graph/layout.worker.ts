@@ -1,0 +1,6 @@
+import { layout, type Link } from "./layout";
+
+self.onmessage = (event: MessageEvent<{ turn: number; ids: string[]; links: Link[] }>) => {
+  const { turn, ids, links } = event.data;
+  self.postMessage({ turn, places: layout(ids, links) });
+};

@@ -1,0 +1,210 @@
+import { useQuery } from "@tanstack/react-query";
+import { Background, Controls, Handle, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Node, type NodeProps } from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import { useEffect, useMemo, useState } from "react";
+import { Link, useSearchParams } from "react-router";
+import { answer, api, type Schemas } from "../api/client";
+import { NODE, visible } from "../graph/layout";
+import { useLayout } from "../graph/useLayout";
+import { count } from "../ui/format";
+import { Failure } from "../ui/Failure";
+import { useProject } from "../ui/Frame";
+import { Tags } from "../ui/Tags";
+import { Time } from "../ui/Time";
+
+type Found = Schemas["Node"];
+type Box = Node<{ label: string; dropped: boolean; collapsed: boolean }, "set">;
+const MOST = 2000;
+
+/** File sets in layers, joined by the jobs that made one from another. The address says where the trace begins. */
+export default function Provenance() {
+  return (
+    <ReactFlowProvider>
+      <Traced />
+    </ReactFlowProvider>
+  );
+}
+
+function Traced() {
+  const project = useProject();
+  const [address, setAddress] = useSearchParams();
+  const from = address.get("from") ?? "";
+  const direction = address.get("direction") === "forward" ? "forward" : "backward";
+  const [start, setStart] = useState(from);
+  useEffect(() => setStart(from), [from]);
+  const graph = useQuery({
+    queryKey: [project, "graph", from, direction],
+    queryFn: () => {
+      const query = { ref: from || undefined, direction, limit: MOST } as const;
+      return answer(api.GET("/api/v1/projects/{project}/lineage", { params: { path: { project }, query } }));
+    },
+  });
+  const trace = (ref: string, way: string) => setAddress(ref ? { from: ref, direction: way } : {});
+  return (
+    <div className="tall">
+      <header className="head">
+        <h1>Provenance</h1>
+        <span className="quiet" role="status">
+          {graph.data && `${count(graph.data.nodes.length)} file sets${graph.data.next_cursor ? ", the first ones: trace from one" : ""}`}
+        </span>
+      </header>
+      <form
+        className="row"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          trace(start.trim(), direction);
+        }}
+      >
+        <label className="wide">
+          From file set
+          <input value={start} onChange={(e) => setStart(e.target.value)} placeholder="name:version, or empty for all" />
+        </label>
+        <label>
+          Direction
+          <select value={direction} onChange={(e) => trace(start.trim(), e.target.value)}>
+            <option value="backward">what it was made from</option>
+            <option value="forward">what was made of it</option>
+          </select>
+        </label>
+        <button type="submit">Trace</button>
+      </form>
+      {graph.error && <Failure error={graph.error} again={() => void graph.refetch()} />}
+      {graph.data && <Drawn key={from + direction} project={project} graph={graph.data} onTrace={trace} />}
+    </div>
+  );
+}
+
+function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["Graph"]; onTrace: (ref: string, way: string) => void }) {
+  const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useState<string | null>(null);
+  const flow = useReactFlow();
+  const ids = useMemo(() => graph.nodes.map((node) => node.id), [graph]);
+  const shown = useMemo(() => visible(ids, graph.edges, collapsed), [ids, graph, collapsed]);
+  const drawn = useMemo(() => ids.filter((id) => shown.has(id)), [ids, shown]);
+  const { places, busy } = useLayout(drawn, graph.edges);
+  const nodes = useMemo<Box[]>(
+    () =>
+      graph.nodes
+        .filter((node) => shown.has(node.id) && places.has(node.id))
+        .map((node) => ({
+          id: node.id,
+          type: "set",
+          position: places.get(node.id)!,
+          ...NODE,
+          ariaLabel: `File set ${node.id}`,
+          data: { label: node.id, dropped: node.dropped, collapsed: collapsed.has(node.id) },
+        })),
+    [graph, shown, places, collapsed],
+  );
+  const edges = useMemo(
+    () =>
+      graph.edges
+        .filter((edge) => places.has(edge.source) && places.has(edge.target))
+        .map((edge) => ({
+          id: `${edge.source} ${edge.target} ${edge.job ?? ""}`,
+          source: edge.source,
+          target: edge.target,
+          className: edge.action,
+        })),
+    [graph, places],
+  );
+  const ready = nodes.length > 0 && !busy;
+  useEffect(() => {
+    if (ready) void flow.fitView({ maxZoom: 1, minZoom: 0.2, padding: 0.1 });
+  }, [ready, flow]);
+  if (graph.nodes.length === 0) return <p className="quiet">No file sets yet: a job's output becomes one by itself.</p>;
+  const node = graph.nodes.find((one) => one.id === chosen);
+  return (
+    <div className="graph">
+      <div className="canvas" aria-busy={busy}>
+        <ReactFlow
+          nodes={nodes}
+          edges={edges}
+          nodeTypes={TYPES}
+          onNodeClick={(_, clicked) => setChosen(clicked.id)}
+          onSelectionChange={({ nodes: [first] }) => first && setChosen(first.id)}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          onlyRenderVisibleElements
+          minZoom={0.05}
+          proOptions={{ hideAttribution: true }}
+        >
+          <Background />
+          <Controls showInteractive={false} />
+        </ReactFlow>
+      </div>
+      {node && (
+        <Side
+          project={project}
+          node={node}
+          jobs={[...new Set(graph.edges.filter((edge) => edge.target === node.id && edge.job).map((edge) => edge.job!))]}
+          collapsed={collapsed.has(node.id)}
+          onTrace={onTrace}
+          onCollapse={() => {
+            const next = new Set(collapsed);
+            if (!next.delete(node.id)) next.add(node.id);
+            setCollapsed(next);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function SetNode({ data, selected }: NodeProps<Box>) {
+  return (
+    <div className={`node ${selected ? "chosen" : ""} ${data.dropped ? "dropped" : ""}`} title={data.label}>
+      <Handle type="target" position={Position.Left} />
+      <span>
+        {data.label}
+        {data.collapsed && " ⊞"}
+      </span>
+      <Handle type="source" position={Position.Right} />
+    </div>
+  );
+}
+
+const TYPES = { set: SetNode };
+
+type SideProps = {
+  project: string;
+  node: Found;
+  jobs: string[];
+  collapsed: boolean;
+  onTrace: (ref: string, way: string) => void;
+  onCollapse: () => void;
+};
+
+function Side({ project, node, jobs, collapsed, onTrace, onCollapse }: SideProps) {
+  const base = `/p/${encodeURIComponent(project)}`;
+  return (
+    <aside className="card" aria-label={`About ${node.id}`}>
+      <h2 className="long">{node.id}</h2>
+      <p className="quiet">
+        {node.creator}, <Time at={node.created_at} />
+        {node.dropped && ", bytes given up"}
+      </p>
+      {jobs.map((job) => (
+        <p key={job} className="long">
+          Made by <Link to={`${base}/jobs/${encodeURIComponent(job)}`}>{job}</Link>
+        </p>
+      ))}
+      <p>
+        <Link to={`${base}/lake?in=${encodeURIComponent(`/@${node.id}`)}`}>Browse its files</Link>
+      </p>
+      <div className="row">
+        <button type="button" className="small" onClick={() => onTrace(node.id, "backward")}>
+          Trace backward
+        </button>
+        <button type="button" className="small" onClick={() => onTrace(node.id, "forward")}>
+          Trace forward
+        </button>
+        <button type="button" className="small" onClick={onCollapse}>
+          {collapsed ? "Expand" : "Collapse"}
+        </button>
+      </div>
+      <Tags key={node.id} project={project} kind="fileset" reference={node.id} />
+    </aside>
+  );
+}
