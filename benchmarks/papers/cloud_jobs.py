@@ -124,7 +124,7 @@ def follow(
     import time as wall
 
     tuner = Tuner(job.space, goal, strategy, seed=seed, options=options)
-    rows = []
+    rows: list[tuple[float, ...]] = []
     money = seconds = own = 0.0
     while len(rows) < trials:
         began = wall.process_time()

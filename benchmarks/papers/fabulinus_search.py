@@ -120,7 +120,7 @@ def report(paths: list[Path]) -> None:
     axes.set(
         xscale="log",
         xlabel="exploration money ($)",
-        ylabel="accuracy of the recommendation (0 if infeasible), mean",
+        ylabel="recommendation's accuracy (0 if infeasible)",
     )
     axes.legend()
     figure.tight_layout()

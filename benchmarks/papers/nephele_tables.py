@@ -19,7 +19,7 @@ A_MIN, T_MAX, C_MAX = 0.85, 300.0, 0.10
 def arrays(job: Job) -> dict[str, np.ndarray]:
     """Configurations × data sizes."""
     sizes = job.space["s"].levels(5)
-    rows = {name: [] for name in ("accuracy", "time", "cost")}
+    rows: dict[str, list[list[float]]] = {name: [] for name in ("accuracy", "time", "cost")}
     for point in job.space.grid():
         if point["s"] == sizes[0]:
             for name in rows:
