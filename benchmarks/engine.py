@@ -96,7 +96,9 @@ def count(made: Engine, state: JobState) -> int:
 def throughput(quick: bool) -> dict[str, Any]:
     number = 200 if quick else 1000
     ours = easel_rate(number)
+    print(f"easel {ours:.1f}/s", flush=True)
     pool = pool_rate(number)
+    print(f"pool and SQLite {pool:.1f}/s", flush=True)
     ray = ray_rate(20 if quick else 100)
     return {
         "trials": number,

@@ -1,0 +1,77 @@
+"""What a command is started with: its variables, its walls, its interpreter."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from easel.declare.job import Command, EntryPoint
+from easel.declare.resources import Resources
+from easel.run.launch import Folders, prepare, variables
+from easel.run.order import Order
+from easel.run.sandbox import Walls, interpreters, wrap
+
+
+def order(**more: object) -> Order:
+    return Order("job_1", 2, "prj", Command(("true",)), **more)  # type: ignore[arg-type]
+
+
+def test_a_job_sees_its_own_gpus_and_no_other() -> None:
+    assert variables(order(), [], "/job", "/bin")["CUDA_VISIBLE_DEVICES"] == ""
+    given = variables(order(resources=Resources(1.0, 64, 2.0)), [1, 3], "/job", "/bin")
+    assert given["CUDA_VISIBLE_DEVICES"] == "1,3"
+
+
+def test_numerical_libraries_start_as_many_threads_as_the_job_has_cores() -> None:
+    assert variables(order(resources=Resources(2.5, 64)), [], "/job", "/bin")["OMP_NUM_THREADS"] == "2"
+    assert variables(order(resources=Resources(0.5, 64)), [], "/job", "/bin")["OMP_NUM_THREADS"] == "1"
+
+
+def test_nothing_of_the_platforms_environment_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EASEL_DATABASE_URL", "postgresql://secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    assert "secret" not in str(variables(order(), [], "/job", "/bin"))
+
+
+def test_secrets_stand_in_no_argument(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "a")
+    folders.make(order())
+    launch = prepare(order(secrets={"KEY": "hidden"}), folders, [0], "/usr/bin/bwrap", tmp_path, 9)
+    assert launch.environment["KEY"] == "hidden"
+    assert "hidden" not in " ".join(launch.argv)
+
+
+def test_the_network_is_shared_only_when_asked_for(tmp_path: Path) -> None:
+    walls = Walls(tmp_path, tmp_path, None)
+    assert "--share-net" not in wrap("bwrap", walls, ["true"])
+    assert "--share-net" in wrap("bwrap", Walls(tmp_path, tmp_path, None, network=True), ["true"])
+
+
+def test_the_platforms_folder_is_hidden_even_inside_an_interpreters(tmp_path: Path) -> None:
+    home = tmp_path / "venv" / "easel-home"
+    walls = Walls(tmp_path, tmp_path, None, interpreters=(tmp_path / "venv",), hidden=(home,))
+    args = wrap("bwrap", walls, ["true"])
+    assert args[args.index(str(home)) - 1] == "--tmpfs"
+
+
+def test_a_virtual_environment_brings_the_interpreter_that_it_was_made_from(tmp_path: Path) -> None:
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("home = /opt/python/bin\nversion = 3.11\n")
+    for given in (tmp_path / "venv", tmp_path / "venv" / "bin" / "python"):
+        folders, programs = interpreters(str(given))
+        assert set(folders) == {tmp_path / "venv", Path("/opt/python")}
+        assert programs == tmp_path / "venv" / "bin"
+    own, programs = interpreters(None)
+    assert Path(sys.prefix) in own
+    assert programs == Path(sys.prefix) / "bin"
+
+
+def test_an_entry_point_is_called_by_the_interpreter_with_its_arguments_in_a_file(tmp_path: Path) -> None:
+    wanted = Order("job_1", 1, "prj", EntryPoint("train:main", {"rate": 0.1}))
+    folders = Folders(tmp_path / "a")
+    folders.make(wanted)
+    launch = prepare(wanted, folders, [], None, tmp_path, 9)
+    assert list(launch.argv)[:3] == ["python", "-m", "easel.run.entry"]
+    assert '"rate": 0.1' in (folders.work / ".easel-call.json").read_text()
