@@ -22,5 +22,5 @@ class Dashboard(BuildHookInterface):  # type: ignore[type-arg]
         if npm is None:
             self.app.display_warning("npm is not here: this wheel has no dashboard")
             return
-        for arguments in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+        for arguments in (["install", "--no-save", "--no-audit", "--no-fund"], ["run", "build"]):
             subprocess.run([npm, *arguments], cwd=root / "web", check=True)  # noqa: S603
