@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-from benchmarks.papers.cloud_jobs import RESULTS, Job, data, load
+from benchmarks.papers.cloud_jobs import RESULTS, Job, data, load, stamp
 from easel.declare.goal import maximise, minimise
 from easel.declare.space import Point
 from easel.tune import surrogate
@@ -131,6 +131,8 @@ def main() -> None:
             "Optuna and BoTorch see 100 observations on full data and choose among 288 points, as our EI_c does from its",
             "full-data rows; Fabulinus, auto and Nephele choose among all 1,440. EI_c's second column has 280 observations, as",
             "full data has only 288 points.",
+            "",
+            stamp(),
             "",
             "| strategy | 100 observations | 1,000 observations |",
             "|---|---|---|",

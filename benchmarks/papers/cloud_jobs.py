@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import os
+import platform
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,12 @@ FLAVOURS = {
     "t2.xlarge": (0.1856, 4),
     "t2.2xlarge": (0.3712, 8),
 }
+
+
+def stamp() -> str:
+    """When and where, for a result's page."""
+    day = datetime.now(UTC).date()
+    return f"Run on {day:%d %B %Y}; {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}."
 
 
 def data(name: str) -> Path:

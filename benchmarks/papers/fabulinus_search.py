@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.papers.cloud_jobs import RESULTS, Job, Trace, data, follow, load
+from benchmarks.papers.cloud_jobs import RESULTS, Job, Trace, data, follow, load, stamp
 from easel.declare.goal import maximise
 
 C_MAX = 0.10
@@ -106,6 +106,8 @@ def report(paths: list[Path]) -> None:
         "`python -m benchmarks.papers.fabulinus_search`; money until the recommendation is, and stays, feasible with at",
         "least 95 % of the best feasible accuracy. EI_c recommends its best feasible observation, which is never",
         "infeasible; the others recommend what they predict for full data.",
+        "",
+        stamp(),
         "",
         "| strategy | seeds | first (median) | stays (median) | of EI_c | stays (p90) | infeasible | trials | s per suggestion |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.papers.cloud_jobs import RESULTS, Job, data
+from benchmarks.papers.cloud_jobs import RESULTS, Job, data, stamp
 from easel.declare.dimensions import Ordinal, Role, fraction
 from easel.declare.goal import minimise
 from easel.declare.space import Space, point_key
@@ -75,6 +75,8 @@ def main() -> None:
         "",
         f"`python -m benchmarks.papers.fabulinus_two_fidelities`; {BUDGET:.0f} training seconds. Best-so-far full-fidelity test",
         "error of the recommendation: its mean over time (the area under the curve), over log time, and at the end.",
+        "",
+        stamp(),
         "",
         "| strategy | seeds | area | area over log time | error at the end |",
         "|---|---|---|---|---|",

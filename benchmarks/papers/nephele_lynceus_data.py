@@ -11,7 +11,7 @@ import csv
 
 import numpy as np
 
-from benchmarks.papers.cloud_jobs import FLAVOURS, RESULTS, Job, data, follow
+from benchmarks.papers.cloud_jobs import FLAVOURS, RESULTS, Job, data, follow, stamp
 from easel.declare.dimensions import Categorical, Ordinal, Role
 from easel.declare.goal import minimise
 from easel.declare.space import Space, point_key
@@ -59,6 +59,8 @@ def main() -> None:
         "# Lynceus against random search on its own data",
         "",
         f"`python -m benchmarks.papers.nephele_lynceus_data`; {seeds} seeds, money for {RUNS} average runs. CNO of the incumbent.",
+        "",
+        stamp(),
         "",
         "| job | feasible | strategy | CNO median | CNO p90 | optimum found |",
         "|---|---|---|---|---|---|",

@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.papers.cloud_jobs import RESULTS, Job, Trace, data, follow, load
+from benchmarks.papers.cloud_jobs import RESULTS, Job, Trace, data, follow, load, stamp
 from easel.declare.goal import minimise
 
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
@@ -115,6 +115,8 @@ def report(rows: dict[str, dict[str, object]]) -> None:
         "median in brackets. `inf`: not within the budget.",
         "CNO is the recommendation's cost over the cheapest feasible cost with subsampling ($0.003546); `own` takes the",
         "cheapest in the strategy's own space, which for Lynceus and CherryPick is full data ($0.014498).",
+        "",
+        stamp(),
         "",
         "| strategy | seeds | initial trials | CNO ≤ 10 | CNO ≤ 2 | own ≤ 2 | own optimum | found within budget |",
         "|---|---|---|---|---|---|---|---|",

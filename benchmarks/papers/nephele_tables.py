@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.papers.cloud_jobs import RESULTS, Job, data, load
+from benchmarks.papers.cloud_jobs import RESULTS, Job, data, load, stamp
 
 A_MIN, T_MAX, C_MAX = 0.85, 300.0, 0.10
 
@@ -46,6 +46,8 @@ def main() -> None:
         "# The CNN job's feasible configurations (thesis tables 6.2, 6.3, 7.1; figures 6.8, 6.9)",
         "",
         "Made by `python -m benchmarks.papers.nephele_tables` from `trimtuner/cnn.csv`. Thesis figures in brackets.",
+        "",
+        stamp(),
         "",
         f"- Table 6.2: {ok.sum()} of {ok.size} feasible (208), {ok[:, -1].sum()} of {len(ok)} at s = 1 (61).",
         f"- Cheapest feasible: ${t['cost'][ok].min():.6f} at s = {sizes[int(np.argwhere(ok & (t['cost'] == t['cost'][ok].min()))[0, 1])]:g} (0.1); "
