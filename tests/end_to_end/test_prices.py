@@ -273,11 +273,15 @@ def test_running_out_of_memory_is_said_in_words_that_profiles_understand(people:
     assert OUT_OF_MEMORY in (job.about.reason or "")
 
 
-def test_a_spent_budget_stops_running_jobs_and_refuses_new_ones(people: dict[str, Client]) -> None:
+def test_a_spent_budget_stops_running_jobs_holds_the_queue_and_refuses_new_ones(
+    people: dict[str, Client],
+) -> None:
     poor = people["max"]
     assert poor.bills.budget().limit is None
     long = poor.jobs.submit(["sleep", "300"], resources=SMALL)
     until(lambda: long.refresh().state == "running")
+    poor.queues.change(max_active=1)
+    waiting = poor.jobs.submit(["true"], resources=SMALL)
     # A hundredth of a cent is gone within seconds at these prices.
     poor.bills.set_budget(0.000005)
     long.wait(60, check=False)
@@ -287,7 +291,9 @@ def test_a_spent_budget_stops_running_jobs_and_refuses_new_ones(people: dict[str
         poor.jobs.submit(["true"], resources=SMALL)
     kinds = {event.kind for event in poor.events.list()}
     assert {"budget.set", "budget.warned"} <= kinds
+    assert waiting.refresh().state == "queued"
     poor.bills.remove_budget()
+    waiting.wait(60)
     poor.jobs.submit(["true"], resources=SMALL).wait(60)
 
 

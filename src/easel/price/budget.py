@@ -112,6 +112,10 @@ def admit(budget: Budget | None, spending: Spending, estimate_micros: int = 0) -
     return Admit()
 
 
+def is_spent(budget: Budget, spending: Spending) -> bool:
+    return spending.so_far >= budget.limit_micros
+
+
 def watch(budget: Budget | None, spending: Spending, warned: Sequence[float] = ()) -> list[Warn | Stop]:
     """What to do about running jobs now. `warned` are the shares that were announced already in this
     period.
@@ -123,7 +127,7 @@ def watch(budget: Budget | None, spending: Spending, warned: Sequence[float] = (
         for share in sorted(budget.warn_at)
         if share not in warned and spending.so_far >= share * budget.limit_micros
     ]
-    if budget.hard_stop and spending.running and spending.so_far >= budget.limit_micros:
+    if budget.hard_stop and spending.running and is_spent(budget, spending):
         dearest = sorted(spending.running, key=lambda job: (-job.accrued_micros, job.job))
         why = f"the {budget.period} budget of {money(budget.limit_micros)} is spent"
         acts.append(Stop(tuple(job.job for job in dearest), why))

@@ -9,7 +9,9 @@ from easel.errors import EaselError
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.orders import OrderLimits, order_of
 from easel.flow.jobs.people import Owners
+from easel.flow.price.budgets import spent_projects
 from easel.ids import ProjectId, UserId
+from easel.records.queue import Line
 from easel.run.lifecycle import Chosen, Ended, step, to_json
 from easel.run.order import Order
 from easel.run.queue import choose
@@ -34,19 +36,24 @@ class Launcher:
         """Let through whom the queue chooses; returns the orders to give to `device` after the commit."""
         with self.store.read() as tx:
             room = self.buffer - job_queues.active_count(tx)
-            if room <= 0 or not any(line.waiting for line in job_queues.lines(tx, self.max_active, 1)):
+            if room <= 0 or not any(line.waiting for line in self._lines(tx, 1)):
                 return []
         with self.store.write() as tx:
             guard(tx)
             room = self.buffer - job_queues.active_count(tx)
             turn = job_queues.last_turn(tx)
-            choice = choose(job_queues.lines(tx, self.max_active, room), room, turn)
+            choice = choose(self._lines(tx, room), room, turn)
             rows = jobs.rows(tx, choice.jobs)
             launched = [_launch(tx, rows[job], device) for job in choice.jobs]
             jobs.change(tx, [(row, values) for row, values, _ in launched])
             tx.emit_all([event for _, _, event in launched])
             job_queues.remember_served(tx, choice.served)
         return self.orders(choice.jobs, guard)
+
+    def _lines(self, tx: Tx, at_most: int) -> list[Line]:
+        """The queues that may launch: those of projects whose budget is spent wait."""
+        spent = spent_projects(tx)
+        return [line for line in job_queues.lines(tx, self.max_active, at_most) if line.owner[0] not in spent]
 
     def orders(self, ids: Sequence[str], guard: Guard) -> list[Order]:
         """The orders of launching jobs. One that cannot be made ends its job with the reason."""

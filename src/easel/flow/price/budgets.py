@@ -6,7 +6,7 @@ from easel.errors import QuotaExhausted
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.price.billing import draw_bill, price_history
 from easel.ids import ProjectId
-from easel.price.budget import Budget, Period, Refuse, Running, Spending, Stop, Warn, admit, watch
+from easel.price.budget import Budget, Period, Refuse, Running, Spending, Stop, Warn, admit, is_spent, watch
 from easel.records.identity import Caller
 from easel.run.lifecycle import KillRequested, step, to_json
 from easel.store import billing, jobs, profiles
@@ -63,6 +63,16 @@ def check_admission(tx: Tx, caller: Caller, estimate_micros: int = 0) -> None:
     answer = admit(budget, spending_of(tx, caller.project_id, budget.period), estimate_micros)
     if isinstance(answer, Refuse):
         raise QuotaExhausted(answer.why)
+
+
+def spent_projects(tx: Tx) -> frozenset[ProjectId]:
+    """Projects whose hard budget is spent: their queues wait until it is raised or the next period begins."""
+    found = []
+    for row in billing.all_budgets(tx):
+        project_id, budget = ProjectId(row.project_id), _budget(row)
+        if budget.hard_stop and is_spent(budget, spending_of(tx, project_id, budget.period)):
+            found.append(project_id)
+    return frozenset(found)
 
 
 def watch_budgets(tx: Tx) -> int:

@@ -1,0 +1,158 @@
+"""Profiles from their start to a model, on both databases; the runs end as the test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from easel.declare.job import Command, JobSpec
+from easel.declare.roles import Role
+from easel.errors import Conflict, QuotaExhausted
+from easel.flow.price import provision as provisioning
+from easel.flow.price.budgets import set_budget
+from easel.flow.price.profile import ProfileRequest, start_profile, watch_profiles
+from easel.flow.price.provision import ProvisionRequest
+from easel.ids import TokenId
+from easel.price.budget import Budget
+from easel.price.provision import Aim, Chosen
+from easel.records.identity import Caller
+from easel.records.job import Usage
+from easel.store import identity, jobs, profiles
+from easel.store.engine import AnyRow, Store
+from easel.store.profiles import Profile
+
+ASKED = ProfileRequest(
+    "mnist",
+    "python train.py --epoch {1,2,5} --batch-size {256,1024}",
+    JobSpec(name="mnist", run=Command(("true",))),
+    size=20,
+)
+Ending = Callable[[dict[str, float]], dict[str, Any] | None]
+
+
+@pytest.fixture
+def ana(store: Store) -> Caller:
+    with store.write() as tx:
+        project = identity.add_project(tx, "astro", "")
+        user = identity.add_user(tx, "ana", home=project.id)
+        identity.put_member(tx, project.id, user.id, Role.MEMBER)
+    return Caller(user, TokenId("tok"), project, Role.MEMBER)
+
+
+def finished(cell: dict[str, float]) -> dict[str, Any]:
+    """The paper's law, and a peak that the batch size sets."""
+    usage = Usage(1.0, 100.0 + cell["batch-size"] / 10, 30.0 * cell["epoch"] / cell["cpus"])
+    return {"state": "finished", "usage": asdict(usage)}
+
+
+def start(store: Store, ana: Caller) -> Profile:
+    with store.write() as tx:
+        return start_profile(tx, ana, ASKED)
+
+
+def end(store: Store, profile: Profile, ending: Ending) -> None:
+    """Give each run its end; None leaves it going."""
+    with store.write() as tx:
+        runs = profiles.runs_of(tx, profile.id)
+        rows: dict[str, AnyRow] = jobs.rows(tx, [run.job_id for run in runs])
+        for run in runs:
+            if (values := ending(run.features)) is not None:
+                jobs.change(tx, [(rows[run.job_id], {**values, "ended_at": tx.now})])
+
+
+def latest(store: Store, ana: Caller) -> Profile:
+    with store.read() as tx:
+        return profiles.find(tx, ana.project_id, "mnist")
+
+
+def test_a_profile_is_fitted_when_its_runs_are_done(store: Store, ana: Caller) -> None:
+    profile = start(store, ana)
+    assert watch_profiles(store) == 0
+    end(store, profile, finished)
+    assert watch_profiles(store) == 1
+    assert watch_profiles(store) == 0
+    fitted = latest(store, ana)
+    assert fitted.state == "fitted"
+    assert len(fitted.runs) == 20
+    asked = ProvisionRequest([20, 256], Aim.CHEAPEST, max_seconds=400)
+    with store.read() as tx:
+        made = provisioning.answer(tx, ana, "mnist", asked)
+    assert isinstance(made.outcome, Chosen)
+    assert made.outcome.offer.seconds == pytest.approx(600 / made.outcome.offer.shape.cpus, rel=0.1)
+
+
+def test_the_last_twentieth_is_not_waited_for(store: Store, ana: Caller) -> None:
+    profile = start(store, ana)
+    going: list[dict[str, float]] = []
+
+    def all_but_one(cell: dict[str, float]) -> dict[str, Any] | None:
+        going.append(cell)
+        return None if len(going) == 1 else finished(cell)
+
+    end(store, profile, all_but_one)
+    assert watch_profiles(store) == 1
+    with store.read() as tx:
+        states = [run.state for run in profiles.runs_of(tx, profile.id)]
+    assert states.count("killed") == 1
+    assert latest(store, ana).state == "fitted"
+    assert [run["outcome"] for run in latest(store, ana).runs].count("straggler") == 1
+
+
+def test_running_out_of_memory_becomes_a_floor(store: Store, ana: Caller) -> None:
+    def too_little(cell: dict[str, float]) -> dict[str, Any]:
+        if cell["memory_mb"] == 512 and cell["batch-size"] == 1024:
+            return {"state": "failed", "reason": "the memory limit of 512 MB was reached"}
+        return finished(cell)
+
+    end(store, start(store, ana), too_little)
+    watch_profiles(store)
+    for batch, least in ((256, 512), (1024, 768)):
+        with store.read() as tx:
+            made = provisioning.answer(tx, ana, "mnist", ProvisionRequest([5, batch], Aim.CHEAPEST))
+        assert isinstance(made.outcome, Chosen)
+        assert made.outcome.offer.shape.memory_mb == least
+
+
+def test_a_profile_whose_runs_all_failed_says_so(store: Store, ana: Caller) -> None:
+    end(store, start(store, ana), lambda _: {"state": "failed", "reason": "exit code 1"})
+    watch_profiles(store)
+    assert latest(store, ana).state == "failed"
+    assert "no profiling run finished (20 failed)" in (latest(store, ana).reason or "")
+    with store.read() as tx, pytest.raises(Conflict, match="has no model"):
+        provisioning.answer(tx, ana, "mnist", ProvisionRequest([5, 256], Aim.CHEAPEST))
+
+
+def test_a_promise_is_compared_and_learned_from_once(store: Store, ana: Caller) -> None:
+    end(store, start(store, ana), finished)
+    watch_profiles(store)
+    with store.write() as tx:
+        made = provisioning.submit_provisioned(
+            tx, ana, "mnist", ProvisionRequest({"epoch": 50, "batch-size": 256}, Aim.FASTEST, max_cost=1.0)
+        )
+    assert made.job is not None
+    assert provisioning.compare_promises(store) == 0
+    with store.write() as tx:
+        row = jobs.rows(tx, [made.job.id])[made.job.id]
+        took = {"state": "finished", "usage": asdict(Usage(1.0, 120.0, 700.0)), "ended_at": tx.now}
+        jobs.change(tx, [(row, took)])
+    assert provisioning.compare_promises(store) == 1
+    assert provisioning.compare_promises(store) == 0
+    with store.read() as tx:
+        promise = profiles.promise_of(tx, ana.project_id, made.job.id)
+    assert promise is not None
+    assert promise.seconds == 700.0
+    assert latest(store, ana).version == 2
+    assert latest(store, ana).runs[-1]["job"] == made.job.id
+
+
+def test_a_budget_that_the_estimate_would_break_refuses_the_job(store: Store, ana: Caller) -> None:
+    end(store, start(store, ana), finished)
+    watch_profiles(store)
+    with store.write() as tx:
+        set_budget(tx, ana, Budget(1_000))
+    asked = ProvisionRequest([1000, 256], Aim.CHEAPEST)
+    with store.write() as tx, pytest.raises(QuotaExhausted, match="expected to cost"):
+        provisioning.submit_provisioned(tx, ana, "mnist", asked)
