@@ -54,6 +54,32 @@ def work(server: ServerProcess) -> dict[str, str]:
     )
     for job in [*trained, failed]:
         job.wait(check=False)
+    folder = server.folder / "stars"
+    folder.mkdir()
+    rows = "".join(f"TIC {4000 + 7 * i},{0.4 + 0.37 * i:.2f},{11 + i % 5}\n" for i in range(40))
+    (folder / "catalogue.csv").write_text("star,period in days,magnitude\n" + rows)
+    (folder / "notes.txt").write_text("Sectors 1 to 4, without the scattered light of sector 3.\n")
+    lake = clients["ana"].lake
+    lake.upload(folder, "/stars/")
+    lake.create_file_set("catalogue", ["/stars/"])
+    lake.tag("fileset", "catalogue:1", {"survey": "TESS", "sectors": 4})
+    outputs = []
+    for name in ("clean", "detrend"):
+        step = clients["ana"].jobs.submit(
+            ["sh", "-c", f"echo {name} > output/{name}.txt"],
+            name=name,
+            input="catalogue:1",
+            output_set=name,
+            resources=SMALL,
+        )
+        step.wait()
+        outputs.append(f"/@{name}:1")
+    lake.create_file_set("training", outputs)
+    for name in ("linear", "boosted", "network"):
+        made = ["sh", "-c", f"echo {name} > output/model.txt"]
+        clients["ana"].jobs.submit(
+            made, name=f"train {name}", input="training:1", output_set=f"model-{name}", resources=SMALL
+        ).wait()
     astro.queues.change("chen", paused=True)
     for i in range(4):
         clients["chen"].jobs.submit(["true"], name=f"periods of sector {i + 1}", resources=SMALL)
@@ -80,6 +106,16 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
             lambda p: p.locator(".u-over").nth(1).wait_for(),
         ),
         "people": (f"{base}/people", lambda p: p.get_by_text("chen").first.wait_for()),
+        "lake": (
+            f"{base}/lake?in=/stars/&file=/stars/catalogue.csv",
+            lambda p: p.get_by_role("cell", name="TIC 4000").wait_for(),
+        ),
+        "file-sets": (f"{base}/lake/sets", lambda p: p.get_by_role("link", name="training:1").wait_for()),
+        "provenance": (
+            f"{base}/provenance?from=catalogue:1&direction=forward",
+            lambda p: p.get_by_role("group", name="File set catalogue:1").click(),
+        ),
+        "spending": (f"{base}/spending", lambda p: p.get_by_role("cell", name="ana").wait_for()),
         "account": ("/account", lambda p: p.get_by_text("this session").wait_for()),
     }
     views: dict[str, tuple[ViewportSize, Literal["light", "dark"]]] = {

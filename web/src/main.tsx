@@ -46,6 +46,7 @@ const router = createBrowserRouter([
           { path: "lake/sets", lazy: page(() => import("./pages/FileSets")) },
           { path: "lake/search", lazy: page(() => import("./pages/Search")) },
           { path: "provenance", lazy: page(() => import("./pages/Provenance")) },
+          { path: "spending", lazy: page(() => import("./pages/Spending")) },
           { path: "people", lazy: page(() => import("./pages/People")) },
         ],
       },

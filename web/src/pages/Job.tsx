@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams } from "react-router";
 import type { Event, Job as JobFacts } from "../api/client";
 import { curvesOf, stateAfter, useJob, useJobHistory, useKill, useRerun } from "../api/jobs";
 import { useNames } from "../api/members";
+import { money, useBill } from "../api/spending";
 import { Chart } from "../ui/Chart";
 import { resourcesOf } from "../ui/Devices";
 import { Failure } from "../ui/Failure";
@@ -111,6 +112,7 @@ function Steps({ project, job }: { project: string; job: JobFacts }) {
 
 function Facts({ project, job, base }: { project: string; job: JobFacts; base: string }) {
   const name = useNames(project);
+  const bill = useBill(project, job.id);
   const wanted = resourcesOf(job);
   const tags = Object.entries((job.spec.tags ?? {}) as Record<string, unknown>);
   const facts: [string, React.ReactNode][] = [
@@ -129,6 +131,8 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
     facts.push(["Processor time", duration(job.usage.cpu_seconds)]);
     facts.push(["Most memory", memory(job.usage.peak_memory_mb)]);
   }
+  if (bill.data) facts.push(["Cost so far", money(bill.data.amount, bill.data.lines[0]?.currency)]);
+  if (bill.data?.promised_cost != null) facts.push(["Promised cost", money(bill.data.promised_cost)]);
   if (job.progress !== null && !isOver(job.state))
     facts.push(["Progress", <progress key="p" aria-label="Progress" max={1} value={job.progress} />]);
   if (job.parent_id) facts.push(["Rerun of", <Link key="l" to={`${base}/${job.parent_id}`}>{job.parent_id}</Link>]);

@@ -2,6 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { answer, api, type Job } from "../api/client";
 import { useNames } from "../api/members";
+import { useBudget } from "../api/spending";
+import { BudgetCard } from "../ui/BudgetCard";
 import { DeviceTable } from "../ui/Devices";
 import { EventList } from "../ui/Events";
 import { count } from "../ui/format";
@@ -36,6 +38,7 @@ export default function Overview() {
         api.GET("/api/v1/projects/{project}/events", { params: { path: { project }, query: { limit: 15 } } }),
       ),
   });
+  const budget = useBudget(project);
   const waiting = queues.data?.reduce((sum, queue) => sum + queue.queued, 0);
   const paused = queues.data?.filter((queue) => queue.paused) ?? [];
   return (
@@ -46,6 +49,7 @@ export default function Overview() {
       <div className="numbers">
         <Number label="running" value={running.data?.length} to={`${base}/jobs?state=running`} />
         <Number label="waiting" value={waiting} to={`${base}/jobs?state=queued`} />
+        {budget.data && <BudgetCard budget={budget.data} />}
       </div>
       {paused.length > 0 && (
         <p className="notice" role="status">

@@ -144,6 +144,7 @@ const SECTIONS: [string, string][] = [
   ["jobs", "Jobs"],
   ["lake", "Lake"],
   ["provenance", "Provenance"],
+  ["spending", "Spending"],
   ["people", "People"],
 ];
 

@@ -1,0 +1,33 @@
+import { useQuery } from "@tanstack/react-query";
+import { answer, api, type Schemas } from "./client";
+
+export type Budget = Schemas["Budget"];
+
+export function useBudget(project: string) {
+  return useQuery({
+    // Under "job", because what is spent changes when jobs run.
+    queryKey: [project, "job", "budget"],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/budget", { params: { path: { project } } })),
+  });
+}
+
+export function useBill(project: string, job: string) {
+  return useQuery({
+    queryKey: [project, "job", job, "bill"],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/{job}/bill", { params: { path: { project, job } } })),
+  });
+}
+
+/** Small sums keep their digits: a job may cost a hundredth of a cent. */
+export function money(amount: number, currency = ""): string {
+  const digits = amount === 0 || amount >= 1 ? 2 : amount >= 0.01 ? 3 : 6;
+  return `${amount.toFixed(digits)} ${currency}`.trim();
+}
+
+/** How much of the budget is gone or promised, in words that do not need the colour. */
+export function standing(budget: Pick<Budget, "limit" | "spent" | "committed" | "warn_at">): "none" | "well" | "warned" | "over" {
+  if (budget.limit === null) return "none";
+  const used = budget.spent + budget.committed;
+  if (used >= budget.limit) return "over";
+  return budget.warn_at.some((share) => used >= share * budget.limit!) ? "warned" : "well";
+}

@@ -1,0 +1,139 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { useSearchParams } from "react-router";
+import { answer, api } from "../api/client";
+import { money, useBudget } from "../api/spending";
+import { useMembers } from "../api/members";
+import { useMe } from "../session";
+import { BudgetCard } from "../ui/BudgetCard";
+import { Failure } from "../ui/Failure";
+import { count, figure } from "../ui/format";
+import { useProject } from "../ui/Frame";
+import { Loaded } from "../ui/Loaded";
+
+const GROUPS = ["user", "month", "app", "job"] as const;
+type Group = (typeof GROUPS)[number];
+
+/** What the project's jobs came to, and how much they may. */
+export default function Spending() {
+  const project = useProject();
+  const me = useMe();
+  const members = useMembers(project);
+  const budget = useBudget(project);
+  const [address, setAddress] = useSearchParams();
+  const by = GROUPS.find((one) => one === address.get("by")) ?? "user";
+  const report = useQuery({
+    queryKey: [project, "job", "bills", by],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/bills", { params: { path: { project }, query: { by } } })),
+  });
+  const admin = me.user.platform_admin || members.data?.find((one) => one.id === me.user.id)?.role === "admin";
+  return (
+    <>
+      <header className="head">
+        <h1>Spending</h1>
+      </header>
+      <Loaded query={budget}>{(found) => <BudgetCard budget={found} />}</Loaded>
+      {admin && <SetBudget project={project} />}
+      <h2>Bills</h2>
+      <div className="row">
+        <label>
+          By
+          <select value={by} onChange={(e) => setAddress({ by: e.target.value as Group }, { replace: true })}>
+            {GROUPS.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Loaded query={report}>
+        {(found) =>
+          found.items.length === 0 ? (
+            <p className="quiet">Nothing was billed yet.</p>
+          ) : (
+            <div className="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">{by}</th>
+                    <th scope="col" className="number">
+                      Jobs
+                    </th>
+                    <th scope="col" className="number">
+                      Hours
+                    </th>
+                    <th scope="col" className="number">
+                      Amount
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {found.items.map((item) => (
+                    <tr key={item.group + item.currency}>
+                      <td className="long" dir="auto">
+                        {item.group || "–"}
+                      </td>
+                      <td className="number">{count(item.jobs)}</td>
+                      <td className="number">{figure(item.hours)}</td>
+                      <td className="number">{money(item.amount, item.currency)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function SetBudget({ project }: { project: string }) {
+  const queries = useQueryClient();
+  const [limit, setLimit] = useState("");
+  const [period, setPeriod] = useState<"month" | "total">("month");
+  const [stop, setStop] = useState(false);
+  const again = () => queries.invalidateQueries({ queryKey: [project, "job", "budget"] });
+  const params = { path: { project } };
+  const set = useMutation({
+    mutationFn: () =>
+      answer(
+        api.PUT("/api/v1/projects/{project}/budget", { params, body: { limit: Number(limit), period, hard_stop: stop } }),
+      ),
+    onSuccess: again,
+  });
+  const remove = useMutation({
+    mutationFn: () => answer(api.DELETE("/api/v1/projects/{project}/budget", { params })),
+    onSuccess: again,
+  });
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    set.mutate();
+  }
+  return (
+    <>
+      <form className="row" onSubmit={submit}>
+        <label>
+          Limit
+          <input required type="number" min="0" step="any" value={limit} onChange={(e) => setLimit(e.target.value)} />
+        </label>
+        <label>
+          Period
+          <select value={period} onChange={(e) => setPeriod(e.target.value as typeof period)}>
+            <option value="month">a month</option>
+            <option value="total">in all</option>
+          </select>
+        </label>
+        <label className="check">
+          <input type="checkbox" checked={stop} onChange={(e) => setStop(e.target.checked)} /> Stop jobs at the limit
+        </label>
+        <button type="submit" disabled={set.isPending}>
+          Set the budget
+        </button>
+        <button type="button" onClick={() => remove.mutate()}>
+          No limit
+        </button>
+      </form>
+      {(set.error ?? remove.error) && <Failure error={set.error ?? remove.error} />}
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+import { money, standing, type Budget } from "../api/spending";
+
+const WORDS = {
+  none: "No budget is set.",
+  well: "Within the budget.",
+  warned: "Close to the budget.",
+  over: "The budget is used up.",
+};
+
+export function BudgetCard({ budget }: { budget: Budget }) {
+  const state = standing(budget);
+  return (
+    <div className="card budget">
+      <strong>{money(budget.spent)}</strong> spent
+      {budget.limit !== null && ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
+      {budget.committed > 0 && `, ${money(budget.committed)} promised to running jobs`}
+      {budget.limit !== null && (
+        <meter aria-label="Spent of the budget" min={0} max={budget.limit} high={budget.limit * 0.8} value={budget.spent + budget.committed} />
+      )}
+      <p className="quiet">
+        {WORDS[state]}
+        {budget.hard_stop && " Jobs stop at the limit."}
+      </p>
+    </div>
+  );
+}
