@@ -25,6 +25,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "schedule"
+PANELS_ACROSS = 4
 HISTORY_PRIOR = "easel"
 """The policy that brings its own reading of history; the papers' get the papers' prior."""
 
@@ -136,10 +137,12 @@ def table_of(outcomes: dict[str, Outcome]) -> str:
 def picture(panels: dict[str, dict[str, Outcome]], name: str, x_label: str, worst: bool = False) -> Path:
     """One panel per setting: mean loss over time (and below it the worst), logarithmic in loss."""
     rows = 2 if worst else 1
-    figure, axes = plt.subplots(rows, len(panels), figsize=(4.6 * len(panels), 3.6 * rows), squeeze=False)
-    for column, (title, outcomes) in enumerate(panels.items()):
+    across = min(len(panels), PANELS_ACROSS)
+    down = rows * -(-len(panels) // across)
+    figure, axes = plt.subplots(down, across, figsize=(4.6 * across, 3.6 * down), squeeze=False)
+    for number, (title, outcomes) in enumerate(panels.items()):
         for row in range(rows):
-            axis = axes[row][column]
+            axis = axes[rows * (number // across) + row][number % across]
             for policy, o in outcomes.items():
                 curve = o.worst() if row else o.mean()
                 style = {"clairvoyant": "k:", "easel": "k-"}.get(policy, "-")
