@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, exists, func, or_, select, update
 
 from easel.ids import JobId, ProjectId, UserId
-from easel.records.job import ACTIVE, JobState
 from easel.records.queue import Line, Owner, QueueState
 from easel.store.engine import Tx
 from easel.store.schema.identity import users
-from easel.store.schema.jobs import job_queues, jobs
+from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_queues, jobs
 from easel.store.upsert import insert_or
 
 PROJECT = UserId("")
 """Stands for the project's own settings, which hold for users without their own."""
 
-_ACTIVE = sorted(ACTIVE)
-
 
 def lines(tx: Tx, default_limit: int, at_most: int) -> list[Line]:
     """Every queue in which something waits, with as many of its first jobs as it may launch, up to `at_most`."""
-    waiting = tx.execute(
-        select(jobs.c.project_id, jobs.c.user_id)
-        .where(jobs.c.state == JobState.QUEUED.value, jobs.c.blocked == 0)
-        .distinct()
-    ).all()
+    ready = exists().where(
+        IS_QUEUED,
+        jobs.c.project_id == job_queues.c.project_id,
+        jobs.c.user_id == job_queues.c.user_id,
+        jobs.c.blocked == 0,
+    )
+    # One look into the index for each owner, however many jobs wait.
+    waiting = tx.execute(select(job_queues.c.project_id, job_queues.c.user_id).where(ready)).all()
     if not waiting:
         return []
     busy = _active(tx)
@@ -44,13 +44,13 @@ def lines(tx: Tx, default_limit: int, at_most: int) -> list[Line]:
 
 
 def active_count(tx: Tx) -> int:
-    return int(tx.execute(select(func.count()).where(jobs.c.state.in_(_ACTIVE))).scalar_one())
+    return int(tx.execute(select(func.count()).where(IS_ACTIVE)).scalar_one())
 
 
 def _active(tx: Tx) -> dict[Owner, int]:
     query = (
         select(jobs.c.project_id, jobs.c.user_id, func.count())
-        .where(jobs.c.state.in_(_ACTIVE))
+        .where(IS_ACTIVE)
         .group_by(jobs.c.project_id, jobs.c.user_id)
     )
     return {(ProjectId(project), UserId(user)): count for project, user, count in tx.execute(query)}
@@ -60,7 +60,7 @@ def _heads(tx: Tx, owner: Owner, count: int) -> Sequence[JobId]:
     query = (
         select(jobs.c.id)
         .where(
-            jobs.c.state == JobState.QUEUED.value,
+            IS_QUEUED,
             jobs.c.project_id == owner[0],
             jobs.c.user_id == owner[1],
             jobs.c.blocked == 0,
@@ -84,6 +84,12 @@ def _resolved(settings: Mapping[Owner, Any], owner: Owner, default: int) -> tupl
     limit = next((row.max_active for row in (own, project) if row and row.max_active is not None), default)
     paused = bool((own and own.paused) or (project and project.paused))
     return int(limit), paused, int(own.served) if own else 0
+
+
+def open_queue(tx: Tx, project_id: ProjectId, user_id: UserId) -> None:
+    """Whoever submits has a queue from then on."""
+    made = insert_or(tx, job_queues).values(project_id=project_id, user_id=user_id, paused=False, served=0)
+    tx.execute(made.on_conflict_do_nothing())
 
 
 def remember_served(tx: Tx, served: Mapping[Owner, int]) -> None:
@@ -129,10 +135,10 @@ def get_queue(tx: Tx, project_id: ProjectId, user_id: UserId) -> tuple[int | Non
 def states(tx: Tx, project_id: ProjectId, default_limit: int) -> list[QueueState]:
     """Every queue of a project in which something waits or runs."""
     query = (
-        select(jobs.c.user_id, users.c.name, jobs.c.state == JobState.QUEUED.value, func.count())
+        select(jobs.c.user_id, users.c.name, IS_QUEUED, func.count())
         .join(users, users.c.id == jobs.c.user_id)
-        .where(jobs.c.project_id == project_id, jobs.c.state.in_([JobState.QUEUED.value, *_ACTIVE]))
-        .group_by(jobs.c.user_id, users.c.name, jobs.c.state == JobState.QUEUED.value)
+        .where(jobs.c.project_id == project_id, or_(IS_QUEUED, IS_ACTIVE))
+        .group_by(jobs.c.user_id, users.c.name, IS_QUEUED)
     )
     counts: dict[tuple[UserId, str], dict[bool, int]] = {}
     for user_id, name, queued, count in tx.execute(query):
@@ -146,23 +152,19 @@ def states(tx: Tx, project_id: ProjectId, default_limit: int) -> list[QueueState
 
 
 def queued_count(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
-    query = select(func.count()).where(
-        jobs.c.state == JobState.QUEUED.value, jobs.c.project_id == project_id, jobs.c.user_id == user_id
-    )
+    query = select(func.count()).where(IS_QUEUED, jobs.c.project_id == project_id, jobs.c.user_id == user_id)
     return int(tx.execute(query).scalar_one())
 
 
 def queued_ids(tx: Tx, project_id: ProjectId, user_id: UserId, limit: int = 10_000) -> list[JobId]:
     """A user's queue in its order."""
-    query = select(jobs.c.id).where(
-        jobs.c.state == JobState.QUEUED.value, jobs.c.project_id == project_id, jobs.c.user_id == user_id
-    )
+    query = select(jobs.c.id).where(IS_QUEUED, jobs.c.project_id == project_id, jobs.c.user_id == user_id)
     return [JobId(row.id) for row in tx.execute(query.order_by(jobs.c.rank, jobs.c.seq).limit(limit))]
 
 
 def lowest_rank(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
     query = select(func.coalesce(func.min(jobs.c.rank), 0)).where(
-        jobs.c.state == JobState.QUEUED.value, jobs.c.project_id == project_id, jobs.c.user_id == user_id
+        IS_QUEUED, jobs.c.project_id == project_id, jobs.c.user_id == user_id
     )
     return int(tx.execute(query).scalar_one())
 

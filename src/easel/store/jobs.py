@@ -15,10 +15,10 @@ from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
 from easel.ids import JobId, ProjectId, UserId
-from easel.records.job import ACTIVE, Job, JobState, Usage
+from easel.records.job import Job, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
-from easel.store.schema.jobs import job_needs, jobs
+from easel.store.schema.jobs import IS_ACTIVE, job_needs, jobs
 
 SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
 
@@ -190,15 +190,12 @@ def rows(tx: Tx, ids: Iterable[str]) -> dict[str, AnyRow]:
 
 def active(tx: Tx) -> list[AnyRow]:
     """Jobs that an executor should have."""
-    states = sorted(ACTIVE)
-    return list(tx.execute(select(jobs).where(jobs.c.state.in_(states)).order_by(jobs.c.seq)))
+    return sorted(tx.execute(select(jobs).where(IS_ACTIVE)), key=lambda row: row.seq)
 
 
 def to_kill(tx: Tx) -> list[str]:
     """Keys of attempts whose end was asked for."""
-    query = select(jobs.c.id, jobs.c.attempt).where(
-        jobs.c.state.in_(sorted(ACTIVE)), jobs.c.kill_requested.is_(True)
-    )
+    query = select(jobs.c.id, jobs.c.attempt).where(IS_ACTIVE, jobs.c.kill_requested.is_(True))
     return [f"{row.id}.{row.attempt}" for row in tx.execute(query)]
 
 

@@ -51,6 +51,7 @@ def submit_jobs(
             f"{waiting} of your jobs are queued and at most {max_queued} may be: wait until some have run"
         )
     check_admission(tx, caller)
+    job_queues.open_queue(tx, caller.project_id, caller.user.id)
     pool = devices.largest(tx)
     checks = _Checks(tx, caller)
     new: list[jobs.NewJob] = []

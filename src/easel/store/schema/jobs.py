@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    literal_column,
     text,
 )
 
@@ -87,6 +88,13 @@ jobs = Table(
         sqlite_where=_QUEUED,
     ),
     Index("ix_jobs_active", "project_id", "user_id", postgresql_where=_ACTIVE, sqlite_where=_ACTIVE),
+)
+
+# The conditions of the partial indexes above, word for word: with a parameter instead, SQLite does not see that
+# a query asks for nothing else, and reads the whole table.
+IS_QUEUED = jobs.c.state == literal_column("'queued'")
+IS_ACTIVE = jobs.c.state.in_(
+    [literal_column(f"'{state}'") for state in ("launching", "downloading", "running", "uploading")]
 )
 
 job_needs = Table(
