@@ -6,6 +6,7 @@ from functools import cached_property
 from types import TracebackType
 
 from easel.errors import InvalidInput
+from easel.sdk.apps import Apps
 from easel.sdk.connection import Connection
 from easel.sdk.credentials import find
 from easel.sdk.events import Events
@@ -89,6 +90,10 @@ class Client:
     @cached_property
     def queues(self) -> Queues:
         return Queues(self)
+
+    @cached_property
+    def apps(self) -> Apps:
+        return Apps(self)
 
     @cached_property
     def secrets(self) -> Secrets:

@@ -21,10 +21,18 @@ from easel.run.order import MB, LogLimits
 from easel.run.vault import Vault
 from easel.run.worker_config import WorkerConfig
 from easel.serve.controller import Controller, Pace
+from easel.serve.learning import keep_learning
 from easel.serve.ledger import keep_books
 from easel.serve.settings import Settings
 
-TRIAL_MODULES = ("numpy", "scipy.stats", "sklearn.ensemble", "torch", "easel.run.trial", "easel.match.zoo")
+TRIAL_MODULES = (
+    "numpy",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "torch",
+    "easel.run.trial",
+    "easel.flow.apps.trial",
+)
 """What the nursery imports, where it is installed: the seconds that a trial then does not pay."""
 
 
@@ -102,6 +110,10 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
     thread.start()
     books = threading.Thread(target=keep_books, args=(controller.store, stopping), name="ledger", daemon=True)
     books.start()
+    learning = threading.Thread(
+        target=keep_learning, args=(controller.store, stopping), name="learning", daemon=True
+    )
+    learning.start()
     try:
         yield controller
     finally:
@@ -109,5 +121,6 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
         controller.wake.set()
         thread.join(30)
         books.join(30)
+        learning.join(30)
         if stop_worker:
             controller.executor.close(stop=True)

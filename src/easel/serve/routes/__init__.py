@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from easel.serve.routes import (
+    apps,
     artifacts,
     blobs,
     events,
@@ -32,6 +33,7 @@ def all_routers() -> list[APIRouter]:
         tokens.router,
         events.router,
         jobs.router,
+        apps.router,
         prices.router,
         profiles.router,
         pipelines.router,

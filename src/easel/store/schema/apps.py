@@ -1,0 +1,69 @@
+"""Apps, the examples they were fed, and their trials."""
+
+from __future__ import annotations
+
+from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, String, Table, Text, UniqueConstraint
+
+from easel.store.schema.metadata import BigSerial, Moment, metadata
+
+apps = Table(
+    "apps",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("project_id", String(40), nullable=False),
+    Column("user_id", String(40), nullable=False),
+    Column("name", String(64), nullable=False),
+    Column("program", Text, nullable=False),
+    Column("metric", String(40)),
+    Column("created_at", Moment, nullable=False),
+    # The newest version of the file set that holds the examples; none before the first feed.
+    Column("examples_set", Text),
+    # What the candidates and their costs depend on, as of the newest feed.
+    Column("summary", JSON),
+    UniqueConstraint("project_id", "name"),
+)
+
+# The pair itself is in the lake; here is what a query needs: its name, its fold for good, and whether it counts.
+app_examples = Table(
+    "app_examples",
+    metadata,
+    Column("seq", BigSerial, primary_key=True, autoincrement=True),
+    Column("app_id", String(40), nullable=False),
+    Column("digest", String(32), nullable=False),
+    Column("stratum", Text, nullable=False),
+    Column("fold", Integer, nullable=False),
+    Column("on", Boolean, nullable=False),
+    Column("fed_at", Moment, nullable=False),
+    UniqueConstraint("app_id", "digest"),
+)
+
+# Every switch of examples, so that each can be undone.
+app_refinements = Table(
+    "app_refinements",
+    metadata,
+    Column("seq", BigSerial, primary_key=True, autoincrement=True),
+    Column("app_id", String(40), nullable=False),
+    Column("actor", String(40), nullable=False),
+    Column("on", Boolean, nullable=False),
+    Column("digests", JSON, nullable=False),
+    Column("undone", Boolean, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+# A decision of the policy and, through its job, what came of it.
+app_trials = Table(
+    "app_trials",
+    metadata,
+    Column("seq", BigSerial, primary_key=True, autoincrement=True),
+    Column("app_id", String(40), nullable=False),
+    Column("job_id", String(40), nullable=False, unique=True),
+    Column("candidate", JSON, nullable=False),
+    Column("decision", JSON, nullable=False),
+    Column("started_at", Moment, nullable=False),
+    Column("examples", Integer, nullable=False),
+    Column("ended", Boolean, nullable=False),
+    Column("quality", Float(53)),
+    Column("seconds", Float(53)),
+    Column("model_set", Text),
+    Index("ix_app_trials_app_id", "app_id"),
+)

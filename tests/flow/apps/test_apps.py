@@ -1,0 +1,132 @@
+"""Declare, feed, refine, learn on the real engine, infer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from easel.errors import Conflict, InvalidInput, NotFound
+from easel.flow.apps.declare import declare_app, delete_app
+from easel.flow.apps.feed import browse, feed, refine, undo_refine
+from easel.flow.apps.infer import Models, infer
+from easel.flow.apps.next_trial import next_trial, settle
+from easel.records.app import Fed
+from easel.records.decision import LeaveIdle
+from easel.records.identity import Caller
+from easel.records.job import JobState
+from easel.schedule.policies import named
+from easel.schedule.state import Device
+from easel.store import apps
+from easel.testing.engine import Engine
+
+PROGRAM = "input: {size: number, town: category}\noutput: [no, yes]"
+DEVICE = Device("core")
+
+
+def rows(n: int, seed: int = 0) -> list[tuple[Any, Any]]:
+    rng = np.random.default_rng(seed)
+    sizes = rng.normal(size=n)
+    return [({"size": float(s), "town": "Bern"}, "yes" if s > 0 else "no") for s in sizes]
+
+
+def declared(engine: Engine, name: str = "flowers") -> Caller:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        declare_app(tx, ana, name, PROGRAM)
+    return ana
+
+
+def test_the_same_pair_is_kept_once_however_often_it_is_fed(engine: Engine) -> None:
+    ana = declared(engine)
+    assert feed(engine.lake, ana, "flowers", rows(20)) == Fed(20, 0, 20)
+    assert feed(engine.lake, ana, "flowers", [*rows(20), *rows(5, seed=1), *rows(5, seed=1)]) == Fed(
+        5, 25, 25
+    )
+    with engine.store.read() as tx:
+        app = apps.find(tx, ana.project_id, "flowers")
+        assert len(browse(tx, ana, "flowers")) == 25
+    assert app.examples_set == "flowers-examples:2"
+    assert app.summary is not None
+    assert app.summary["examples"] == 25
+
+
+def test_one_wrong_pair_refuses_the_feed_and_names_the_pair(engine: Engine) -> None:
+    ana = declared(engine)
+    wrong = [*rows(3), ({"size": "tall", "town": "Bern"}, "no")]
+    with pytest.raises(InvalidInput, match=r"pair 4: input\.size: expected a number, found 'tall'"):
+        feed(engine.lake, ana, "flowers", wrong)
+    with engine.store.read() as tx:
+        assert browse(tx, ana, "flowers") == []
+
+
+def test_examples_are_switched_off_and_on_and_the_switch_is_undone(engine: Engine) -> None:
+    ana = declared(engine)
+    feed(engine.lake, ana, "flowers", rows(6))
+    with engine.store.write() as tx:
+        some = [example.digest for example in browse(tx, ana, "flowers")][:2]
+        assert sorted(refine(tx, ana, "flowers", some, on=False)) == sorted(some)
+        assert refine(tx, ana, "flowers", some, on=False) == []
+        assert sum(e.on for e in browse(tx, ana, "flowers")) == 4
+        assert sorted(undo_refine(tx, ana, "flowers")) == sorted(some)
+        assert all(e.on for e in browse(tx, ana, "flowers"))
+        with pytest.raises(NotFound, match="nothing to undo"):
+            undo_refine(tx, ana, "flowers")
+
+
+def test_an_app_of_another_project_does_not_exist(engine: Engine) -> None:
+    declared(engine)
+    eve = engine.caller("eve", project="bio")
+    with pytest.raises(NotFound):
+        feed(engine.lake, eve, "flowers", rows(4))
+
+
+def test_nothing_is_started_before_two_classes_were_fed_nor_when_all_is_off(engine: Engine) -> None:
+    ana = declared(engine)
+    feed(engine.lake, ana, "flowers", [pair for pair in rows(20) if pair[1] == "yes"])
+    with engine.store.write() as tx:
+        assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+    feed(engine.lake, ana, "flowers", rows(20))
+    with engine.store.write() as tx:
+        refine(tx, ana, "flowers", [e.digest for e in browse(tx, ana, "flowers")], on=False)
+        assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+
+
+def test_asking_before_there_is_a_model_says_so(engine: Engine, tmp_path: Path) -> None:
+    ana = declared(engine)
+    with pytest.raises(Conflict, match="no model yet"):
+        infer(engine.lake, Models(tmp_path), ana, "flowers", [{"size": 1.0, "town": "Bern"}])
+
+
+@pytest.mark.slow
+def test_an_app_learns_on_the_engine_and_answers_with_its_best_model(engine: Engine, tmp_path: Path) -> None:
+    ana = declared(engine)
+    feed(engine.lake, ana, "flowers", rows(60))
+    controller = engine.controller()
+    policy = named("easel")
+    for step in range(2):
+        with engine.store.write() as tx:
+            _, job = next_trial(tx, policy, DEVICE, float(step))
+        assert job is not None
+        (ended,) = engine.finish(controller, job, seconds=240)
+        assert ended.state is JobState.FINISHED, ended.reason
+        with engine.store.write() as tx:
+            assert len(settle(tx)) == 1
+            assert settle(tx) == []
+    found = infer(
+        engine.lake,
+        Models(tmp_path),
+        ana,
+        "flowers",
+        [{"size": 2.0, "town": "Bern"}, {"size": -2.0, "town": "Bern"}],
+    )
+    assert [answer["label"] for answer in found.answers] == ["yes", "no"]
+    assert found.model.startswith("flowers-model:")
+    assert found.quality > 0.8
+    with engine.store.write() as tx:
+        names = [t.decision["candidate"] for t in apps.trials(tx)]
+        assert len(set(names)) == 2
+        delete_app(tx, ana, "flowers")
+        assert apps.trials(tx) == []
