@@ -19,7 +19,7 @@ from easel.records.identity import Caller
 from easel.records.job import JobState
 from easel.schedule.policies import named
 from easel.schedule.state import Device
-from easel.store import apps
+from easel.store import apps, identity
 from easel.testing.engine import Engine
 
 PROGRAM = "input: {size: number, town: category}\noutput: [no, yes]"
@@ -98,6 +98,20 @@ def test_asking_before_there_is_a_model_says_so(engine: Engine, tmp_path: Path) 
     ana = declared(engine)
     with pytest.raises(Conflict, match="no model yet"):
         infer(engine.lake, Models(tmp_path), ana, "flowers", [{"size": 1.0, "town": "Bern"}])
+
+
+def test_an_app_whose_owner_left_keeps_nobody_else_waiting(engine: Engine) -> None:
+    ana = declared(engine)
+    ben = engine.caller("ben")
+    with engine.store.write() as tx:
+        declare_app(tx, ben, "others", PROGRAM)
+    feed(engine.lake, ana, "flowers", rows(10))
+    feed(engine.lake, ben, "others", rows(10))
+    with engine.store.write() as tx:
+        identity.remove_member(tx, ana.project_id, ana.user.id)
+        _, job = next_trial(tx, named("easel"), DEVICE, 0.0)
+        assert job is not None
+        assert job.user_id == ben.user.id
 
 
 @pytest.mark.slow

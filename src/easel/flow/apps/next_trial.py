@@ -10,6 +10,8 @@ from typing import Any
 from easel.declare.job import JobSpec, RetryRule, Trial
 from easel.declare.parse import parse_program
 from easel.declare.resources import Resources
+from easel.declare.roles import Role
+from easel.errors import NotFound
 from easel.flow.apps.pool import Played, replay, tenant_of
 from easel.flow.jobs.submit import submit_job
 from easel.ids import TokenId
@@ -44,6 +46,8 @@ def next_trial(
     """Ask the policy, and submit the trial it chose as a job of the app's owner, decision and job in one."""
     waiting = [(app, candidates_of(app)) for app in apps.all_apps(tx)]
     ready = {app.id: (app, found) for app, found in waiting if found and _learnable(tx, app)}
+    owners = {app_id: _owner(tx, app) for app_id, (app, _) in ready.items()}
+    ready = {app_id: one for app_id, one in ready.items() if owners[app_id] is not None}
     counts = {app_id: sum(e.on for e in apps.examples(tx, app.id)) for app_id, (app, _) in ready.items()}
     past = [t for t in apps.trials(tx) if t.app_id in ready and _still_counts(t, counts[t.app_id])]
     qualities: dict[str, dict[str, float]] = {}
@@ -63,7 +67,9 @@ def next_trial(
     if not isinstance(decision, StartTrial):
         return decision, None
     app, found = ready[next(key for key in ready if key == decision.tenant)]
-    return decision, _start(tx, app, found[decision.index], decision, counts[app.id], seed)
+    owner = owners[app.id]
+    assert owner is not None
+    return decision, _start(tx, owner, app, found[decision.index], decision, counts[app.id], seed)
 
 
 def _learnable(tx: Tx, app: App) -> bool:
@@ -80,7 +86,9 @@ def _still_counts(trial: AppTrial, now: int) -> bool:
     return not trial.ended or trial.examples >= STILL_VALID * now
 
 
-def _start(tx: Tx, app: App, candidate: Candidate, decision: StartTrial, count: int, seed: int) -> Job:
+def _start(
+    tx: Tx, owner: Caller, app: App, candidate: Candidate, decision: StartTrial, count: int, seed: int
+) -> Job:
     off = [example.digest for example in apps.examples(tx, app.id) if not example.on]
     arguments: dict[str, Any] = {
         "program": app.program,
@@ -101,16 +109,22 @@ def _start(tx: Tx, app: App, candidate: Candidate, decision: StartTrial, count: 
         time_limit_s=2 * TRIAL_LIMIT_S,
         tags={"app": app.name},
     )
-    job = submit_job(tx, _owner(tx, app), spec)
+    job = submit_job(tx, owner, spec)
     apps.add_trial(tx, app.id, job.id, candidate.to_json(), asdict(decision), count)
     return job
 
 
-def _owner(tx: Tx, app: App) -> Caller:
+def _owner(tx: Tx, app: App) -> Caller | None:
+    """In whose name its trials run; nobody, and so no trials, once the owner has left the project."""
     user, project = identity.find_user(tx, app.user_id), identity.find_project(tx, app.project_id)
-    assert user is not None
-    assert project is not None
-    role = identity.get_member(tx, app.project_id, app.user_id).role
+    if user is None or project is None or user.disabled_at is not None or project.archived_at is not None:
+        return None
+    if user.platform_admin:
+        return Caller(user, TokenId("tok_platform"), project, Role.ADMIN)
+    try:
+        role = identity.get_member(tx, app.project_id, app.user_id).role
+    except NotFound:
+        return None
     return Caller(user, TokenId("tok_platform"), project, role)
 
 
