@@ -30,13 +30,14 @@ def run(quick: bool, repetitions: int | None = None) -> dict[str, float]:
         figures |= {f"{p} area on {name}": o.area for p, o in panels[name].items()}
     if not quick:
         picture(panels, "easeml_cost_oblivious", "% of the allowed runs", worst=True)
+        counts = ", ".join(f"{name} {len(o['easel'].areas)}" for name, o in panels.items())
         body = "\n\n".join(f"## {name}\n\n{table_of(o)}" for name, o in panels.items())
         write(
             "easeml_cost_oblivious",
             "ease.ml without costs (§6.3.1)",
             "python -m benchmarks.papers.easeml_cost_oblivious",
-            "50 % of all models for the real sets (50 repetitions), the first 20 % for the large ones "
-            f"(12 repetitions; later the curves are flat).\n\n{body}\n\n"
+            f"50 % of all models for the real sets, the first 20 % for the large ones (later the curves are "
+            f"flat); repetitions: {counts}.\n\n{body}\n\n"
             "![loss over runs](easeml_cost_oblivious.png)",
         )
     return figures
