@@ -22,6 +22,8 @@ from easel.store.lake import artifacts, blob_index, file_sets, lineage, nodes, u
 
 GRACE = timedelta(hours=24)
 """What is younger may belong to work that is under way."""
+ABANDONED = timedelta(days=3)
+"""An upload that nobody touched for so long is not resumed any more."""
 T = TypeVar("T")
 
 
@@ -34,10 +36,11 @@ class Collected:
     nodes: int
 
 
-def collect(lake: Lake, grace: timedelta = GRACE) -> Collected:
+def collect(lake: Lake, grace: timedelta = GRACE, abandoned_after: timedelta = ABANDONED) -> Collected:
     """Abandoned uploads, blobs that nothing names, objects without blobs, half-empty packs, lost nodes."""
-    before = lake.store.clock.now() - grace
-    ended = _end_abandoned(lake, before)
+    now = lake.store.clock.now()
+    before = now - grace
+    ended = _end_abandoned(lake, now - abandoned_after)
     _discard_lost_stages(lake, before)
     _repack(lake, before)
     with lake.store.write() as tx:

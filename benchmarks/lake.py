@@ -1,0 +1,322 @@
+"""The lake against its peers: uploads, a million-file set, search over a million objects, a deep trace.
+
+    python -m benchmarks.lake [--quick] [--peers PYTHON] [--only upload,sets,search,trace]
+
+`--peers` names a Python that has dvc and mlflow (their dependencies are best kept in an environment of
+their own); without it those rows are skipped, loudly. Search runs on PostgreSQL, the rest on SQLite and a
+folder, as `easel up` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import insert, text
+
+from easel.declare.roles import Role
+from easel.flow.lake.file_set import create_file_set
+from easel.flow.lake.find import find
+from easel.flow.lake.trace import trace
+from easel.ids import TokenId
+from easel.lake.digest import digest_file
+from easel.records.identity import Caller
+from easel.records.lake import Kind
+from easel.store import identity
+from easel.store.engine import Store
+from easel.store.lake.lineage import Direction
+from easel.store.migrate import migrate
+from easel.store.schema.lake import artifacts, file_set_versions, file_sets, files, lineage, tags
+from easel.testing import postgres
+from easel.testing.server import running
+
+PEER_MLFLOW = """
+import json, random, statistics, sys, time, mlflow
+from mlflow.entities import Metric, Param, RunStatus, RunTag
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+folder, runs = sys.argv[1], int(sys.argv[2])
+store = SqlAlchemyStore(f"sqlite:///{folder}/mlflow.db", folder)
+experiment = store.create_experiment("bench")
+rng, models = random.Random(1), ["BERT", "GPT", "T5", "CNN"]
+for i in range(runs):
+    run = store.create_run(experiment, "u", 0, [RunTag("model", rng.choice(models))], f"r{i}")
+    store.log_metric(run.info.run_id, Metric("precision", rng.random(), 0, 0))
+times = []
+for _ in range(20):
+    low = rng.random()
+    began = time.perf_counter()
+    store.search_runs([experiment], f"tags.model = 'BERT' and metrics.precision > {low}", 1, 50)
+    times.append(time.perf_counter() - began)
+print(json.dumps(statistics.median(times)))
+"""
+
+
+def show(what: str, value: str, note: str = "") -> None:
+    print(f"{what:58} {value:>16}  {note}", flush=True)
+
+
+def timed(do: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    do()
+    return time.perf_counter() - began
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="easel-bench-", dir=os.environ.get("EASEL_BENCH_DIR")))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def upload(quick: bool, peers: str | None) -> None:
+    count, size, big = (2_000, 10_000, 100 * 2**20) if quick else (20_000, 10_000, 2 * 10**9)
+    with workplace() as folder:
+        many, one = folder / "many", folder / "one"
+        many.mkdir()
+        one.mkdir()
+        rng = random.Random(1)
+        for i in range(count):
+            place = many / f"{i // 100:04}"
+            place.mkdir(exist_ok=True)
+            (place / f"{i:06}").write_bytes(rng.randbytes(size))
+        with (one / "big").open("wb") as out:
+            for _ in range(big // 2**20):
+                out.write(rng.randbytes(2**20))
+        os.sync()
+        with running(folder / "server") as server:
+            root = server.client()
+            root.projects.create("bench")
+            lake = root.in_project("bench").lake
+            for name, source, total in (
+                ("one large file", one, big),
+                (f"{count} small files", many, count * size),
+            ):
+                plain = timed(lambda s=source: _copy_and_hash(s, folder / "copy"))
+                shutil.rmtree(folder / "copy")
+                os.sync()
+                ours = timed(lambda s=source: lake.upload(s, f"/{s.name}/"))
+                show(f"upload {name}", f"{total / ours / 1e6:.0f} MB/s", f"{ours:.2f} s")
+                show("  cp -r and a BLAKE3 pass", f"{total / plain / 1e6:.0f} MB/s", f"{plain:.2f} s")
+                show("  ratio (target at least 0.5)", f"{plain / ours:.2f}")
+            again = timed(lambda: lake.upload(many, "/again/"))
+            show("  the same small files once more (nothing to send)", f"{again:.2f} s")
+        if peers is None:
+            show("  dvc add", "SKIPPED", "no --peers")
+            return
+        _run(["git", "init", "-q"], folder)
+        _run([peers, "-m", "dvc", "init", "-q"], folder)
+        theirs = timed(lambda: _run([peers, "-m", "dvc", "add", "-q", "many"], folder))
+        show(f"  dvc add of the {count} small files", f"{theirs:.2f} s")
+
+
+def _copy_and_hash(source: Path, target: Path) -> None:
+    subprocess.run(["cp", "-r", str(source), str(target)], check=True)
+    for path in source.rglob("*"):
+        if path.is_file():
+            digest_file(path)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def person(store: Store) -> Caller:
+    with store.write() as tx:
+        project = identity.add_project(tx, "bench", "")
+        user = identity.add_user(tx, "ana", home=project.id)
+        identity.put_member(tx, project.id, user.id, Role.MEMBER)
+    return Caller(user, TokenId("tok_bench"), project, Role.MEMBER)
+
+
+def add_artifacts(store: Store, who: Caller, kind: Kind, count: int, name: Callable[[int], str]) -> None:
+    """Rows as commits would have left them, in bulk."""
+    now = datetime(2026, 11, 1, tzinfo=UTC)
+    for start in range(0, count, 20_000):
+        numbers = range(start, min(count, start + 20_000))
+        with store.write() as tx:
+            rows = [
+                {
+                    "project_id": who.project_id,
+                    "kind": kind.value,
+                    "name": name(i),
+                    "version": 1,
+                    "creator": who.user.id,
+                    "created_at": now.replace(microsecond=i % 10**6, second=i // 10**6 % 60),
+                    "size": i % 5000,
+                    "digest": i.to_bytes(32, "big") if kind is Kind.FILE else None,
+                }
+                for i in numbers
+            ]
+            tx.execute(insert(artifacts), rows)
+            if kind is Kind.FILE:
+                heads = [{"project_id": who.project_id, "path": r["name"], "latest": 1} for r in rows]
+                tx.execute(insert(files), heads)
+
+
+def sets(quick: bool, _peers: str | None) -> None:
+    count = 100_000 if quick else 1_000_000
+    with workplace() as folder:
+        store = Store(f"sqlite:///{folder}/easel.sqlite")
+        migrate(store, backup=lambda _revision: None)
+        who = person(store)
+        add_artifacts(store, who, Kind.FILE, count, lambda i: f"/data/{i // 1000:05}/image-{i:08}.jpg")
+        with store.write() as tx:
+            tx.execute(text("ANALYZE"))
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        seconds = timed(lambda: create_file_set(store, who, "Images", ["/data/"]))
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        show(f"file set of {count} versions (target 15 s)", f"{seconds:.2f} s")
+        show("  peak memory of the process (target 500 MB)", f"{peak:.0f} MB", f"grown by {grown:.0f} MB")
+        one = ["/@Images", "/data/00000/image-00000000.jpg"]
+        more = [timed(lambda: create_file_set(store, who, "Images", one)) for _ in range(20)]
+        show("  a version with one file more, median", f"{statistics.median(more) * 1000:.1f} ms")
+        size = (folder / "easel.sqlite").stat().st_size
+        show("  the database", f"{size / 1e6:.0f} MB")
+        store.close()
+
+
+def search(quick: bool, peers: str | None) -> None:
+    count, runs = (50_000, 2_000) if quick else (1_000_000, 50_000)
+    with postgres.running() as server:
+        store = Store(server.create("bench"))
+        migrate(store, backup=lambda _revision: None)
+        who = person(store)
+        add_artifacts(store, who, Kind.JOB, count, lambda i: f"job_{i:08}")
+        rng = random.Random(1)
+        models = ["BERT", "GPT", "T5", "CNN"]
+        with store.read() as tx:
+            first = tx.execute(text("SELECT min(id) FROM artifacts")).scalar_one()
+        for start in range(0, count, 20_000):
+            with store.write() as tx:
+                rows = []
+                for i in range(start, min(count, start + 20_000)):
+                    base = {"artifact_id": first + i, "project_id": who.project_id, "kind": "job"}
+                    empty = {"text": None, "number": None, "moment": None}
+                    rows += [
+                        {**base, **empty, "key": "model", "text": rng.choice(models)},
+                        {**base, **empty, "key": "precision", "number": rng.random()},
+                        {**base, **empty, "key": "run", "text": f"run-{i % 1000}"},
+                    ]
+                tx.execute(insert(tags), rows)
+        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+            conn.execute(text("VACUUM ANALYZE"))
+        queries: dict[str, Callable[[], tuple[str, str]]] = {
+            "model = BERT and precision > p, newest": lambda: (
+                f"model = BERT and precision > {rng.random():.4f}",
+                "",
+            ),
+            "model = BERT and precision > 0.999, newest": lambda: ("model = BERT and precision > 0.999", ""),
+            "the best precision of a model": lambda: (f"model = {rng.choice(models)}", "-precision"),
+            "one run of a thousand, and a range": lambda: (
+                f"run = run-{rng.randrange(1000)} and precision < 0.5",
+                "",
+            ),
+            "creator, time and tag": lambda: (
+                "creator = ana and create_time > 2026-10-01 and model = T5",
+                "",
+            ),
+            "a narrow range or a run": lambda: (f"precision > 0.9999 or run = run-{rng.randrange(1000)}", ""),
+        }
+        medians = []
+        for name, make in queries.items():
+            times = []
+            for _ in range(20):
+                query, sort = make()
+                with store.read() as tx:
+                    times.append(timed(lambda q=query, s=sort: find(tx, who, Kind.JOB, q, sort=s, limit=50)))
+            medians += times
+            show(
+                f"search {count}: {name}",
+                f"{statistics.median(times) * 1000:.1f} ms",
+                f"max {max(times) * 1000:.0f}",
+            )
+        ours = statistics.median(medians)
+        show("  median of all (target 50 ms)", f"{ours * 1000:.1f} ms")
+        store.close()
+    if peers is None:
+        show(f"  mlflow search_runs over {runs} runs", "SKIPPED", "no --peers")
+        return
+    with workplace() as folder:
+        command = [peers, "-c", PEER_MLFLOW, str(folder), str(runs)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        theirs = float(json.loads(done.stdout.strip().splitlines()[-1]))
+        show(f"  mlflow search_runs over {runs} runs, median", f"{theirs * 1000:.1f} ms")
+        show("  times faster (target 10)", f"{theirs / ours:.1f}")
+
+
+def traces(quick: bool, _peers: str | None) -> None:
+    count, deep = (10_000, 1_000) if quick else (100_000, 1_000)
+    for engine in ("sqlite", "postgresql"):
+        with workplace() as folder, postgres.running() as server:
+            address = server.create("bench") if engine == "postgresql" else f"sqlite:///{folder}/easel.sqlite"
+            store = Store(address)
+            migrate(store, backup=lambda _revision: None)
+            who = person(store)
+            add_artifacts(store, who, Kind.FILE_SET, count, lambda i: f"set{i:06}")
+            with store.write() as tx:
+                first = tx.execute(text("SELECT min(id) FROM artifacts")).scalar_one()
+                heads = [
+                    {"project_id": who.project_id, "name": f"set{i:06}", "latest": 1} for i in range(count)
+                ]
+                tx.execute(insert(file_sets), heads)
+                empty = {"root": bytes(32), "level": 0, "first": "", "files": 0, "sources": []}
+                tx.execute(
+                    insert(file_set_versions), [{**empty, "artifact_id": first + i} for i in range(count)]
+                )
+                # Chains of a thousand, each set made from the two before it: full of diamonds.
+                edges = [
+                    {
+                        "project_id": who.project_id,
+                        "source": first + i - back,
+                        "target": first + i,
+                        "job": None,
+                    }
+                    for i in range(count)
+                    for back in (1, 2)
+                    if i % deep >= back
+                ]
+                tx.execute(insert(lineage), edges)
+            with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+                conn.execute(text("ANALYZE"))
+            times = []
+            for _ in range(10):
+                with store.read() as tx:
+                    name = f"set{deep - 1:06}"
+                    times.append(timed(lambda n=name, w=who: trace(tx, w, n, Direction.BACKWARD, limit=5000)))
+            median = statistics.median(times) * 1000
+            show(f"trace {deep} ancestors among {count} ({engine}, target 200 ms)", f"{median:.1f} ms")
+            store.close()
+
+
+PARTS = {"upload": upload, "sets": sets, "search": search, "trace": traces}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--peers")
+    parser.add_argument("--only", default=",".join(PARTS))
+    asked = parser.parse_args()
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {sys.version.split()[0]}, {os.cpu_count()} cores")
+    for name in asked.only.split(","):
+        PARTS[name](asked.quick, asked.peers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""What is collected, what never is, and how what was dropped comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
+from tests.flow.lake.conftest import People
+
+from easel.declare.job import Command, JobSpec
+from easel.errors import Conflict, NotFound
+from easel.flow.jobs.submit import submit_job
+from easel.flow.lake import browse, jobs, replay, upload
+from easel.flow.lake.checkout import checkout
+from easel.flow.lake.collect import collect, drop_unused
+from easel.ids import JobId
+from easel.lake.digest import digest_of
+from easel.lake.replay import Source, jobs_to_replay
+from easel.records.lake import UploadItem
+
+NOW = timedelta(0)
+
+
+def stored(people: People) -> int:
+    return sum(o.size for o in people.lake.blobs.objects())
+
+
+def read(people: People, ref: str) -> bytes:
+    with people.lake.store.read() as tx:
+        found = browse.open_file(tx, people.ana, ref)
+    from easel.flow.lake.checkout import read_blob
+
+    return b"".join(read_blob(people.lake.blobs, found.place))
+
+
+def test_a_young_upload_is_left_alone_and_an_abandoned_one_is_collected(people: People) -> None:
+    with people.lake.store.write() as tx:
+        session = upload.start(tx, people.ana)
+        upload.add_files(tx, people.ana, session.id, [UploadItem("/a", 300_000, digest_of(bytes(300_000)))])
+    from easel.lake.blobs.store import Incoming
+
+    upload.announce(people.lake, people.ana, session.id, [Incoming(digest_of(bytes(300_000)), 300_000)])
+    assert collect(people.lake).uploads == 0
+    assert len(list(people.lake.blobs.stages())) == 1
+    assert collect(people.lake, NOW, NOW).uploads == 1
+    assert list(people.lake.blobs.stages()) == []
+    with people.lake.store.write() as tx, pytest.raises(Conflict):
+        upload.commit(tx, people.ana, session.id)
+
+
+def test_bytes_of_a_pending_upload_and_of_every_version_are_kept(people: People) -> None:
+    people.put(people.ana, {"/a": b"one"})
+    people.put(people.ana, {"/a": b"two"})
+    with people.lake.store.write() as tx:
+        browse.delete(tx, people.ana, "/a")
+    session = people.send(people.ana, {"/b": b"pending"})
+    collect(people.lake, NOW)
+    assert read(people, "/a:1") == b"one"
+    assert stored(people) == 13
+    upload.abort(people.lake, people.ana, session.id)
+    collect(people.lake, NOW)
+    assert stored(people) == 6
+
+
+def test_bytes_without_a_row_are_found_and_removed_when_old(people: People) -> None:
+    from easel.lake.blobs.store import put
+
+    put(people.lake.blobs, "lost", b"a crash came before the row")
+    assert collect(people.lake).objects == 0
+    assert collect(people.lake, NOW).objects == 1
+    assert stored(people) == 0
+
+
+def test_a_pack_that_is_mostly_garbage_is_written_anew(people: People) -> None:
+    people.put(people.ana, {f"/{i}": bytes([i]) * 100 for i in range(10)})
+    people.make_set(people.ana, "kept", "/3")
+    with people.lake.store.write() as tx:
+        assert drop_unused(tx, people.root, "/", NOW, really=True).files == 9
+    for _ in range(3):
+        collect(people.lake, NOW)
+    assert stored(people) == 100
+    assert read(people, "/3") == bytes([3]) * 100
+
+
+def test_unused_files_are_told_first_and_used_ones_stay(people: People) -> None:
+    people.put(people.ana, {"/used": b"u", "/read": b"r", "/free/a": b"f"})
+    people.make_set(people.ana, "standing", "/used")
+    people.make_set(people.ana, "input", "/read")
+    with people.lake.store.write() as tx:
+        jobs.register_job(tx, people.ana, JobId("job_1"), ["input"])
+        from easel.flow.lake.file_set import delete_file_set
+
+        delete_file_set(tx, people.ana, "input")
+        told = drop_unused(tx, people.root, "/", NOW, really=False)
+        assert told.examples == ("/free/a:1",)
+        assert drop_unused(tx, people.root, "/", timedelta(days=1), really=True).files == 0
+        assert drop_unused(tx, people.root, "/", NOW, really=True).files == 1
+    collect(people.lake, NOW)
+    assert read(people, "/read") == b"r"
+    with pytest.raises(NotFound):
+        read(people, "/free/a")
+    with pytest.raises(Conflict, match="given up"):
+        read(people, "/free/a:1")
+    people.put(people.ana, {"/free/a": b"again"})
+    assert read(people, "/free/a:2") == b"again"
+
+
+def made_by_job(people: People, name: str, content: bytes, *inputs: str) -> str:
+    """A set as the engine would have made it."""
+    with people.lake.store.write() as tx:
+        spec = JobSpec(name, Command(("true",)), input=inputs[0] if inputs else None)
+        job = submit_job(tx, people.ana, spec)
+    session = people.send(people.ana, {f"/{name}": content})
+    with people.lake.store.write() as tx:
+        return str(jobs.attach_output(tx, people.ana, job.id, session.id, name))
+
+
+def test_a_dropped_set_is_regenerated_by_the_jobs_that_made_it(people: People) -> None:
+    people.put(people.ana, {"/raw": b"raw"})
+    people.make_set(people.ana, "raw", "/raw")
+    first = made_by_job(people, "first", b"first result", "raw")
+    second = made_by_job(people, "second", b"second result", "first")
+    with people.lake.store.write() as tx:
+        assert len(replay.plan(tx, people.ana, second).jobs) == 1
+        replay.drop(tx, people.root, second)
+        replay.drop(tx, people.root, first)
+        assert [job.name for job in replay.plan(tx, people.ana, second).jobs] == ["first", "second"]
+        with pytest.raises(Conflict, match="not made by a job"):
+            replay.drop(tx, people.root, "raw")
+    collect(people.lake, NOW)
+    assert stored(people) == 3
+    with people.lake.store.write() as tx:
+        assert replay.restore(tx, people.ana, second) is False
+        assert replay.replay_next(tx, people.ana, second) is not None  # `first` runs again
+    people.put(people.ana, {"/elsewhere": b"first result"})
+    with people.lake.store.write() as tx:
+        assert replay.replay_next(tx, people.ana, second) is not None  # now `second`
+    people.put(people.ana, {"/elsewhere2": b"second result"})
+    with people.lake.store.write() as tx:
+        assert replay.replay_next(tx, people.ana, second) is None
+    assert read(people, "/second") == b"second result"
+    assert read(people, "/first") == b"first result"
+
+
+def test_a_long_chain_of_jobs_is_planned_in_order() -> None:
+    def look(node: int) -> Source:
+        return Source(str(node), node > 0, node * 10 if node else None, [node - 1] if node else [])
+
+    assert jobs_to_replay(5000, look) == [10 * i for i in range(1, 5001)]
+
+
+def test_what_other_sets_hold_is_not_dropped(people: People) -> None:
+    made = made_by_job(people, "out", b"shared")
+    people.make_set(people.ana, "copy", "/@out")
+    with people.lake.store.write() as tx:
+        replay.drop(tx, people.root, made)
+    collect(people.lake, NOW)
+    assert read(people, "/out") == b"shared"
+
+
+class Collector(RuleBasedStateMachine):
+    """Whatever two projects do, and whenever the collector comes: everything that can be named can be read,
+    and neither project changes what the other reads."""
+
+    people: People
+    numbers: Iterator[int]
+    contents = Bundle("contents")
+
+    @initialize()
+    def begin(self) -> None:
+        self.files: dict[tuple[str, str], list[bytes]] = {}
+        self.sets: dict[str, dict[str, bytes]] = {}
+        self.prefix = f"/{next(self.numbers)}"
+
+    @rule(who=st.sampled_from(["ana", "eve"]), name=st.sampled_from("abc"), content=st.binary(max_size=3))
+    def put(self, who: str, name: str, content: bytes) -> None:
+        path = f"{self.prefix}/{name}"
+        self.people.put(getattr(self.people, who), {path: content})
+        self.files.setdefault((who, path), []).append(content)
+
+    @rule(target=contents, name=st.sampled_from("abc"), content=st.binary(max_size=3))
+    def send(self, name: str, content: bytes) -> str:
+        return self.people.send(self.people.ana, {f"{self.prefix}/p{name}": content}).id
+
+    @rule(session=consumes(contents))
+    def abort(self, session: str) -> None:
+        upload.abort(self.people.lake, self.people.ana, session)
+
+    @rule()
+    def collect(self) -> None:
+        with self.people.lake.store.write() as tx:
+            drop_unused(tx, self.people.root, "/nothing-here/", NOW, really=True)
+        collect(self.people.lake, NOW)
+
+    @rule()
+    def make_set(self) -> None:
+        mine = {path: v[-1] for (who, path), v in self.files.items() if who == "ana"}
+        if mine:
+            name = f"s{next(self.numbers)}"
+            self.people.make_set(self.people.ana, name, *mine)
+            self.sets[name] = mine
+
+    @rule()
+    def read_everything(self) -> None:
+        with self.people.lake.store.read() as tx:
+            for (who, path), versions in self.files.items():
+                for number, content in enumerate(versions, 1):
+                    found = browse.open_file(tx, getattr(self.people, who), f"{path}:{number}")
+                    assert found.entry.digest == digest_of(content)
+                    assert b"".join(self._bytes(found)) == content
+        for name, content_of in self.sets.items():
+            target = self.people.folder / f"out{next(self.numbers)}"
+            checkout(self.people.lake, self.people.ana, name, target)
+            assert {
+                f"/{p.relative_to(target)}": p.read_bytes() for p in target.rglob("*") if p.is_file()
+            } == content_of
+
+    def _bytes(self, found: browse.Readable) -> Iterator[bytes]:
+        from easel.flow.lake.checkout import read_blob
+
+        return read_blob(self.people.lake.blobs, found.place)
+
+
+def test_nothing_that_can_be_named_is_ever_collected(people: People, tmp_path: Path) -> None:
+    if not people.lake.store.is_sqlite:
+        pytest.skip("one database is enough for a random walk")
+    from itertools import count
+
+    from hypothesis.stateful import run_state_machine_as_test
+
+    numbers = count()
+
+    class Here(Collector):
+        pass
+
+    Here.people, Here.numbers = people, numbers
+    quick = settings(
+        max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(Here, settings=quick)
