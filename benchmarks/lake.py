@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -263,8 +263,12 @@ def search(quick: bool, peers: str | None) -> None:
 def traces(quick: bool, _peers: str | None) -> None:
     count, deep = (10_000, 1_000) if quick else (100_000, 1_000)
     for engine in ("sqlite", "postgresql"):
-        with workplace() as folder, postgres.running() as server:
-            address = server.create("bench") if engine == "postgresql" else f"sqlite:///{folder}/easel.sqlite"
+        if engine == "postgresql" and postgres.find_binaries() is None:
+            show("trace on PostgreSQL", "SKIPPED", "it is not installed")
+            continue
+        started = postgres.running() if engine == "postgresql" else nullcontext()
+        with workplace() as folder, started as server:
+            address = server.create("bench") if server else f"sqlite:///{folder}/easel.sqlite"
             store = Store(address)
             migrate(store, backup=lambda _revision: None)
             who = person(store)

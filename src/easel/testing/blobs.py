@@ -129,11 +129,13 @@ class BlobStoreSuite:
 
     def test_a_discarded_stage_is_gone(self, blobs: BlobStore) -> None:
         stage = blobs.begin("big", 2 * FIVE)
+        assert blobs.is_open(stage)
         blobs.put_part(stage, 1, [bytes(FIVE)])
         assert [s.id for s in blobs.stages()] == ["big"]
         blobs.discard(stage)
         blobs.discard(stage)
         assert list(blobs.stages()) == []
+        assert not blobs.is_open(stage)
         with pytest.raises(NotFound):
             blobs.promote(stage, digest_of(b"never"))
 

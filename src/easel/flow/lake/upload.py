@@ -78,7 +78,9 @@ def add_files(tx: Tx, caller: Caller, upload_id: str, items: Sequence[UploadItem
             raise InvalidInput(f"{path!a} is named twice (perhaps in two spellings): name it once")
         rights.need_write(path)
         checked[path] = replace(item, path=path)
-    held = blob_index.held_by(tx, caller.project_id, rights, list({i.digest for i in items}))
+    digests = list({i.digest for i in items})
+    held = blob_index.held_by(tx, caller.project_id, rights, digests)
+    held |= uploads.held_in(tx, upload.id, digests)
     uploads.put_items(tx, upload.id, list(checked.values()), held)
     uploads.touch(tx, upload.id)
     return [Digest(d) for d in dict.fromkeys(i.digest for i in items) if d not in held]
@@ -93,6 +95,11 @@ def announce(lake: Lake, caller: Caller, upload_id: str, objects: Sequence[Incom
             known = uploads.find_object(tx, upload.id, incoming.digest)
             if known is None:
                 _check_announced(tx, upload.id, incoming)
+        if known is not None and not known[2] and not lake.blobs.is_open(known[0]):
+            # A crash came after the bytes got their name and before the row did: send this object again.
+            with lake.store.write() as tx:
+                uploads.forget_object(tx, known[0].id)
+            known = None
         if known is None:
             known = _open_stage(lake, upload, incoming)
         stage, agreed, stored = known

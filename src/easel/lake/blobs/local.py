@@ -70,6 +70,9 @@ class LocalBlobs:
             return frozenset()
         return frozenset(int(name[5:]) for name in names if name.startswith("part."))
 
+    def is_open(self, stage: Stage) -> bool:
+        return (self._folder(stage) / "data").exists()
+
     def part_url(self, stage: Stage, number: int, seconds: int) -> str | None:
         return None
 

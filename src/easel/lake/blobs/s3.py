@@ -102,6 +102,15 @@ class S3Blobs:
         # Completed already: everything arrived.
         return frozenset(range(1, stage.part_count + 1) if self._size(key) == stage.size else ())
 
+    def is_open(self, stage: Stage) -> bool:
+        if not stage.handle:
+            return True  # a plain PUT needs no preparation
+        try:
+            self._listed(stage)
+        except NotFound:  # completed by an earlier attempt, or aborted
+            return self._size(self._stage_key(stage)) == stage.size
+        return True
+
     def part_url(self, stage: Stage, number: int, seconds: int) -> str | None:
         length, at = stage.part_length(number), self._at(self._stage_key(stage))
         if stage.handle:

@@ -90,6 +90,9 @@ class BlobStore(Protocol):
     def parts(self, stage: Stage) -> frozenset[int]:
         """The parts that arrived whole."""
 
+    def is_open(self, stage: Stage) -> bool:
+        """Whether parts can still be put: not after the stage was promoted or discarded."""
+
     def part_url(self, stage: Stage, number: int, seconds: int) -> str | None:
         """An address to which the sender may PUT this part directly; None where the store has none."""
 

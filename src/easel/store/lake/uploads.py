@@ -93,6 +93,19 @@ def asks_for(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> dict[byte
     return found
 
 
+def held_in(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> set[bytes]:
+    """Those whose bytes this session has sent already, before it was interrupted."""
+    found: set[bytes] = set()
+    for some in chunks(digests):
+        query = select(upload_items.c.digest).where(
+            upload_items.c.upload_id == upload_id,
+            upload_items.c.held.is_(True),
+            upload_items.c.digest.in_(some),
+        )
+        found.update(bytes(row.digest) for row in tx.execute(query))
+    return found
+
+
 def mark_held(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> None:
     for some in chunks(digests):
         tx.execute(
