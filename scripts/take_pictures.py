@@ -94,6 +94,11 @@ def work(server: ServerProcess) -> dict[str, str]:
     }
 
 
+def choose_the_catalogue(page: Page) -> None:
+    page.get_by_role("group", name="File set catalogue:1").click()
+    page.get_by_text("survey TESS").wait_for()
+
+
 def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], folder: Path) -> None:
     base = "/p/astro"
     pages: dict[str, tuple[str, Callable[[Page], object]]] = {
@@ -113,7 +118,7 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
         "file-sets": (f"{base}/lake/sets", lambda p: p.get_by_role("link", name="training:1").wait_for()),
         "provenance": (
             f"{base}/provenance?from=catalogue:1&direction=forward",
-            lambda p: p.get_by_role("group", name="File set catalogue:1").click(),
+            choose_the_catalogue,
         ),
         "spending": (f"{base}/spending", lambda p: p.get_by_role("cell", name="ana").wait_for()),
         "account": ("/account", lambda p: p.get_by_text("this session").wait_for()),

@@ -110,9 +110,13 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
     [graph, places],
   );
   const ready = nodes.length > 0 && !busy;
+  const beside = chosen !== null;
   useEffect(() => {
-    if (ready) void flow.fitView({ maxZoom: 1, minZoom: 0.2, padding: 0.1 });
-  }, [ready, flow]);
+    if (!ready) return;
+    // After the frame in which the side panel took its share of the width.
+    const frame = requestAnimationFrame(() => void flow.fitView({ maxZoom: 1, minZoom: 0.2, padding: 0.1 }));
+    return () => cancelAnimationFrame(frame);
+  }, [ready, beside, flow]);
   if (graph.nodes.length === 0) return <p className="quiet">No file sets yet: a job's output becomes one by itself.</p>;
   const node = graph.nodes.find((one) => one.id === chosen);
   return (
