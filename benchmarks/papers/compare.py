@@ -139,6 +139,7 @@ def picture(panels: dict[str, dict[str, Outcome]], name: str, x_label: str, wors
     rows = 2 if worst else 1
     across = min(len(panels), PANELS_ACROSS)
     down = rows * -(-len(panels) // across)
+    first = list(next(iter(panels.values())))
     figure, axes = plt.subplots(down, across, figsize=(4.6 * across, 3.6 * down), squeeze=False)
     for number, (title, outcomes) in enumerate(panels.items()):
         for row in range(rows):
@@ -156,7 +157,8 @@ def picture(panels: dict[str, dict[str, Outcome]], name: str, x_label: str, wors
             axis.set_xlabel(x_label)
             axis.set_ylabel("accuracy loss")
             axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=7)
+            if not number or list(outcomes) != first:
+                axis.legend(fontsize=7)
     return _save(figure, name)
 
 
