@@ -99,6 +99,11 @@ def choose_the_catalogue(page: Page) -> None:
     page.get_by_text("survey TESS").wait_for()
 
 
+def all_curves_are_there(page: Page) -> None:
+    for i in range(3):
+        page.get_by_role("row", name="loss, last").get_by_role("cell").nth(i).filter(has_text="0.").wait_for()
+
+
 def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], folder: Path) -> None:
     base = "/p/astro"
     pages: dict[str, tuple[str, Callable[[Page], object]]] = {
@@ -108,7 +113,7 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
         "job-live": (f"{base}/jobs/{facts['live']}", lambda p: p.get_by_text("star 5 of").wait_for()),
         "compare": (
             f"{base}/jobs/compare?{facts['trained']}",
-            lambda p: p.locator(".u-over").nth(1).wait_for(),
+            all_curves_are_there,
         ),
         "people": (f"{base}/people", lambda p: p.get_by_text("chen").first.wait_for()),
         "lake": (

@@ -192,6 +192,131 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Apps
+         * @description Every app with its best model, what runs and why.
+         */
+        get: operations["list_apps"];
+        put?: never;
+        /**
+         * Declare App
+         * @description Say what goes in and what comes out: the paper's notation, YAML or JSON.
+         */
+        post: operations["declare_app"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get App */
+        get: operations["get_app"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete App
+         * @description Its trials that still run end by themselves and are ignored.
+         */
+        delete: operations["delete_app"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/examples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Browse
+         * @description All examples ever fed, oldest first.
+         */
+        get: operations["browse"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/feed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Feed
+         * @description Add pairs. Those fed before are left out, so a repeated feed adds nothing.
+         */
+        post: operations["feed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Infer Objects
+         * @description Through the best model so far, with its name, version and validation score.
+         */
+        post: operations["infer_objects"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/refine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refine
+         * @description Switch examples off or on, or undo the newest switch.
+         */
+        post: operations["refine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/bills": {
         parameters: {
             query?: never;
@@ -1595,6 +1720,58 @@ export interface components {
             /** Objects */
             objects: components["schemas"]["NewObject"][];
         };
+        /** Answers */
+        Answers: {
+            /** Answers */
+            answers: {
+                [key: string]: unknown;
+            }[];
+            /** Candidate */
+            candidate: string;
+            /** Model */
+            model: string;
+            /** Quality */
+            quality: number;
+        };
+        /** App */
+        App: {
+            best: components["schemas"]["BestModel"] | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Examples */
+            examples: number;
+            /** Id */
+            id: string;
+            /** Last Improvement At */
+            last_improvement_at: string | null;
+            /** Metric */
+            metric: string;
+            /** Name */
+            name: string;
+            /** Program */
+            program: string;
+            /** Running */
+            running: string[];
+            /** Switched Off */
+            switched_off: number;
+            /** Template */
+            template: string;
+            /** Trials */
+            trials: number;
+            /**
+             * Why
+             * @description What the policy weighed when it last chose for this app
+             */
+            why: string | null;
+        };
+        /** AppList */
+        AppList: {
+            /** Items */
+            items: components["schemas"]["App"][];
+        };
         /** Artifact */
         Artifact: {
             /**
@@ -1631,6 +1808,15 @@ export interface components {
             memory_mb: number;
             /** Vcpu */
             vcpu: number;
+        };
+        /** BestModel */
+        BestModel: {
+            /** Candidate */
+            candidate: string;
+            /** Model */
+            model: string;
+            /** Quality */
+            quality: number;
         };
         /**
          * Bill
@@ -1844,6 +2030,25 @@ export interface components {
             since: string;
             token: components["schemas"]["IssuedToken"];
         };
+        /** DeclareApp */
+        DeclareApp: {
+            /**
+             * Metric
+             * @description Without it the task's usual one
+             */
+            metric?: string | null;
+            /**
+             * Name
+             * @example flowers
+             */
+            name: string;
+            /**
+             * Program
+             * @example input: image 28 x 28
+             *     output: [cat, dog]
+             */
+            program: string;
+        };
         /** Device */
         Device: {
             /** Connected */
@@ -1989,6 +2194,41 @@ export interface components {
             seq: number;
             /** Subject */
             subject: string;
+        };
+        /** Example */
+        Example: {
+            /** Digest */
+            digest: string;
+            /**
+             * Fed At
+             * Format: date-time
+             */
+            fed_at: string;
+            /** Fold */
+            fold: number;
+            /** On */
+            on: boolean;
+            /** Stratum */
+            stratum: string;
+        };
+        /** ExampleList */
+        ExampleList: {
+            /** Items */
+            items: components["schemas"]["Example"][];
+        };
+        /** Fed */
+        Fed: {
+            /** Known */
+            known: number;
+            /** New */
+            new: number;
+            /** Total */
+            total: number;
+        };
+        /** FeedPairs */
+        FeedPairs: {
+            /** Pairs */
+            pairs: components["schemas"]["Pair"][];
         };
         /**
          * Fetch
@@ -2136,6 +2376,11 @@ export interface components {
             members: string[];
             /** Name */
             name: string;
+        };
+        /** Infer */
+        Infer: {
+            /** Objects */
+            objects: unknown[];
         };
         /** IssuedToken */
         IssuedToken: {
@@ -2601,6 +2846,13 @@ export interface components {
              */
             next_cursor?: string | null;
         };
+        /** Pair */
+        Pair: {
+            /** Input */
+            input: unknown;
+            /** Output */
+            output: unknown;
+        };
         /** Part */
         Part: {
             /** Number */
@@ -2925,6 +3177,29 @@ export interface components {
             start: number;
             /** Url */
             url: string;
+        };
+        /**
+         * Refine
+         * @description Switch these examples; `undo` takes back the newest switch and names none.
+         */
+        Refine: {
+            /** Digests */
+            digests?: string[];
+            /**
+             * On
+             * @default false
+             */
+            on?: boolean;
+            /**
+             * Undo
+             * @default false
+             */
+            undo?: boolean;
+        };
+        /** Refined */
+        Refined: {
+            /** Changed */
+            changed: string[];
         };
         /** ReorderQueue */
         ReorderQueue: {
@@ -3737,6 +4012,277 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_apps: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    declare_app: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeclareApp"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    browse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExampleList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    feed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FeedPairs"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fed"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    infer_objects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Infer"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answers"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    refine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Refine"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refined"];
                 };
             };
             /** @description What went wrong and what to do */
