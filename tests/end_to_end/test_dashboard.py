@@ -318,6 +318,8 @@ def test_every_page_meets_wcag_aa(
         f"/p/astro/jobs/{job.id}": "Metrics",
         f"/p/astro/jobs/compare?job={job.id}&job={job.rerun().id}": "Compare jobs",
         "/p/astro/people": "Members",
+        "/p/astro/apps": "Apps",
+        "/p/astro/spending": "Spending",
         "/p/astro/lake?in=/": "Lake",
         "/p/astro/lake/sets": "Lake",
         "/p/astro/lake/search": "Lake",

@@ -42,6 +42,7 @@ const router = createBrowserRouter([
           { path: "jobs", lazy: page(() => import("./pages/Jobs")) },
           { path: "jobs/compare", lazy: page(() => import("./pages/Compare")) },
           { path: "jobs/:job", lazy: page(() => import("./pages/Job")) },
+          { path: "apps", lazy: page(() => import("./pages/Apps")) },
           { path: "lake", lazy: page(() => import("./pages/Lake")) },
           { path: "lake/sets", lazy: page(() => import("./pages/FileSets")) },
           { path: "lake/search", lazy: page(() => import("./pages/Search")) },

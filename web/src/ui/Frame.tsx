@@ -141,6 +141,7 @@ function ThemeChoice() {
 
 const SECTIONS: [string, string][] = [
   ["", "Overview"],
+  ["apps", "Apps"],
   ["jobs", "Jobs"],
   ["lake", "Lake"],
   ["provenance", "Provenance"],
