@@ -98,6 +98,7 @@ def upload(quick: bool, peers: str | None) -> None:
             for _ in range(big // 2**20):
                 out.write(rng.randbytes(2**20))
         os.sync()
+        (folder / "server").mkdir()
         with running(folder / "server") as server:
             root = server.client()
             root.projects.create("bench")
