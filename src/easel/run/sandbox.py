@@ -66,6 +66,8 @@ def wrap(bwrap: str, walls: Walls, argv: Sequence[str]) -> list[str]:
     for name in _ETC:
         args += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     args += ["--proc", "/proc", "--dev", "/dev"]
+    # Before the interpreters: one that lives under /tmp must show through.
+    args += ["--bind", str(walls.tmp), "/tmp"]  # noqa: S108
     for path in walls.interpreters:
         args += ["--ro-bind-try", str(path), str(path)]
     for path in walls.hidden:
@@ -73,7 +75,7 @@ def wrap(bwrap: str, walls: Walls, argv: Sequence[str]) -> list[str]:
             args += ["--tmpfs", str(path)]
     for path in walls.devices:
         args += ["--dev-bind-try", str(path), str(path)]
-    args += ["--bind", str(walls.tmp), "/tmp", "--bind", str(walls.work), INSIDE]  # noqa: S108
+    args += ["--bind", str(walls.work), INSIDE]
     if walls.input is not None:
         args += ["--ro-bind", str(walls.input), f"{INSIDE}/input"]
     args += ["--chdir", INSIDE]

@@ -22,6 +22,8 @@ from easel.tune.encode import Array, Codec, Table, latin, levels, near, scattere
 GRID_LIMIT = 20_000
 _SCATTERED = 1_024
 _NEAR = 200
+_HAIR = 0.01
+"""In units of a dimension's whole range."""
 # Points in one Latin hypercube of the initial design, and how many of them are tried before giving up.
 _BLOCK = 8
 _BLOCKS = 200
@@ -236,7 +238,18 @@ class State:
                 offered = {**point, **level}
                 if not space.is_forbidden(offered):
                     found.setdefault(point_key(offered), offered)
-        return self.problem.codec.table(found.values())
+        return self._away_from_pending(self.problem.codec.table(found.values()))
+
+    def _away_from_pending(self, table: Table) -> Table:
+        """In a continuous space a second worker must not be sent within a hair of the first."""
+        if not self.pending or not table.x.shape[1]:
+            return table
+        running = self.problem.codec.table(self.pending)
+        far = np.ones(len(table), dtype=bool)
+        for x, s in zip(running.x, running.s, strict=True):
+            same_fidelity = (table.s == s).all(axis=1)
+            far &= ~(same_fidelity & (np.abs(table.x - x).max(axis=1) < _HAIR))
+        return table.rows(np.flatnonzero(far)) if far.any() else table
 
     def leaders(self, count: int) -> list[int]:
         """Observations to search around: feasible ones first, then by the objective."""

@@ -223,7 +223,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get App */
+        /**
+         * Get App
+         * @description One app: its program, examples, best model so far and what runs for it.
+         */
         get: operations["get_app"];
         put?: never;
         post?: never;

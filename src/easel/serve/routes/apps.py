@@ -78,6 +78,7 @@ def list_apps(here: Here, caller: Member) -> wire.AppList:
 
 @router.get("/{name}", response_model=wire.App)
 def get_app(here: Here, caller: Member, name: Name) -> wire.App:
+    """One app: its program, examples, best model so far and what runs for it."""
     with here.store.read() as tx:
         return shown(look.standing(tx, apps.find(tx, caller.project_id, name)))
 

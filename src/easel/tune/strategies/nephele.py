@@ -108,12 +108,8 @@ class Nephele:
         beliefs = fitted.beliefs(state, trees)
         gate = np.flatnonzero(free & self._gate(state, beliefs, state.left))
         if not len(gate):
-            choice = random_choice(state, full_only=self.full_only)
-            return (
-                choice
-                if isinstance(choice, Finished)
-                else Choice(choice.point, {"reason": "nothing is predicted to be feasible"})
-            )
+            i = int(state.rng("random").choice(np.flatnonzero(free)))  # what was dropped stays dropped
+            return Choice(table.points[i], {"reason": "nothing is predicted to be feasible"})
         best = state.best_value
         reward = beliefs.constrained_improvement(best)
         cost = usable_cost(beliefs.cost_of(state.problem.goal.budget.kind.value))
