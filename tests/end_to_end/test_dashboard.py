@@ -227,10 +227,13 @@ def test_a_failing_server_is_explained_and_never_a_blank_page(
     page.clock.install()
     page.route("**/api/v1/projects/astro/users?*", fail)
     page.goto(f"{server.address}/p/astro/people")
-    page.clock.fast_forward(60_000)
-    for _ in range(8):  # what may pass is asked for again, with longer and longer pauses
+    alert = page.get_by_role("alert").first
+    for _ in range(200):  # what may pass is asked for again, with pauses that begin when an answer has come
         page.clock.fast_forward(11_000)
-    expect(page.get_by_role("alert").first).to_contain_text(words)
+        if alert.is_visible():
+            break
+        page.wait_for_timeout(100)
+    expect(alert).to_contain_text(words)
     expect(page.get_by_role("navigation", name="Sections")).to_be_visible()
     page.unroute("**/api/v1/projects/astro/users?*")
     page.get_by_role("button", name="Try again").click()
