@@ -17,6 +17,7 @@ import threading
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from easel.clock import Clock
@@ -29,7 +30,7 @@ from easel.run.launch import Folders, prepare
 from easel.run.logkeep import LogKeeper
 from easel.run.order import MB, Order
 from easel.run.sample import Meter, disk_mb
-from easel.run.tree import become_subreaper, descendants, kill_descendants, reap, signal_all
+from easel.run.tree import become_subreaper, descendants, die_with, kill_descendants, reap, signal_all
 
 FLUSH_S = 0.2
 SAMPLE_S = 0.5
@@ -132,7 +133,7 @@ class Agent:
                 stderr=subprocess.PIPE,
                 pass_fds=(status_write,) if self.bwrap else (),
                 start_new_session=True,
-                preexec_fn=self._confine,
+                preexec_fn=partial(self._confine, os.getpid()),
             )
         except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
             raise Failure(f"the command cannot be started: {error}", 127, final=True) from error
@@ -145,8 +146,12 @@ class Agent:
         self._judge(watch, status)
         return watch.usage
 
-    def _confine(self) -> None:
-        """In the child, before the program: limits that need no cooperation."""
+    def _confine(self, agent: int) -> None:
+        """In the child, before the program: limits that need no cooperation.
+
+        Until it is in its cage and carries the mark, nobody could find it: it must not outlive its agent.
+        """
+        die_with(agent)
         self.cage.enter()
         asked = self.order.resources
         if not self.cage.hard:

@@ -23,8 +23,11 @@ def become_subreaper() -> None:
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def die_with_parent() -> None:
+def die_with(parent: int) -> None:
+    """In a fresh child: end when `parent` ends, also when it ended before we could ask for that."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
 
 
 def descendants(pid: int) -> list[int]:

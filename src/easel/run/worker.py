@@ -39,6 +39,7 @@ TICK_S = 0.05
 BEAT_S = 2.0
 WARM_AFTER_S = 3.0
 SILENT_AFTER_S = 20.0
+STRAY_ROUNDS = 400
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
 
@@ -318,13 +319,22 @@ class Worker:
 
     def _ended(self, attempt: Attempt) -> None:
         """The agent's process is gone; make sure that nothing of the job is left, then see what it wrote."""
-        attempt.cage.kill()
-        if not self.cages.hard:
-            signal_all(marked(attempt.key), signal.SIGKILL)
+        self._end_strays(attempt)
         self._send_news(attempt)
         if not attempt.last:
             attempt.gone = "its agent died"
         self._release(attempt)
+
+    def _end_strays(self, attempt: Attempt) -> None:
+        """One round is not enough: whoever was just forking is not seen by it."""
+        for _ in range(STRAY_ROUNDS):
+            attempt.cage.kill()
+            left = attempt.cage.members() if self.cages.hard else marked(attempt.key)
+            if not left:
+                return
+            signal_all(left, signal.SIGKILL)
+            reap()
+            self.clock.sleep(0.005)
 
     def _release(self, attempt: Attempt) -> None:
         attempt.phase = Phase.OVER
@@ -403,7 +413,7 @@ class Worker:
                 self.room = self.room.less(attempt.order.resources, attempt.gpus)
                 self._watch(attempt, attempt.pid)
             elif not attempt.last:
-                attempt.cage.kill()
+                self._end_strays(attempt)
                 attempt.gone = "it did not survive the end of the worker"
         known = {key for key, each in self.attempts.items() if each.phase is Phase.RUNNING}
         for key in self.cages.leftovers():
