@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 from easel.store.schema.metadata import BigSerial, Moment, metadata
 
@@ -20,6 +32,10 @@ apps = Table(
     Column("examples_set", Text),
     # What the candidates and their costs depend on, as of the newest feed.
     Column("summary", JSON),
+    # The model that answers whatever is found later; none: the best so far does.
+    Column("pinned", Text),
+    # The newest job that looked for wrong labels.
+    Column("suspects_job", String(40)),
     UniqueConstraint("project_id", "name"),
 )
 
@@ -34,6 +50,13 @@ app_examples = Table(
     Column("fold", Integer, nullable=False),
     Column("on", Boolean, nullable=False),
     Column("fed_at", Moment, nullable=False),
+    # What a list shows of the input and of the output.
+    Column("preview", Text),
+    Column("answer", Text),
+    # The line that holds the pair: a file of the lake and a range of its bytes.
+    Column("shard", Text),
+    Column("start", BigInteger),
+    Column("length", BigInteger),
     UniqueConstraint("app_id", "digest"),
 )
 
@@ -65,5 +88,6 @@ app_trials = Table(
     Column("quality", Float(53)),
     Column("seconds", Float(53)),
     Column("model_set", Text),
+    Column("ended_at", Moment),
     Index("ix_app_trials_app_id", "app_id"),
 )
