@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from easel.lake.blobs.local import LocalBlobs
+from easel.lake.blobs.address import open_blobs
 from easel.lake.blobs.packs import SMALL, plan_packs
 from easel.lake.blobs.store import BlobStore, Incoming, put
 from easel.lake.cache import BlobCache
@@ -88,7 +88,6 @@ def _in_report(contents: Mapping[str, bytes]) -> Kept:
     return Kept(files, {named[name]: data for name, data in contents.items()})
 
 
-def open_depot(address: str) -> Depot:
-    """`address` is the folder of blobs; the cache that jobs share lies beside it."""
-    root = Path(address)
-    return BlobDepot(LocalBlobs(root), BlobCache(root.parent / "cache"))
+def open_depot(address: str, cache: Path) -> Depot:
+    """`address` says where the bytes are, as in `lake.blobs.address`; `cache` is the folder that jobs share."""
+    return BlobDepot(open_blobs(address), BlobCache(cache))

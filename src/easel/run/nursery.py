@@ -51,11 +51,11 @@ def preload(names: list[str]) -> None:
             continue
 
 
-def main(door: socket.socket, address: str, names: list[str]) -> None:
+def main(door: socket.socket, address: str, cache: Path, names: list[str]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     preload(names)
-    depot = open_depot(address)
+    depot = open_depot(address, cache)
     while True:
         message, fds, _, _ = socket.recv_fds(door, 4096, 1)
         if not message:
@@ -78,4 +78,5 @@ def main(door: socket.socket, address: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2], sys.argv[3].split(",") if sys.argv[3] else [])
+    number, address, cache, names = sys.argv[1:]
+    main(socket.socket(fileno=int(number)), address, Path(cache), names.split(",") if names else [])

@@ -9,12 +9,12 @@ import socket
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from easel.declare.resources import Resources
 from easel.run.cage import Cage, Cages
 from easel.run.nursery import write_assignment
 from easel.run.trial import Assignment
+from easel.run.worker_config import WorkerConfig
 
 _FORK_PATIENCE_S = 120.0
 
@@ -51,26 +51,27 @@ class Ready:
 class WarmPool:
     """Starts the nursery when first needed, and again when it died."""
 
-    def __init__(self, address: str, preload: tuple[str, ...], cages: Cages, log: Path) -> None:
-        self._address, self._preload, self._cages, self._log = address, preload, cages, log
+    def __init__(self, config: WorkerConfig, cages: Cages) -> None:
+        self._config, self._cages = config, cages
         self._nursery: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
-        self._imported = set(preload)
+        self._imported = set(config.preload)
         self._made = 0
 
     def start(self) -> None:
         if self._nursery is not None and self._nursery.poll() is None:
             return
         ours, theirs = socket.socketpair()
-        with self._log.open("ab") as log:
+        with (self._config.home / "run" / "nursery.log").open("ab") as log:
             self._nursery = subprocess.Popen(  # noqa: S603
                 [
                     sys.executable,
                     "-m",
                     "easel.run.nursery",
                     str(theirs.fileno()),
-                    self._address,
-                    ",".join(self._preload),
+                    self._config.depot,
+                    str(self._config.cache),
+                    ",".join(self._config.preload),
                 ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,

@@ -55,8 +55,8 @@ class Worker:
         if self.bwrap is None:
             sys.stderr.write(f"easel worker: {WARNING}\n")
         self.cages = Cages(f"easel-{config.name}-{zlib.crc32(bytes(config.home)):08x}")
-        self.depot = open_depot(config.depot)
-        self.warm = WarmPool(config.depot, config.preload, self.cages, config.home / "run" / "nursery.log")
+        self.depot = open_depot(config.depot, config.cache)
+        self.warm = WarmPool(config, self.cages)
         self.room = config.capacity
         self.attempts: dict[str, Attempt] = {}
         self.waiting: dict[str, None] = {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from easel.declare.resources import Room
@@ -11,7 +12,10 @@ from easel.declare.resources import Room
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the nursery imports."""
+    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the nursery imports.
+
+    `credentials` are variables that open the depot. They go into the worker's environment, never on its command line.
+    """
 
     home: Path
     name: str
@@ -22,13 +26,20 @@ class WorkerConfig:
     sandbox: bool = True
     orphan_after_s: float | None = None
     """A worker that a server started ends when it has been without controller and work for so long."""
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def attempts(self) -> Path:
         return self.home / "run" / "attempts"
 
+    @property
+    def cache(self) -> Path:
+        """Blobs that the jobs of this machine share."""
+        return self.home / "cache"
+
 
 def describe(config: WorkerConfig) -> str:
+    """Everything but the credentials: the line may be seen by others."""
     room = config.capacity
     return json.dumps(
         {

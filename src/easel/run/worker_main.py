@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -13,6 +14,7 @@ from easel.run.worker_config import WorkerConfig, read_config
 
 def run_worker(config: WorkerConfig) -> None:
     """Until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
+    os.environ.update(config.credentials)  # also for the nursery, which opens the depot anew
     worker = Worker(config, SystemClock())
 
     def stop(*_: object) -> None:

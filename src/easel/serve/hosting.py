@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from easel.run.order import MB, LogLimits
 from easel.run.vault import Vault
 from easel.run.worker_config import WorkerConfig
 from easel.serve.controller import Controller, Pace
+from easel.serve.lake import blobs_address, blobs_credentials
 from easel.serve.learning import keep_learning
 from easel.serve.ledger import keep_books
 from easel.serve.settings import Settings
@@ -44,6 +45,9 @@ class EngineOptions:
     """What `settings` say about jobs."""
 
     home: Path
+    depot: str
+    """Where the bytes are, as in `lake.blobs.address`."""
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     capacity: Room = field(default_factory=this_machine)
     max_active: int = 8
     buffer: int = 256
@@ -59,10 +63,11 @@ class EngineOptions:
             self.home,
             "local",
             self.capacity,
-            str(self.home / "blobs"),
+            self.depot,
             self.preload,
             sandbox=self.sandbox,
             orphan_after_s=ORPHAN_AFTER_S if self.spawn_worker else None,
+            credentials=self.credentials,
         )
 
     @property
@@ -74,6 +79,8 @@ def options_of(settings: Settings, *, spawn_worker: bool = True) -> EngineOption
     log_bytes = settings.job_log_mb * MB
     return EngineOptions(
         home=settings.folder,
+        depot=blobs_address(settings),
+        credentials=blobs_credentials(settings),
         capacity=this_machine(settings.worker_vcpu, settings.worker_memory_mb),
         max_active=settings.max_active_jobs,
         limits=OrderLimits(

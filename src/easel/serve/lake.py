@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from easel.errors import Misconfigured
 from easel.flow.lake.upload import Lake
-from easel.lake.blobs.local import LocalBlobs
+from easel.lake.blobs.address import ACCESS_KEY, SECRET_KEY, bucket_address
+from easel.lake.blobs.address import open_blobs as open_address
 from easel.lake.blobs.signing import Signer
 from easel.lake.blobs.store import BlobStore, Stage
 from easel.lake.digest import Digest
@@ -20,25 +19,23 @@ VALID_SECONDS = 3600
 BLOBS = "/blobs"
 
 
-def open_blobs(settings: Settings) -> BlobStore:
-    """`blobs_url` is empty for a folder under `home`, or s3://bucket/prefix."""
+def blobs_address(settings: Settings) -> str:
+    """A folder under `home`, unless `blobs_url` names a bucket."""
     if not settings.blobs_url:
-        return LocalBlobs(settings.folder / "blobs")
-    url = urlsplit(settings.blobs_url)
-    if url.scheme != "s3" or not url.netloc:
-        raise Misconfigured("EASEL_BLOBS_URL is not of the form s3://bucket/prefix")
-    from easel.lake.blobs.s3 import S3Blobs  # only where it is used: boto3 is an extra
+        return str(settings.folder / "blobs")
+    return bucket_address(settings.blobs_url, settings.s3_endpoint, settings.s3_region)
 
-    prefix = url.path.strip("/")
-    secret = settings.s3_secret_key.get_secret_value() if settings.s3_secret_key else None
-    return S3Blobs(
-        url.netloc,
-        prefix=f"{prefix}/" if prefix else "",
-        endpoint=settings.s3_endpoint or None,
-        region=settings.s3_region or None,
-        access_key=settings.s3_access_key or None,
-        secret_key=secret,
-    )
+
+def blobs_credentials(settings: Settings) -> dict[str, str]:
+    """What whoever opens that address must have in its environment."""
+    if not settings.blobs_url or not settings.s3_access_key:
+        return {}
+    secret = settings.s3_secret_key.get_secret_value() if settings.s3_secret_key else ""
+    return {ACCESS_KEY: settings.s3_access_key, SECRET_KEY: secret}
+
+
+def open_blobs(settings: Settings) -> BlobStore:
+    return open_address(blobs_address(settings), blobs_credentials(settings))
 
 
 def open_lake(settings: Settings, store: Store) -> Lake:

@@ -15,13 +15,12 @@ from fastapi import FastAPI
 from easel.errors import Misconfigured
 from easel.flow.backup import backup_before_migration
 from easel.flow.first_start import create_platform_admin
-from easel.flow.lake.upload import Lake
-from easel.lake.blobs.local import LocalBlobs
 from easel.run.worker_main import run_worker
 from easel.serve import logs
 from easel.serve.app import create_app
 from easel.serve.controller import Controller
 from easel.serve.hosting import build_controller, hosted, options_of
+from easel.serve.lake import open_lake
 from easel.serve.ledger import keep_books
 from easel.serve.parts import Parts
 from easel.serve.settings import Settings, prepare_home
@@ -79,8 +78,7 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
 
 def controller(settings: Settings, store: Store, *, spawn_worker: bool = True) -> Controller:
     """The job engine of this home."""
-    lake = Lake(store, LocalBlobs(settings.folder / "blobs"))
-    return build_controller(lake, options_of(settings, spawn_worker=spawn_worker))
+    return build_controller(open_lake(settings, store), options_of(settings, spawn_worker=spawn_worker))
 
 
 def run_controller(settings: Settings, *, spawn_worker: bool) -> None:

@@ -150,3 +150,14 @@ class BlobStoreSuite:
         put(blobs, "a", b"four")
         (found,) = blobs.objects()
         assert (found.size, found.modified.tzinfo is not None) == (4, True)
+
+    def test_an_object_that_is_put_again_is_young_again(self, blobs: BlobStore) -> None:
+        digest = put(blobs, "a", b"four")
+        first = blobs.find(digest)
+        put(blobs, "b", b"four")
+        second = blobs.find(digest)
+        assert first is not None
+        assert second is not None
+        assert (second.digest, second.size) == (digest, 4)
+        assert second.modified >= first.modified
+        assert blobs.find(digest_of(b"absent")) is None

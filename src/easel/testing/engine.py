@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from easel.flow.lake.file_set import create_file_set
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
 from easel.ids import TokenId
-from easel.lake.blobs.local import LocalBlobs
+from easel.lake.blobs.address import open_blobs
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job
 from easel.run.journal import read
@@ -60,7 +60,7 @@ def options(home: Path, **changes: Any) -> EngineOptions:
         "preload": ("easel.testing.trials",),
         "pace": Pace(poll=0.02, reconnect=0.05),
     }
-    return EngineOptions(home, **{**base, **changes})
+    return EngineOptions(home, **{"depot": str(home / "blobs"), **base, **changes})
 
 
 @dataclass
@@ -71,10 +71,12 @@ class Engine:
     store: Store
     lake: Lake
     people: dict[str, Caller] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Options of every controller."""
     controllers: list[Controller] = field(default_factory=list)
 
     def controller(self, **changes: Any) -> Controller:
-        made = build_controller(self.lake, options(self.home, **changes))
+        made = build_controller(self.lake, options(self.home, **{**self.defaults, **changes}))
         self.controllers.append(made)
         return made
 
@@ -178,12 +180,22 @@ class Engine:
 
 
 @contextmanager
-def running(home: Path, database_url: str | None = None) -> Iterator[Engine]:
-    """An empty engine in `home`; whatever was started is ended, and nothing may be left."""
+def running(
+    home: Path,
+    database_url: str | None = None,
+    depot: str | None = None,
+    credentials: Mapping[str, str] | None = None,
+) -> Iterator[Engine]:
+    """An empty engine in `home`; whatever was started is ended, and nothing may be left.
+
+    Bytes lie in a folder of `home`, or where `depot` says, which `credentials` open.
+    """
+    address, variables = depot or str(home / "blobs"), credentials or {}
     home.mkdir(exist_ok=True)
     store = Store(database_url or f"sqlite:///{home}/easel.sqlite")
     migrate(store, backup=lambda _revision: None)
-    made = Engine(home, store, Lake(store, LocalBlobs(home / "blobs")))
+    made = Engine(home, store, Lake(store, open_blobs(address, variables)))
+    made.defaults = {"depot": address, "credentials": variables}
     made.caller()
     try:
         yield made

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
+from sqlalchemy import update
 from tests.flow.lake.conftest import People
 
 from easel.declare.job import Command, JobSpec
 from easel.errors import Conflict, NotFound
+from easel.flow.jobs import outputs
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake import browse, jobs, replay, upload
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.collect import collect, drop_unused
 from easel.ids import JobId
-from easel.lake.digest import digest_of
+from easel.lake.blobs.local import LocalBlobs
+from easel.lake.blobs.store import Incoming, put
+from easel.lake.digest import Digest, digest_of
 from easel.lake.replay import Source, jobs_to_replay
+from easel.records.job import StoredFile
 from easel.records.lake import UploadItem
+from easel.run.depot import Kept
+from easel.store.lake import blob_index
+from easel.store.schema.lake import artifacts, objects
 
 NOW = timedelta(0)
 
@@ -42,8 +52,6 @@ def test_a_young_upload_is_left_alone_and_an_abandoned_one_is_collected(people: 
     with people.lake.store.write() as tx:
         session = upload.start(tx, people.ana)
         upload.add_files(tx, people.ana, session.id, [UploadItem("/a", 300_000, digest_of(bytes(300_000)))])
-    from easel.lake.blobs.store import Incoming
-
     upload.announce(people.lake, people.ana, session.id, [Incoming(digest_of(bytes(300_000)), 300_000)])
     assert collect(people.lake).uploads == 0
     assert len(list(people.lake.blobs.stages())) == 1
@@ -68,8 +76,6 @@ def test_bytes_of_a_pending_upload_and_of_every_version_are_kept(people: People)
 
 
 def test_bytes_without_a_row_are_found_and_removed_when_old(people: People) -> None:
-    from easel.lake.blobs.store import put
-
     put(people.lake.blobs, "lost", b"a crash came before the row")
     assert collect(people.lake).objects == 0
     assert collect(people.lake, NOW).objects == 1
@@ -243,3 +249,62 @@ def test_nothing_that_can_be_named_is_ever_collected(people: People, tmp_path: P
         max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(Here, settings=quick)
+
+
+def age(people: People) -> None:
+    """Everything stored so far was stored long ago."""
+    with people.lake.store.write() as tx:
+        tx.execute(update(objects).values(claimed_at=tx.now - timedelta(days=9)))
+    for stored_object in people.lake.blobs.objects():
+        path = cast(LocalBlobs, people.lake.blobs).path(stored_object.digest)
+        assert path is not None
+        os.utime(path, (1, 1))
+
+
+def give_up(people: People, path: str) -> None:
+    with people.lake.store.write() as tx:
+        tx.execute(update(artifacts).where(artifacts.c.name == path).values(dropped_at=tx.now))
+
+
+def test_bytes_that_a_job_leaves_again_are_not_collected_before_its_rows_are_written(people: People) -> None:
+    people.put(people.ana, {"/a": b"the same result"})
+    give_up(people, "/a")
+    age(people)
+    digest = digest_of(b"the same result")
+    kept = Kept([StoredFile("/out", digest.hex(), 15)], {digest.hex(): b"the same result"})
+    assert outputs.land(people.lake, [kept], "jobs-1") == [], "it is stored already"
+    collect(people.lake)
+    with people.lake.store.read() as tx:
+        place = blob_index.locate(tx, [digest])[digest]
+    assert b"".join(people.lake.blobs.read(Digest(place.object), place.offset, place.size)) == (
+        b"the same result"
+    )
+
+
+def test_new_bytes_of_a_job_are_claimed_before_they_are_written(people: People) -> None:
+    digest = digest_of(b"new")
+    people.put(people.ana, {"/a": b"new"})
+    give_up(people, "/a")
+    age(people)
+    with people.lake.store.write() as tx:
+        blob_index.forget_unreferenced(tx, tx.now)
+        blob_index.doom_empty(tx, tx.now)
+    (landed,) = outputs.land(people.lake, [Kept([], {digest.hex(): b"new"})], "jobs-1")
+    assert landed.digest == digest, "the very object that is doomed"
+    os.utime(cast(LocalBlobs, people.lake.blobs).path(digest) or Path(), (1, 1))
+    collect(people.lake)
+    assert people.lake.blobs.size(digest) == 3
+
+
+def test_an_object_that_an_agent_puts_again_after_it_was_doomed_stays(people: People) -> None:
+    digest = put(people.lake.blobs, "agent-1", b"once")
+    with people.lake.store.write() as tx:
+        outputs.record_objects(tx, [Incoming(digest, 4)])
+        blob_index.forget_unreferenced(tx, tx.now + timedelta(1))
+        blob_index.doom_empty(tx, tx.now + timedelta(1))
+    put(people.lake.blobs, "agent-2", b"once")
+    collect(people.lake)
+    assert people.lake.blobs.size(digest) == 4
+    with people.lake.store.write() as tx:
+        outputs.record_objects(tx, [Incoming(digest, 4)])
+        assert digest in blob_index.locate(tx, [digest])

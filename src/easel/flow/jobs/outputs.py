@@ -25,23 +25,23 @@ from easel.store.lake.grants import rights_of
 def land(lake: Lake, kept: Sequence[Kept], name: str) -> list[Incoming]:
     """Write the bytes that came inside reports: of all these jobs in one object, durable before any row.
 
-    `name` is never used twice.
+    What is about to be relied on is claimed first, so that the collector cannot take it away before the rows that
+    name it are written. `name` is never used twice.
     """
-    contents = {digest: data for each in kept for digest, data in each.inline.items()}
+    contents = {from_hex(digest): data for each in kept for digest, data in each.inline.items()}
     if not contents:
         return []
-    with lake.store.read() as tx:
-        known = blob_index.known_elsewhere(tx, [from_hex(digest) for digest in contents])
-    fresh = [
-        (from_hex(digest), len(data)) for digest, data in contents.items() if from_hex(digest) not in known
-    ]
-    objects: list[Incoming] = []
-    for number, members in enumerate(plan_packs(fresh)):
-        data = b"".join(contents[member.digest.hex()] for member in members)
-        incoming = Incoming(digest_of(data), len(data), members)
-        put(lake.blobs, f"{name}-{number}", data, members)
-        objects.append(incoming)
-    return objects
+    with lake.store.write() as tx:
+        known = blob_index.keep_known(tx, list(contents))
+        fresh = [(digest, len(data)) for digest, data in contents.items() if digest not in known]
+        packs: list[tuple[Incoming, bytes]] = []
+        for members in plan_packs(fresh):
+            data = b"".join(contents[member.digest] for member in members)
+            packs.append((Incoming(digest_of(data), len(data), members), data))
+            blob_index.claim(tx, packs[-1][0])
+    for number, (incoming, data) in enumerate(packs):
+        put(lake.blobs, f"{name}-{number}", data, incoming.members)
+    return [incoming for incoming, _ in packs]
 
 
 def record_objects(tx: Tx, objects: Sequence[Incoming]) -> None:

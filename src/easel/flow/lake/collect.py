@@ -44,9 +44,10 @@ def collect(lake: Lake, grace: timedelta = GRACE, abandoned_after: timedelta = A
     _discard_lost_stages(lake, before)
     _repack(lake, before)
     with lake.store.write() as tx:
+        blob_index.hold_still(tx)
         forgotten = blob_index.forget_unreferenced(tx, before)
         blob_index.doom_empty(tx, before)
-    objects, size = _delete_doomed(lake)
+    objects, size = _delete_doomed(lake, before)
     more, more_size = _delete_unknown(lake, before)
     return Collected(ended, forgotten, objects + more, size + more_size, _forget_nodes(lake, before))
 
@@ -76,19 +77,21 @@ def _discard_lost_stages(lake: Lake, before: datetime) -> None:
                 lake.blobs.discard(Stage(lost.id, 0, 1, lost.handle))
 
 
-def _delete_doomed(lake: Lake) -> tuple[int, int]:
+def _delete_doomed(lake: Lake, before: datetime) -> tuple[int, int]:
+    """The bytes go before the rows. Bytes that came again meanwhile stay: an agent put them, and a row will follow."""
     count = size = 0
     while True:
         with lake.store.write() as tx:
             # The rows are held: whoever wants to claim one of these objects waits, then sends it anew.
             doomed = blob_index.take_doomed(tx)
             for digest in doomed:
-                size += lake.blobs.size(digest) or 0
-                lake.blobs.delete(digest)
+                found = lake.blobs.find(digest)
+                if found is not None and found.modified < before:
+                    lake.blobs.delete(digest)
+                    count, size = count + 1, size + found.size
             blob_index.forget_objects(tx, doomed)
         if not doomed:
             return count, size
-        count += len(doomed)
 
 
 def _delete_unknown(lake: Lake, before: datetime) -> tuple[int, int]:
@@ -107,6 +110,7 @@ def _delete_unknown(lake: Lake, before: datetime) -> tuple[int, int]:
 def _repack(lake: Lake, before: datetime) -> None:
     """Packs of which little is named any more are written anew without the rest."""
     with lake.store.write() as tx:
+        blob_index.hold_still(tx)
         blob_index.forget_unreferenced(tx, before)
     with lake.store.read() as tx:
         packs = [

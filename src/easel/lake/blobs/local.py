@@ -133,10 +133,15 @@ class LocalBlobs:
         return path if path.exists() else None
 
     def size(self, digest: Digest) -> int | None:
+        found = self.find(digest)
+        return found.size if found else None
+
+    def find(self, digest: Digest) -> StoredObject | None:
         try:
-            return self._object(digest).stat().st_size
+            about = self._object(digest).stat()
         except FileNotFoundError:
             return None
+        return StoredObject(digest, about.st_size, datetime.fromtimestamp(about.st_mtime, UTC))
 
     def read_url(self, digest: Digest, offset: int, length: int, seconds: int) -> str | None:
         return None

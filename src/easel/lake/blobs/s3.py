@@ -165,6 +165,10 @@ class S3Blobs:
     def size(self, digest: Digest) -> int | None:
         return self._size(self._key(digest))
 
+    def find(self, digest: Digest) -> StoredObject | None:
+        found = self._head(self._key(digest))
+        return StoredObject(digest, int(found["ContentLength"]), found["LastModified"]) if found else None
+
     def read_url(self, digest: Digest, offset: int, length: int, seconds: int) -> str | None:
         if length == 0:
             return None
@@ -202,9 +206,14 @@ class S3Blobs:
         return {"Bucket": self._bucket, "Key": key}
 
     def _size(self, key: str) -> int | None:
+        found = self._head(key)
+        return int(found["ContentLength"]) if found else None
+
+    def _head(self, key: str) -> dict[str, Any] | None:
         try:
             with _bucket():
-                return int(self._client.head_object(**self._at(key))["ContentLength"])
+                answer: dict[str, Any] = self._client.head_object(**self._at(key))
+                return answer
         except NotFound:
             return None
 

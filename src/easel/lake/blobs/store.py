@@ -117,6 +117,9 @@ class BlobStore(Protocol):
     def size(self, digest: Digest) -> int | None:
         """None where there is no such object."""
 
+    def find(self, digest: Digest) -> StoredObject | None:
+        """An object with its age, which a new `promote` of the same bytes makes young again."""
+
     def read_url(self, digest: Digest, offset: int, length: int, seconds: int) -> str | None:
         """An address from which anybody may GET just this range for a while; None where the store has none.
 

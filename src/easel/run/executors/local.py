@@ -86,7 +86,7 @@ class LocalExecutor:
         with (self._folder / "worker.log").open("ab") as log:
             self.worker = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "easel.run.worker_main", describe(self.config)],
-                env={**os.environ, "PYTHONPATH": path},
+                env={**os.environ, **self.config.credentials, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -9,8 +9,6 @@ from fastapi import APIRouter, Path, Response
 from easel.flow.apps import declare, look
 from easel.flow.apps import feed as feeding
 from easel.flow.apps.infer import Models, infer
-from easel.flow.lake.upload import Lake
-from easel.lake.blobs.local import LocalBlobs
 from easel.serve.access import Here, Member
 from easel.serve.creating import Create
 from easel.serve.parts import Parts
@@ -22,10 +20,6 @@ router = APIRouter(prefix="/api/v1/projects/{project}/apps", tags=["apps"])
 Name = Annotated[str, Path(max_length=64, examples=["flowers"])]
 _MODELS: dict[str, Models] = {}
 """One cache of loaded models for each home; versions never change, so it is never stale."""
-
-
-def _lake(here: Parts) -> Lake:
-    return Lake(here.store, LocalBlobs(here.settings.folder / "blobs"))
 
 
 def _models(here: Parts) -> Models:
@@ -94,7 +88,7 @@ def delete_app(here: Here, caller: Member, name: Name) -> None:
 def feed(here: Here, caller: Member, name: Name, body: wire.FeedPairs) -> wire.Fed:
     """Add pairs. Those fed before are left out, so a repeated feed adds nothing."""
     pairs = [(pair.input, pair.output) for pair in body.pairs]
-    return wire.Fed.model_validate(feeding.feed(_lake(here), caller, name, pairs))
+    return wire.Fed.model_validate(feeding.feed(here.lake, caller, name, pairs))
 
 
 @router.get("/{name}/examples", response_model=wire.ExampleList)
@@ -117,5 +111,5 @@ def refine(here: Here, caller: Member, name: Name, body: wire.Refine) -> wire.Re
 @router.post("/{name}/infer", response_model=wire.Answers)
 def infer_objects(here: Here, caller: Member, name: Name, body: wire.Infer) -> wire.Answers:
     """Through the best model so far, with its name, version and validation score."""
-    found = infer(_lake(here), _models(here), caller, name, body.objects)
+    found = infer(here.lake, _models(here), caller, name, body.objects)
     return wire.Answers.model_validate(found)

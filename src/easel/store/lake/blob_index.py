@@ -20,7 +20,7 @@ from easel.records.lake import Kind, Location
 from easel.store.engine import Tx
 from easel.store.lake.artifacts import allowed
 from easel.store.schema.lake import artifacts, blobs, objects, upload_items, uploads
-from easel.store.upsert import chunks, insert_or
+from easel.store.upsert import chunks, insert_or, lock
 
 _PRESENT = and_(blobs.c.object == objects.c.digest, objects.c.state == "present")
 
@@ -92,6 +92,20 @@ def arrived(tx: Tx, incoming: Incoming) -> None:
                 where=not_(standing),
             )
         )
+
+
+def hold_still(tx: Tx) -> None:
+    """Until this transaction ends the collector forgets nothing, and what was found by `locate` stays found."""
+    lock(tx, "blobs")
+
+
+def keep_known(tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
+    """Blobs that are stored already, by whomever; the collector leaves them alone from now on, as if just claimed."""
+    hold_still(tx)
+    found = locate(tx, digests)
+    for some in chunks(list({place.object for place in found.values()})):
+        tx.execute(update(objects).where(objects.c.digest.in_(some)).values(claimed_at=tx.now))
+    return set(found)
 
 
 def known_elsewhere(tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
