@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import insert, text
@@ -107,10 +108,10 @@ def upload(quick: bool, peers: str | None) -> None:
                 ("one large file", one, big),
                 (f"{count} small files", many, count * size),
             ):
-                plain = timed(lambda s=source: _copy_and_hash(s, folder / "copy"))
+                plain = timed(partial(_copy_and_hash, source, folder / "copy"))
                 shutil.rmtree(folder / "copy")
                 os.sync()
-                ours = timed(lambda s=source: lake.upload(s, f"/{s.name}/"))
+                ours = timed(partial(lake.upload, source, f"/{source.name}/"))
                 show(f"upload {name}", f"{total / ours / 1e6:.0f} MB/s", f"{ours:.2f} s")
                 show("  cp -r and a BLAKE3 pass", f"{total / plain / 1e6:.0f} MB/s", f"{plain:.2f} s")
                 show("  ratio (target at least 0.5)", f"{plain / ours:.2f}")
@@ -240,7 +241,7 @@ def search(quick: bool, peers: str | None) -> None:
             for _ in range(20):
                 query, sort = make()
                 with store.read() as tx:
-                    times.append(timed(lambda q=query, s=sort: find(tx, who, Kind.JOB, q, sort=s, limit=50)))
+                    times.append(timed(partial(find, tx, who, Kind.JOB, query, sort=sort, limit=50)))
             medians += times
             show(
                 f"search {count}: {name}",
@@ -303,7 +304,7 @@ def traces(quick: bool, _peers: str | None) -> None:
             for _ in range(10):
                 with store.read() as tx:
                     name = f"set{deep - 1:06}"
-                    times.append(timed(lambda n=name, w=who: trace(tx, w, n, Direction.BACKWARD, limit=5000)))
+                    times.append(timed(partial(trace, tx, who, name, Direction.BACKWARD, limit=5000)))
             median = statistics.median(times) * 1000
             show(f"trace {deep} ancestors among {count} ({engine}, target 200 ms)", f"{median:.1f} ms")
             store.close()

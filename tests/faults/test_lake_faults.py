@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.lake.conftest import Bucket, bucket, s3_endpoint
+from tests.lake.conftest import bucket, s3_endpoint
 
 from easel.errors import InvalidInput, TryLater
 from easel.lake.blobs.local import LocalBlobs
@@ -25,6 +25,7 @@ from easel.lake.blobs.s3 import S3Blobs
 from easel.lake.blobs.store import put
 from easel.lake.digest import Corrupt, digest_of, verified
 from easel.store.engine import Store
+from easel.testing.s3 import Bucket
 from easel.testing.server import running
 
 __all__ = ["bucket", "s3_endpoint"]  # fixtures

@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.lake.conftest import Bucket
 
 from easel.lake.blobs.local import LocalBlobs
 from easel.lake.blobs.store import BlobStore
 from easel.testing.blobs import FIVE, BlobStoreSuite
+from easel.testing.s3 import Bucket
 
 
 class TestLocalBlobs(BlobStoreSuite):

@@ -1,0 +1,86 @@
+"""c(x): runs to come, from profiles or from what their kin took."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from easel.errors import InvalidInput
+from easel.price.book import book_named
+from easel.price.expect import NOISE_SD, CostModel, Kind, Took, expected_seconds
+from easel.price.grid import Shape
+from easel.price.memory import learn_memory
+from easel.price.runs import Outcome, ProfiledRun
+from easel.price.runtime import learn
+
+FOREST, NETWORK = Kind("forest(depth=8)", "forest", 10.0), Kind("network", "network", 100.0)
+SIBLING = Kind("forest(depth=16)", "forest", 20.0)
+
+
+def profile() -> CostModel:
+    runs = [
+        ProfiledRun(
+            {"epochs": e, "cpus": c, "memory_mb": m},
+            Outcome.FINISHED,
+            3.0 * e / c,
+            100.0 + 10 * e,
+            f"job{e}{c}",
+        )
+        for e in (1.0, 2.0, 5.0)
+        for c in (0.5, 1.0, 2.0)
+        for m in (512.0, 1024.0)
+    ]
+    return CostModel(learn(runs), learn_memory(runs), book_named("acai"))
+
+
+def test_a_profiled_command_tells_time_money_and_whether_memory_suffices() -> None:
+    model = profile()
+    assert model.names == ("epochs",)
+    found = model.expect([{"epochs": 4.0}, {"epochs": 4.0}], [Shape(1.0, 512.0), Shape(2.0, 64.0)])
+    assert found.time.seconds == pytest.approx([12.0, 6.0], rel=0.1)
+    assert found.cost == pytest.approx(found.per_hour * np.ceil(found.time.seconds) / 3600, rel=1e-9)
+    assert list(found.fits) == [True, False]
+
+
+def test_runs_and_shapes_must_be_as_many() -> None:
+    with pytest.raises(InvalidInput, match="one shape for each run"):
+        profile().expect([{"epochs": 1.0}], [])
+
+
+def test_without_any_run_the_medians_are_the_guesses() -> None:
+    assert expected_seconds([FOREST, NETWORK]).seconds == pytest.approx([10.0, 100.0])
+    assert expected_seconds([]).seconds.shape == (0,)
+
+
+def test_a_slow_run_slows_its_kind_most_its_family_less_and_the_rest_a_little() -> None:
+    told = expected_seconds([FOREST, SIBLING, NETWORK], [Took(FOREST, 40.0)])
+    own, sibling, other = told.seconds / [10.0, 20.0, 100.0]
+    assert 4.0 > own > sibling > other > 1.0
+
+
+def test_many_runs_settle_a_kind() -> None:
+    told = expected_seconds([FOREST], [Took(FOREST, 40.0)] * 30)
+    assert told.seconds[0] == pytest.approx(40.0, rel=0.02)
+    low, high = told.interval(0.9)
+    assert np.log(high[0] / low[0]) == pytest.approx(2 * 1.645 * NOISE_SD, rel=0.1)
+
+
+def test_a_guess_that_grew_with_the_data_keeps_what_was_learnt() -> None:
+    later = Kind(FOREST.name, FOREST.family, 1000.0)
+    assert expected_seconds([later], [Took(FOREST, 20.0)] * 30).seconds[0] == pytest.approx(2000.0, rel=0.02)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([FOREST, SIBLING, NETWORK]), st.floats(allow_nan=True, allow_infinity=True)
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_was_measured_the_answer_is_finite_and_positive(taken: list[tuple[Kind, float]]) -> None:
+    told = expected_seconds([FOREST, NETWORK, Kind("new", "new", 0.0)], [Took(*one) for one in taken])
+    assert np.isfinite(told.centre).all()
+    assert (told.spread > 0).all()
