@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -64,6 +66,11 @@ class Protocol:
 PriorOf = Callable[[str, Split], Prior | dict[str, Prior]]
 
 
+JOBS = int(os.environ.get("EASEL_JOBS", "1"))
+"""Repetitions side by side, one process each."""
+_task: tuple[Setting, tuple[str, ...], Protocol, PriorOf] | None = None
+
+
 def prior_for(policy: str, part: Split) -> Prior | dict[str, Prior]:
     """Spearmint* has its squared-exponential kernel, `easel` its own priors, the rest the sample prior."""
     if policy == HISTORY_PRIOR:
@@ -81,23 +88,39 @@ def compare(
     prior: PriorOf = prior_for,
 ) -> dict[str, Outcome]:
     """By policy, the clairvoyant first."""
-    how = protocol or Protocol()
+    global _task
+    _task = (setting, tuple(policies), protocol or Protocol(), prior)
+    if JOBS == 1:
+        runs = [_once(repetition) for repetition in range(repetitions)]
+    else:  # forked: a setting holds functions, which cannot be sent
+        with multiprocessing.get_context("fork").Pool(JOBS) as pool:
+            runs = pool.map(_once, range(repetitions), chunksize=1)
     outcomes = {name: Outcome(name) for name in ("clairvoyant", *policies)}
-    for repetition in range(repetitions):
-        part = split(setting, repetition, how.users)
-        if how.history_share < 1.0:
-            keep = max(1, round(how.history_share * len(part.history.tenants)))
-            part = Split(part.history.rows(range(keep)), part.tenants)
-        devices = tuple(Device(f"d{i}") for i in range(how.devices))
-        world = World(part.tenants, devices, unit_cost=how.unit_cost, ceiling=how.ceiling)
-        horizon = _horizon(part.tenants, how, setting)
-        for name, outcome in outcomes.items():
-            policy = clairvoyant(part.tenants) if name == "clairvoyant" else named(name, seed=repetition)
-            members = tenants(world, prior(name, part))
-            run = simulate(world, policy, members, horizon, np.random.default_rng(repetition))
-            outcome.areas.append(run.curve.area(horizon))
-            outcome.curves.append(Curve(run.curve.time / horizon, run.curve.loss))
+    for found in runs:
+        for name, (area, curve) in found.items():
+            outcomes[name].areas.append(area)
+            outcomes[name].curves.append(curve)
     return outcomes
+
+
+def _once(repetition: int) -> dict[str, tuple[float, Curve]]:
+    """One repetition of the task: every policy on the same split."""
+    assert _task is not None
+    setting, policies, how, prior = _task
+    part = split(setting, repetition, how.users)
+    if how.history_share < 1.0:
+        keep = max(1, round(how.history_share * len(part.history.tenants)))
+        part = Split(part.history.rows(range(keep)), part.tenants)
+    devices = tuple(Device(f"d{i}") for i in range(how.devices))
+    world = World(part.tenants, devices, unit_cost=how.unit_cost, ceiling=how.ceiling)
+    horizon = _horizon(part.tenants, how, setting)
+    found: dict[str, tuple[float, Curve]] = {}
+    for name in ("clairvoyant", *policies):
+        policy = clairvoyant(part.tenants) if name == "clairvoyant" else named(name, seed=repetition)
+        members = tenants(world, prior(name, part))
+        run = simulate(world, policy, members, horizon, np.random.default_rng(repetition))
+        found[name] = (run.curve.area(horizon), Curve(run.curve.time / horizon, run.curve.loss))
+    return found
 
 
 def _horizon(table: Table, how: Protocol, setting: Setting) -> float:

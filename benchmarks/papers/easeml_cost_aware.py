@@ -21,7 +21,8 @@ PAPERS = (
     "random",
 )
 DRAWN = ("clairvoyant", "easel", "mm-gp-ei-prior", "hybrid", "round-robin", "random")
-REPETITIONS = {"DEEPLEARNING": 50, "AZURE-like": 50, "Oboe": 6}
+REPETITIONS = 50
+"""As in the paper."""
 
 
 def rivals_of(quick: bool) -> tuple[str, ...]:
@@ -30,7 +31,7 @@ def rivals_of(quick: bool) -> tuple[str, ...]:
 
 def gather(name: str, quick: bool, repetitions: int | None = None) -> dict[str, Outcome]:
     """All policies on one data set."""
-    count = repetitions or (4 if quick else REPETITIONS.get(name, 25))
+    count = repetitions or (4 if quick else REPETITIONS)
     return compare(SETTINGS[name], ("easel", *rivals_of(quick)), count)
 
 

@@ -24,7 +24,7 @@ def run(quick: bool, repetitions: int | None = None) -> dict[str, float]:
     panels = {}
     for name in names:
         # the synthetic sets and 179CLASSIFIER have hundreds of runs each; the curves settle sooner
-        count = repetitions or (4 if quick else 50 if name in NAMES[:2] else 12)
+        count = repetitions or (4 if quick else 50 if name in NAMES[:2] else 25)
         share = 0.5 if name in NAMES[:2] else 0.2
         panels[name] = compare(SETTINGS[name], POLICIES, count, Protocol(unit_cost=True, share=share))
         figures |= {f"{p} area on {name}": o.area for p, o in panels[name].items()}

@@ -9,7 +9,7 @@ from benchmarks.papers.worlds import SETTINGS
 
 def run(quick: bool, repetitions: int | None = None) -> dict[str, float]:
     many = repetitions or (5 if quick else 50)
-    some = repetitions or (2 if quick else 12)
+    some = repetitions or (2 if quick else 25)
     deep, classifiers = SETTINGS["DEEPLEARNING"], SETTINGS["179CLASSIFIER"]
     panels: dict[str, dict[str, Outcome]] = {
         "cost-awareness (DEEPLEARNING)": compare(deep, ("hybrid", "hybrid-oblivious", "easel"), many)
@@ -27,7 +27,7 @@ def run(quick: bool, repetitions: int | None = None) -> dict[str, float]:
             Protocol(unit_cost=True, share=0.3),
         )
         panels["50 users (179CLASSIFIER)"] = compare(
-            classifiers, ("easel", "hybrid", "random", "round-robin"), max(2, some // 3), Protocol(users=50)
+            classifiers, ("easel", "hybrid", "random", "round-robin"), max(2, some // 2), Protocol(users=50)
         )
     correlation = {
         name: compare(SETTINGS[name], ("hybrid", "round-robin"), some)
@@ -42,7 +42,7 @@ def run(quick: bool, repetitions: int | None = None) -> dict[str, float]:
             "easeml_lesions",
             "ease.ml, what each part contributes (§6.3, figure 12)",
             "python -m benchmarks.papers.easeml_lesions",
-            f"{many} repetitions on DEEPLEARNING, {some} on the large sets ({max(2, some // 3)} with 50 users).\n\n"
+            f"{many} repetitions on DEEPLEARNING, {some} on the large sets ({max(2, some // 2)} with 50 users).\n\n"
             f"{body}\n\n![lesions](easeml_lesions.png)",
         )
     return figures

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -97,6 +97,30 @@ def start(
     )
 
 
+_UNKNOWN = object()
+OneOffer = TypeVar("OneOffer", bound=Offer)
+
+
+def offers_of(
+    state: PoolState, key: Hashable, make: Callable[[Tenant, PoolState], OneOffer | None]
+) -> list[OneOffer]:
+    """Each tenant's best candidate by `make`, where it has one.
+
+    Remembered on the tenant under `key` until it changes: after one result one tenant is scored again. With
+    a budget or a deadline the answer depends on the moment and is not kept.
+    """
+    offers: list[OneOffer] = []
+    for tenant in state.tenants.values():
+        found = tenant.memo.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = make(tenant, state)
+            if tenant.deadline == np.inf and tenant.budget == np.inf:
+                tenant.memo[key] = found
+        if found is not None:
+            offers.append(found)
+    return offers
+
+
 @dataclass(frozen=True)
 class Composed:
     """`candidates` scores within a tenant, `tenants` ranks the tenants' best offers.
@@ -119,7 +143,9 @@ class Composed:
                     cost = tenant.costs(state.device)
                     index = int(np.where(mask, cost, np.inf).argmin())
                     return start(state, tenant, index, "warm start: cheapest", -float(cost[index]), None)
-        offers = self._offers(state)
+        device = state.device
+        key = (self.candidates, self.candidates.depends_on(state), device.kind, device.speed)
+        offers = offers_of(state, key, self._offer)
         if not offers:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
         ranking = self.tenants.rank(state, offers)
@@ -129,20 +155,6 @@ class Composed:
         rule = f"{ranking.rule}, {self.candidates.rule()}"
         return start(state, chosen.tenant, chosen.index, rule, chosen.score, other, ranking.memory)
 
-    def _offers(self, state: PoolState) -> list[Offer]:
-        device = state.device
-        key = (self.candidates, self.candidates.depends_on(state), device.kind, device.speed)
-        offers = []
-        for tenant in state.tenants.values():
-            found = tenant.memo.get(key, _UNKNOWN)
-            if found is _UNKNOWN:
-                found = self._offer(tenant, state)
-                if tenant.deadline == np.inf and tenant.budget == np.inf:
-                    tenant.memo[key] = found
-            if found is not None:
-                offers.append(found)
-        return offers
-
     def _offer(self, tenant: Tenant, state: PoolState) -> Offer | None:
         mask = tenant.may_run(state.device, state.now)
         if not mask.any():
@@ -150,6 +162,3 @@ class Composed:
         scores = np.where(mask, self.candidates.scores(tenant, state), -np.inf)
         index = int(scores.argmax())
         return Offer(tenant, index, float(scores[index]))
-
-
-_UNKNOWN = object()

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from easel.records.decision import Decision, LeaveIdle, StartTrial
-from easel.schedule.policies.compose import Offer, start
+from easel.schedule.policies.compose import Offer, offers_of, start
 from easel.schedule.policies.gain import gain_below, look_rates, pending
 from easel.schedule.state import Look, PoolState, Tenant
 
-_UNKNOWN = object()
 FULL = Look(fraction=1.0, cost=1.0)
 
 
@@ -39,7 +38,7 @@ class Easel:
     name: str = "easel"
 
     def decide(self, state: PoolState) -> Decision:
-        offers = self._offers(state)
+        offers = offers_of(state, (self, state.device.kind, state.device.speed), self._offer)
         if not offers:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
         waited = np.array([state.step - o.tenant.served_at for o in offers])
@@ -65,19 +64,6 @@ class Easel:
             fraction=look.fraction,
             cost_factor=look.cost,
         )
-
-    def _offers(self, state: PoolState) -> list[_Offer]:
-        key = (self, state.device.kind, state.device.speed)
-        offers = []
-        for tenant in state.tenants.values():
-            found = tenant.memo.get(key, _UNKNOWN)
-            if found is _UNKNOWN:
-                found = self._offer(tenant, state)
-                if tenant.deadline == np.inf and tenant.budget == np.inf:
-                    tenant.memo[key] = found
-            if found is not None:
-                offers.append(found)
-        return offers
 
     def _offer(self, tenant: Tenant, state: PoolState) -> _Offer | None:
         mask = tenant.may_run(state.device, state.now)
