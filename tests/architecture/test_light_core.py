@@ -62,6 +62,16 @@ def test_a_command_that_needs_an_extra_says_which() -> None:
     assert "pip install 'easel-ml[server]'" in done.stderr
 
 
+def test_a_server_starts_without_what_only_some_requests_need() -> None:
+    """These cost seconds and 100 MB: they are imported by the request, trial or picture that needs them."""
+    later = ("matplotlib", "scipy.stats", "scipy.optimize", "sklearn", "torch", "openlineage", "prov", "ray")
+    code = f"import easel.serve.server, sys; print([name for name in {later!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
 def test_the_wheel_carries_what_is_not_python(tmp_path: Path) -> None:
     built = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],

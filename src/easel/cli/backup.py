@@ -24,7 +24,7 @@ def backup(target: Annotated[Path, typer.Argument(help="A folder; a second backu
     settings = load()
     store = Store(settings.database)
     with _bar() as bar:
-        flow.backup(store, settings.folder / "blobs", target, _counter(bar))
+        flow.backup(store, settings.folder / "blobs", target, _Counter(bar))
     store.close()
     say(f"Backed up to {target}")
 
@@ -40,7 +40,7 @@ def restore(source: Annotated[Path, typer.Argument(help="A folder that `easel ba
     prepare_home(settings)
     store = Store(settings.database)
     with _bar() as bar:
-        flow.restore(source, store, settings.folder / "blobs", _counter(bar))
+        flow.restore(source, store, settings.folder / "blobs", _Counter(bar))
     store.close()
     say(f"Restored from {source}: start with `easel up`")
 
@@ -50,7 +50,9 @@ def _bar() -> Progress:
     return Progress(*columns, console=errors, transient=True)
 
 
-class _counter:  # noqa: N801 - used as a function
+class _Counter:
+    """Advances the bar of what was copied; called by the flow as it goes."""
+
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
         self._tasks = {what: bar.add_task(what, total=None) for what in ("rows", "blobs")}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.optimise.arrays import Array, cholesky, solve_lower
 
@@ -205,8 +205,8 @@ def spread_likelihoods(Z: Array, cov: Array) -> Array:
     q = ((e * e).sum(0) - (u @ e) ** 2 / (u @ u)).clip(min=0.0)
     dof = np.array(DOFS)[:, None]
     each = (
-        gammaln((dof + k) / 2)
-        - gammaln(dof / 2)
+        scipy.special.gammaln((dof + k) / 2)
+        - scipy.special.gammaln(dof / 2)
         - 0.5 * k * np.log(dof - 2)
         - 0.5 * (dof + k) * np.log1p(q[None, :] / (dof - 2))
     )

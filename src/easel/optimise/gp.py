@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.errors import InvalidInput
 from easel.optimise.arrays import Array, cholesky, like, namespace, solve_lower, to_numpy
@@ -187,7 +187,7 @@ def fit(
         points += [centre + spread * rng.standard_normal(len(boxes)) for _ in range(starts - 1)]
     best = None
     for point in points:
-        found = minimize(
+        found = scipy.optimize.minimize(
             objective,
             point.clip(low, high),
             jac=True,

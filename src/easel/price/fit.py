@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.price.forms import Form, Prior
 from easel.price.runs import Array, Table
@@ -80,7 +80,9 @@ def _search(
         return np.vstack([form.value(theta, table.X)[1] / noise, np.diag(weight)])
 
     loss: Literal["soft_l1", "linear"] = "soft_l1" if form.robust else "linear"
-    found = least_squares(residuals, start, jac=jacobian, loss=loss, f_scale=2.0, max_nfev=200, x_scale=1.0)
+    found = scipy.optimize.least_squares(
+        residuals, start, jac=jacobian, loss=loss, f_scale=2.0, max_nfev=200, x_scale=1.0
+    )
     return np.asarray(found.x), float(found.cost)
 
 

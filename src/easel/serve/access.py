@@ -97,4 +97,11 @@ SignedIn = Annotated[Caller, Depends(signed_in)]
 Member = Annotated[Caller, Depends(member)]
 ProjectAdmin = Annotated[Caller, Depends(project_admin)]
 PlatformAdmin = Annotated[Caller, Depends(platform_admin)]
-Here = Annotated[Parts, Depends(parts)]
+
+
+async def _here(request: Request) -> Parts:
+    """A coroutine, because a plain function would be sent to another thread and back for one attribute."""
+    return parts(request)
+
+
+Here = Annotated[Parts, Depends(_here)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import random
 import re
-import secrets
 import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +16,8 @@ from easel.serve.problems import document, of_error
 
 _log = logging.getLogger("easel.request")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+# Ids must differ, not be secret: asking the system for randomness would hand the interpreter to another thread.
+_ids = random.Random()  # noqa: S311
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -41,7 +43,7 @@ class Envelope:
         started = time.perf_counter()
         headers = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        current = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        current = given.decode() if _REQUEST_ID.fullmatch(given) else f"{_ids.getrandbits(64):016x}"
         scope["easel.request_id"] = current
         marker = request_id.set(current)
         status = 500

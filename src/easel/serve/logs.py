@@ -1,12 +1,19 @@
-"""Structured logs: one JSON object a line, with the request's id; never a query string or a header."""
+"""Structured logs: one JSON object a line, with the request's id; never a query string or a header.
+
+Lines are written by a thread of their own: a write on the event loop would wait for the disk, and then again for
+the interpreter, once a request.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
+from queue import SimpleQueue
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
@@ -19,7 +26,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if (current := request_id.get()) is not None:
+        if (current := getattr(record, "request_id", None)) is not None:
             line["request_id"] = current
         line.update(getattr(record, "fields", {}))
         if record.exc_info:
@@ -27,11 +34,24 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class _Handover(QueueHandler):
+    """Notes whose request it is, which only the thread that logs knows."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        record.request_id = request_id.get()
+        return record
+
+
 def configure(level: str) -> None:
+    """Log to standard error from now on. What is logged before the program ends is written before it ends."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    lines: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    writer = QueueListener(lines, handler)
+    writer.start()
+    atexit.register(writer.stop)
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = [_Handover(lines)]
     root.setLevel(level.upper())
     for noisy in ("uvicorn.access", "httpx", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

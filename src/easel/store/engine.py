@@ -190,7 +190,13 @@ def _prepare_sqlite(dbapi: Any, _record: Any) -> None:
 def _begin_sqlite(conn: Connection) -> None:
     # IMMEDIATE takes the write lock at once: a transaction that reads first can then never be told, after
     # the fact, that it may not write.
-    conn.exec_driver_sql("BEGIN IMMEDIATE" if conn.get_execution_options().get("easel_write") else "BEGIN")
+    if conn.get_execution_options().get("easel_write"):
+        conn.exec_driver_sql("BEGIN IMMEDIATE")
+        return
+    # A reader's BEGIN takes no lock and cannot fail, so it need not pass through all of SQLAlchemy.
+    driver = conn.connection.driver_connection
+    assert driver is not None
+    driver.execute("BEGIN")
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import and_, delete, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from easel.declare.page import PageRequest
@@ -17,6 +19,7 @@ from easel.records.identity import Membership, Project, Token, User
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.identity import memberships, projects, sessions, tokens, users
+from easel.store.schema.metadata import Moment
 
 PLATFORM = "platform"
 """The home of platform admins, where a project's id stands for everybody else."""
@@ -206,32 +209,42 @@ class Credential:
     role: Role | None
 
 
-def check_secret(tx: Tx, secret_hash: str, project: str | None, *, session: bool) -> Credential | None:
-    """One query: token or session, its user, and the user's role in the named project."""
+@cache
+def _secret_query(session: bool, in_project: bool) -> Select[*tuple[Any, ...]]:
+    """Built once: building it costs eight times as much as running it, and every request does."""
     query = select(*_USER, tokens.c.id.label("token_id"), tokens.c.last_used_at).join(
         tokens, tokens.c.user_id == users.c.id
     )
+    now = bindparam("now", type_=Moment)
     if session:
         query = query.join(sessions, sessions.c.token_id == tokens.c.id).where(
-            sessions.c.secret_hash == secret_hash, sessions.c.expires_at > tx.now
+            sessions.c.secret_hash == bindparam("secret_hash"), sessions.c.expires_at > now
         )
     else:
-        query = query.where(tokens.c.secret_hash == secret_hash)
+        query = query.where(tokens.c.secret_hash == bindparam("secret_hash"))
     query = query.where(
         tokens.c.revoked_at.is_(None),
-        or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > tx.now),
+        or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now),
         users.c.disabled_at.is_(None),
     )
-    if project is not None:
-        query = (
-            query.add_columns(*(c.label(f"p_{c.name}") for c in projects.c), memberships.c.role)
-            .outerjoin(projects, projects.c.name == project)
-            .outerjoin(
-                memberships,
-                and_(memberships.c.project_id == projects.c.id, memberships.c.user_id == users.c.id),
-            )
+    if not in_project:
+        return query
+    return (
+        query.add_columns(*(c.label(f"p_{c.name}") for c in projects.c), memberships.c.role)
+        .outerjoin(projects, projects.c.name == bindparam("project"))
+        .outerjoin(
+            memberships,
+            and_(memberships.c.project_id == projects.c.id, memberships.c.user_id == users.c.id),
         )
-    row = tx.execute(query).one_or_none()
+    )
+
+
+def check_secret(tx: Tx, secret_hash: str, project: str | None, *, session: bool) -> Credential | None:
+    """One query: token or session, its user, and the user's role in the named project."""
+    given = {"secret_hash": secret_hash, "now": tx.now}
+    given |= {} if project is None else {"project": project}
+    query = _secret_query(session, project is not None)
+    row = tx.execute(query, given).one_or_none()
     if row is None:
         return None
     found = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -23,8 +24,9 @@ def revision(store: Store) -> str | None:
         return _revision(tx.conn)
 
 
+@cache
 def head() -> str:
-    """The schema of this release."""
+    """The schema of this release: it cannot change while we run, and `/readyz` asks often."""
     found = ScriptDirectory.from_config(_config()).get_current_head()
     assert found is not None
     return found

@@ -1,4 +1,7 @@
-"""The provenance graph in other people's formats: W3C PROV-JSON and OpenLineage."""
+"""The provenance graph in other people's formats: W3C PROV-JSON and OpenLineage.
+
+Their libraries are imported when a graph is asked for: they would be a tenth of the server's start.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,6 @@ import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
-
-from openlineage.client.event_v2 import InputDataset, OutputDataset, Run, RunEvent, RunState
-from openlineage.client.event_v2 import Job as LineageJob
-from openlineage.client.serde import Serde
-from prov.model import ProvDocument
 
 from easel.flow.lake.trace import MAX_LIMIT, trace, whole_graph
 from easel.records.identity import Caller
@@ -41,6 +39,8 @@ def gather(tx: Tx, caller: Caller, reference: str | None) -> Graph:
 
 def to_prov(graph: Graph, project: str, users: Mapping[str, str]) -> dict[str, Any]:
     """File sets are entities, jobs and set creations are activities, people are agents."""
+    from prov.model import ProvDocument
+
     document = ProvDocument()
     document.add_namespace("easel", f"{NAMESPACE}{project}:")
     document.add_namespace("user", f"{NAMESPACE}user:")
@@ -71,6 +71,10 @@ def to_prov(graph: Graph, project: str, users: Mapping[str, str]) -> dict[str, A
 
 def to_openlineage(graph: Graph, project: str) -> list[dict[str, Any]]:
     """One COMPLETE event a set that was made from others: who made it, of what."""
+    from openlineage.client.event_v2 import InputDataset, OutputDataset, Run, RunEvent, RunState
+    from openlineage.client.event_v2 import Job as LineageJob
+    from openlineage.client.serde import Serde
+
     namespace = f"easel://{project}"
     by_target: dict[tuple[int, int | None], list[int]] = {}
     for edge in graph.edges:
