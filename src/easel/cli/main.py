@@ -41,6 +41,7 @@ COMMANDS: dict[str, Entry] = {
     "pipelines": Entry("Dependent jobs submitted as one", "easel.cli.pipelines"),
     "queue": Entry("Who waits, who runs; pause and reorder", "easel.cli.queue"),
     "devices": Entry("The pool", "easel.cli.queue", "devices_app"),
+    "study": Entry("The best configuration of a job under a budget", "easel.cli.study"),
     "apps": Entry("Declare what to learn; see the models", "easel.cli.apps"),
     "feed": Entry("Give an app examples", "easel.cli.apps", "feed_app"),
     "refine": Entry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),

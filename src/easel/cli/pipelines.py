@@ -9,9 +9,10 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
-from easel.cli.run import job_fields, read_yaml
+from easel.cli.run import read_yaml
 from easel.errors import InvalidInput
 from easel.wire import job as wire
+from easel.wire.job import job_fields
 
 app = typer.Typer(no_args_is_help=True, help="Dependent jobs submitted as one.")
 

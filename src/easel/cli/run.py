@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ from easel.cli.connect import connect
 from easel.cli.jobs import finish
 from easel.cli.output import AsJson, InProject, say
 from easel.errors import InvalidInput
+from easel.wire.job import job_fields
 
 run_app = typer.Typer()
 
@@ -94,18 +94,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"{path} is not YAML: {error}") from error
     if not isinstance(fields, dict):
         raise InvalidInput(f"{path} must hold fields such as `command: python train.py`")
-    return fields
-
-
-def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """`command` or `entry` and `arguments` become what the API calls `run`."""
-    if "command" in fields:
-        command = fields.pop("command")
-        argv = shlex.split(command) if isinstance(command, str) else list(command)
-        fields["run"] = {"kind": "command", "argv": argv}
-    if "entry" in fields:
-        target, arguments = fields.pop("entry"), fields.pop("arguments", {})
-        fields["run"] = {"kind": "entry", "target": target, "arguments": arguments}
     return fields
 
 

@@ -19,6 +19,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MAX_ARGV_BYTES = 100_000
 RESERVED_PREFIX = "EASEL_"
+TOLD_TO_POINTS = frozenset({"EASEL_DATA_FRACTION", "EASEL_POINT"})
+"""What a study tells the jobs of its points; whoever runs one by hand may set them too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Environment:
         for name in (*self.variables, *self.secrets):
             if not _VARIABLE.fullmatch(name):
                 raise InvalidInput(f"{name!r} is not a valid name for an environment variable")
-            if name.startswith(RESERVED_PREFIX) and name != "EASEL_DATA_FRACTION":
+            if name.startswith(RESERVED_PREFIX) and name not in TOLD_TO_POINTS:
                 raise InvalidInput(
                     f"variable {name} is reserved: the platform sets those that begin with EASEL_"
                 )

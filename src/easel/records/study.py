@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
+
+from easel.declare.study import StudySpec
+from easel.ids import JobId, ProjectId, StudyId, UserId
 
 Point = Mapping[str, bool | int | float | str]
 
@@ -62,3 +67,56 @@ class Recommendation:
     predicted: Mapping[str, Estimate] = field(default_factory=dict)
     probability: float | None = None
     observed: Mapping[str, float] | None = None
+
+
+class StudyState(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    # By a person; what ran was ended, and it may be resumed.
+    STOPPED = "stopped"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study on the server. `revision` grows with each change of its state or points."""
+
+    id: StudyId
+    project_id: ProjectId
+    user_id: UserId
+    name: str
+    spec: StudySpec
+    earlier: tuple[Observation, ...]
+    state: StudyState
+    reason: str | None
+    revision: int
+    created_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPoint:
+    """One point and what came of it. `outcome` is None while it runs; `told` gives the order of results.
+
+    `spent` and `best` are what the study had used up and what it recommended once this point was told.
+    """
+
+    study_id: StudyId
+    number: int
+    point: Point
+    outcome: Outcome | None
+    job_id: JobId | None
+    values: Mapping[str, float]
+    why: Mapping[str, float | str]
+    decision: Mapping[str, Any] | None
+    reason: str | None
+    told: int | None
+    spent: float | None
+    best: Mapping[str, Any] | None
+    started_at: datetime
+    ended_at: datetime | None
+
+    @property
+    def observation(self) -> Observation:
+        assert self.outcome is not None
+        return Observation(self.point, self.values, self.outcome, self.number)

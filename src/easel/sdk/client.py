@@ -16,6 +16,7 @@ from easel.sdk.lake import Lake
 from easel.sdk.pipelines import Pipelines
 from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
+from easel.sdk.studies import Studies
 from easel.wire.identity import Me
 
 
@@ -94,6 +95,10 @@ class Client:
     @cached_property
     def apps(self) -> Apps:
         return Apps(self)
+
+    @cached_property
+    def studies(self) -> Studies:
+        return Studies(self)
 
     @cached_property
     def secrets(self) -> Secrets:

@@ -118,7 +118,7 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
     books = threading.Thread(target=keep_books, args=(controller.store, stopping), name="ledger", daemon=True)
     books.start()
     learning = threading.Thread(
-        target=keep_learning, args=(controller.store, stopping), name="learning", daemon=True
+        target=keep_learning, args=(controller.advancer.lake, stopping), name="learning", daemon=True
     )
     learning.start()
     try:

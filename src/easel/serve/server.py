@@ -21,6 +21,7 @@ from easel.serve.app import create_app
 from easel.serve.controller import Controller
 from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.lake import open_lake
+from easel.serve.learning import keep_learning
 from easel.serve.ledger import keep_books
 from easel.serve.parts import Parts
 from easel.serve.settings import Settings, prepare_home
@@ -91,11 +92,16 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
     loop = controller(settings, store, spawn_worker=spawn_worker)
     ledger = threading.Thread(target=keep_books, args=(store, stopping), name="ledger", daemon=True)
     ledger.start()
+    learning = threading.Thread(
+        target=keep_learning, args=(loop.advancer.lake, stopping), name="learning", daemon=True
+    )
+    learning.start()
     try:
         loop.run(stopping)
     finally:
         loop.executor.close(stop=spawn_worker)
         ledger.join(30)
+        learning.join(30)
         store.close()
 
 

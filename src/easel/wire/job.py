@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -106,6 +107,18 @@ class JobFields(Request):
 
 class SubmitJob(JobFields):
     pass
+
+
+def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Of a YAML file: `command` (text or list), or `entry` and `arguments`, become what the API calls `run`."""
+    if "command" in fields:
+        command = fields.pop("command")
+        argv = shlex.split(command) if isinstance(command, str) else list(command)
+        fields["run"] = {"kind": "command", "argv": [str(part) for part in argv]}
+    if "entry" in fields:
+        target, arguments = fields.pop("entry"), fields.pop("arguments", {})
+        fields["run"] = {"kind": "entry", "target": target, "arguments": arguments}
+    return fields
 
 
 class Usage(Answer):

@@ -1228,6 +1228,218 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/studies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Studies
+         * @description The project's studies, newest first.
+         */
+        get: operations["list_studies"];
+        put?: never;
+        /**
+         * Create Study
+         * @description Declare a study and, unless told otherwise, start it.
+         */
+        post: operations["create_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create From File
+         * @description The same from the text of a study's YAML file.
+         */
+        post: operations["create_from_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Study
+         * @description One study: its state, what it has spent, what it recommends now.
+         */
+        get: operations["show_study"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Study
+         * @description Forget it. Its jobs and file sets stay in the history.
+         */
+        delete: operations["delete_study"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Csv
+         * @description Every measured point as a row.
+         */
+        get: operations["export_csv"];
+        put?: never;
+        /**
+         * Import Csv
+         * @description Take in results found elsewhere; those known already are left out.
+         */
+        post: operations["import_csv"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/front": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Study Front
+         * @description Points that no other beats in the objective and in everything that the goal lists under `also`.
+         */
+        get: operations["study_front"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/points": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Study Points
+         * @description Its points in the order in which they were started, each with what was recommended after it.
+         */
+        get: operations["study_points"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/region": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Study Region
+         * @description How likely the constraints hold over two dimensions, and the predicted objective.
+         */
+        get: operations["study_region"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/slice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Study Slice
+         * @description What the models predict along one dimension, the others held at the recommendation.
+         */
+        get: operations["study_slice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Study
+         * @description Start it, or go on with one that was stopped or has ended; repeating changes nothing.
+         */
+        post: operations["start_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Study
+         * @description No new points; running ones are ended. It can be started again.
+         */
+        post: operations["stop_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/tags": {
         parameters: {
             query?: never;
@@ -1897,6 +2109,18 @@ export interface components {
             /** Warn At */
             warn_at: number[];
         };
+        /** BudgetUse */
+        BudgetUse: {
+            /** Amount */
+            amount: number;
+            /**
+             * Kind
+             * @description cost, time or count
+             */
+            kind: string;
+            /** Spent */
+            spent: number;
+        };
         /**
          * ChangeQueue
          * @description What is left out stays as it is. Without a user it holds for everybody without a setting of their own.
@@ -1996,6 +2220,86 @@ export interface components {
              */
             name: string;
         };
+        /** CreateStudy */
+        CreateStudy: {
+            data?: components["schemas"]["DataFields"];
+            /**
+             * Earlier
+             * @description Studies to start warm from
+             */
+            earlier?: string[];
+            /**
+             * Early Stopping
+             * @description End runs whose curve is below the others' median
+             * @default true
+             */
+            early_stopping?: boolean;
+            /**
+             * Goal
+             * @example {
+             *       "budget": {
+             *         "cost": 1
+             *       },
+             *       "constraints": [
+             *         "accuracy >= 0.85"
+             *       ],
+             *       "minimise": "cost"
+             *     }
+             */
+            goal: {
+                [key: string]: unknown;
+            };
+            /** @description `{name}` in its command stands for the point's value */
+            job: components["schemas"]["JobFields"];
+            /**
+             * Name
+             * @description Letters, digits, '.', '_' and '-'
+             * @example astro
+             */
+            name: string;
+            /** Options */
+            options?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Space
+             * @example {
+             *       "dimensions": [
+             *         {
+             *           "high": 1,
+             *           "low": 0,
+             *           "name": "rate",
+             *           "type": "float"
+             *         }
+             *       ]
+             *     }
+             */
+            space: {
+                [key: string]: unknown;
+            };
+            /**
+             * Start
+             * @description Begin at once
+             * @default true
+             */
+            start?: boolean;
+            /**
+             * Strategy
+             * @default auto
+             */
+            strategy?: string;
+            /**
+             * Workers
+             * @description Points that may run at once
+             * @default 1
+             */
+            workers?: number;
+        };
         /** CreateToken */
         CreateToken: {
             /** Expires At */
@@ -2032,6 +2336,36 @@ export interface components {
              */
             since: string;
             token: components["schemas"]["IssuedToken"];
+        };
+        /** CsvText */
+        CsvText: {
+            /** Csv */
+            csv: string;
+        };
+        /**
+         * DataFields
+         * @description How the platform subsamples the input for points below full data.
+         */
+        DataFields: {
+            /**
+             * Dimension
+             * @description The fidelity that is the share of the data
+             * @default data_fraction
+             */
+            dimension?: string;
+            /**
+             * Keep
+             * @description Files that always come whole
+             * @example [
+             *       "/data/test/*"
+             *     ]
+             */
+            keep?: string[];
+            /**
+             * Label
+             * @description Draw rows of tables, alike from each value of this column
+             */
+            label?: string | null;
         };
         /** DeclareApp */
         DeclareApp: {
@@ -2166,7 +2500,7 @@ export interface components {
             };
         };
         /** Estimate */
-        Estimate: {
+        "Estimate-Input": {
             /** Confidence */
             confidence?: number | null;
             /** Shapes */
@@ -2175,6 +2509,18 @@ export interface components {
             values: {
                 [key: string]: number;
             } | number[];
+        };
+        /**
+         * Estimate
+         * @description The median, and the central 90 %.
+         */
+        "Estimate-Output": {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Median */
+            median: number;
         };
         /** Event */
         Event: {
@@ -2379,6 +2725,11 @@ export interface components {
             members: string[];
             /** Name */
             name: string;
+        };
+        /** Imported */
+        Imported: {
+            /** New */
+            new: number;
         };
         /** Infer */
         Infer: {
@@ -2819,6 +3170,16 @@ export interface components {
              */
             next_cursor?: string | null;
         };
+        /** Page[Study] */
+        Page_Study_: {
+            /** Items */
+            items: components["schemas"]["Study"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
         /** Page[Token] */
         Page_Token_: {
             /** Items */
@@ -3173,13 +3534,33 @@ export interface components {
          */
         Range: {
             /** Blobs */
-            blobs: components["schemas"]["Slice"][];
+            blobs: components["schemas"]["easel__wire__lake__Slice"][];
             /** Length */
             length: number;
             /** Start */
             start: number;
             /** Url */
             url: string;
+        };
+        /**
+         * Recommendation
+         * @description What to deploy now. `probability`: of meeting all constraints; `observed`: where this very point was run.
+         */
+        Recommendation: {
+            /** Observed */
+            observed: {
+                [key: string]: number;
+            } | null;
+            /** Point */
+            point: {
+                [key: string]: unknown;
+            };
+            /** Predicted */
+            predicted: {
+                [key: string]: components["schemas"]["Estimate-Output"];
+            };
+            /** Probability */
+            probability: number | null;
         };
         /**
          * Refine
@@ -3203,6 +3584,28 @@ export interface components {
         Refined: {
             /** Changed */
             changed: string[];
+        };
+        /**
+         * Region
+         * @description `probability[i][j]` that the constraints hold at `ys[i]`, `xs[j]`, and the objective's median there.
+         */
+        Region: {
+            /** Fixed */
+            fixed: {
+                [key: string]: unknown;
+            };
+            /** Objective */
+            objective: (number | null)[][];
+            /** Probability */
+            probability: (number | null)[][];
+            /** X */
+            x: string;
+            /** Xs */
+            xs: (boolean | number | string)[];
+            /** Y */
+            y: string;
+            /** Ys */
+            ys: (boolean | number | string)[];
         };
         /** ReorderQueue */
         ReorderQueue: {
@@ -3386,18 +3789,6 @@ export interface components {
                 };
             };
         };
-        /** Slice */
-        Slice: {
-            /** Hash */
-            hash: string;
-            /**
-             * Offset
-             * @description From the beginning of the range
-             */
-            offset: number;
-            /** Size */
-            size: number;
-        };
         /**
          * StartProfile
          * @description A command with hints, `python train.py --epoch {1,2,5}`, and the job around it.
@@ -3458,6 +3849,16 @@ export interface components {
              */
             time_limit_s?: number;
         };
+        /** StartStudy */
+        StartStudy: {
+            /**
+             * Budget
+             * @description Another total, such as {cost: 5}
+             */
+            budget?: {
+                [key: string]: number;
+            } | null;
+        };
         /** StartUpload */
         StartUpload: Record<string, never>;
         /** Step */
@@ -3491,6 +3892,152 @@ export interface components {
              * @description An input `step:NAME` needs NAME without saying so
              */
             needs?: string[];
+        };
+        /** Study */
+        Study: {
+            best: components["schemas"]["Recommendation"] | null;
+            budget: components["schemas"]["BudgetUse"];
+            /**
+             * Changed At
+             * Format: date-time
+             */
+            changed_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Data */
+            data: {
+                [key: string]: unknown;
+            };
+            /** Early Stopping */
+            early_stopping: boolean;
+            /** Goal */
+            goal: {
+                [key: string]: unknown;
+            };
+            /** Id */
+            id: string;
+            /** Job */
+            job: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /** Options */
+            options: {
+                [key: string]: unknown;
+            };
+            /**
+             * Points
+             * @description How many run, completed, failed, were stopped
+             */
+            points: {
+                [key: string]: number;
+            };
+            /** Reason */
+            reason: string | null;
+            /** Seed */
+            seed: number;
+            /** Space */
+            space: {
+                [key: string]: unknown;
+            };
+            /**
+             * State
+             * @description created, running, stopped or finished
+             */
+            state: string;
+            /** Strategy */
+            strategy: string;
+            /** User Id */
+            user_id: string;
+            /**
+             * Why
+             * @description Why the pool last served this study
+             */
+            why: string | null;
+            /** Workers */
+            workers: number;
+        };
+        /**
+         * StudyFile
+         * @description A study as YAML text.
+         */
+        StudyFile: {
+            /**
+             * Start
+             * @default true
+             */
+            start?: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
+         * StudyPoint
+         * @description One point. `spent` and `best` are what was used up and recommended once it was measured.
+         */
+        StudyPoint: {
+            best: components["schemas"]["Recommendation"] | null;
+            /**
+             * Chosen
+             * @description What the strategy predicted there, its score, the runner-up's
+             */
+            chosen: {
+                [key: string]: unknown;
+            };
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Feasible
+             * @description Whether it meets the constraints; None while it runs
+             */
+            feasible: boolean | null;
+            /** Job Id */
+            job_id: string | null;
+            /** Number */
+            number: number;
+            /** Point */
+            point: {
+                [key: string]: unknown;
+            };
+            /** Reason */
+            reason: string | null;
+            /** Spent */
+            spent: number | null;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * State
+             * @description running, completed, failed or stopped
+             */
+            state: string;
+            /**
+             * Told
+             * @description The order in which results came
+             */
+            told: number | null;
+            /**
+             * Values
+             * @description None for what is no number
+             */
+            values: {
+                [key: string]: number | null;
+            };
+            /**
+             * Why
+             * @description Why the pool served this study then
+             */
+            why: string | null;
+        };
+        /** StudyPoints */
+        StudyPoints: {
+            /** Items */
+            items: components["schemas"]["StudyPoint"][];
         };
         /** SubmitJob */
         SubmitJob: {
@@ -3658,6 +4205,38 @@ export interface components {
         WantedHashes: {
             /** Wanted */
             wanted: string[];
+        };
+        /** Slice */
+        easel__wire__lake__Slice: {
+            /** Hash */
+            hash: string;
+            /**
+             * Offset
+             * @description From the beginning of the range
+             */
+            offset: number;
+            /** Size */
+            size: number;
+        };
+        /**
+         * Slice
+         * @description The models along one dimension, the others held at the recommendation.
+         */
+        easel__wire__study__Slice: {
+            /** Dimension */
+            dimension: string;
+            /** Fixed */
+            fixed: {
+                [key: string]: unknown;
+            };
+            /** Of */
+            of: {
+                [key: string]: components["schemas"]["Estimate-Output"][];
+            };
+            /** Probability */
+            probability: number[];
+            /** Values */
+            values: (boolean | number | string)[];
         };
     };
     responses: never;
@@ -5933,7 +6512,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Estimate"];
+                "application/json": components["schemas"]["Estimate-Input"];
             };
         };
         responses: {
@@ -6216,6 +6795,457 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_studies: {
+        parameters: {
+            query?: {
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Study_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_study: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateStudy"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_from_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StudyFile"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_csv: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_csv: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CsvText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    study_front: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyPoints"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    study_points: {
+        parameters: {
+            query?: {
+                /** @description Only points with larger numbers */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyPoints"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    study_region: {
+        parameters: {
+            query: {
+                x: string;
+                y: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Region"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    study_slice: {
+        parameters: {
+            query: {
+                dimension: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["easel__wire__study__Slice"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartStudy"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stop_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {

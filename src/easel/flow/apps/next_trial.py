@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from easel.declare.job import JobSpec, RetryRule, Trial
@@ -12,7 +13,7 @@ from easel.declare.parse import parse_program
 from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.errors import NotFound
-from easel.flow.apps.pool import Played, replay, tenant_of
+from easel.flow.apps.pool import Played, Visit, replay, tenant_of
 from easel.flow.jobs.submit import submit_job
 from easel.ids import TokenId
 from easel.match.candidate import Candidate
@@ -23,7 +24,7 @@ from easel.records.decision import Decision, LeaveIdle, Reasons, StartTrial
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
 from easel.schedule.policies import Policy
-from easel.schedule.state import Device
+from easel.schedule.state import Device, PoolState, Tenant
 from easel.store import apps, identity, jobs
 from easel.store.engine import Tx
 
@@ -40,8 +41,21 @@ def candidates_of(app: App) -> tuple[Candidate, ...]:
     return propose_candidates(parse_program(app.program), DataSummary(**app.summary))
 
 
+@dataclass(frozen=True)
+class Guest:
+    """Somebody beside the apps who shares the pool under the same policy: `tenant` as it would join now.
+
+    `starts` are the moments at which it was served before; `start` carries out the decision to serve it again.
+    """
+
+    tenant: Tenant
+    joined_at: datetime
+    starts: tuple[datetime, ...]
+    start: Callable[[Tx, StartTrial], Job | None]
+
+
 def next_trial(
-    tx: Tx, policy: Policy, device: Device, now: float, seed: int = 0
+    tx: Tx, policy: Policy, device: Device, now: float, seed: int = 0, guests: Sequence[Guest] = ()
 ) -> tuple[Decision, Job | None]:
     """Ask the policy, and submit the trial it chose as a job of the app's owner, decision and job in one."""
     waiting = [(app, candidates_of(app)) for app in apps.all_apps(tx)]
@@ -60,16 +74,44 @@ def next_trial(
         tenant_of(app.id, found, [q for other, q in qualities.items() if other != app.id])
         for app, found in ready.values()
     ]
-    if not tenants:
+    if not tenants and not guests:
         return LeaveIdle(device.name, "no app has anything to learn from yet"), None
-    played = [_played(trial, {c.name: k for k, c in enumerate(ready[trial.app_id][1])}) for trial in past]
-    decision = policy.decide(replay(tenants, [p for p in played if p is not None], device, now))
+    played = [
+        (trial.started_at, _played(trial, {c.name: k for k, c in enumerate(ready[trial.app_id][1])}))
+        for trial in past
+    ]
+    history = [(at, p) for at, p in played if p is not None]
+    decision = policy.decide(with_guests(tenants, history, guests, device, now))
     if not isinstance(decision, StartTrial):
         return decision, None
+    for guest in guests:
+        if guest.tenant.name == decision.tenant:
+            return decision, guest.start(tx, decision)
     app, found = ready[next(key for key in ready if key == decision.tenant)]
     owner = owners[app.id]
     assert owner is not None
     return decision, _start(tx, owner, app, found[decision.index], decision, counts[app.id], seed)
+
+
+def with_guests(
+    tenants: Sequence[Tenant],
+    history: Sequence[tuple[datetime, Played]],
+    guests: Sequence[Guest],
+    device: Device,
+    now: float,
+) -> PoolState:
+    """The pool with everybody in it. Whoever was served, when it was whose turn counts for all alike."""
+    moments: list[tuple[datetime, Played | Visit]] = list(history)
+    for guest in guests:
+        moments += [(at, Visit(guest.tenant.name)) for at in guest.starts]
+    ordered = sorted(moments, key=lambda each: each[0])
+    state = replay(tenants, [each for _, each in ordered], device, now)
+    everybody = dict(state.tenants)
+    for guest in guests:
+        turns = [i + 1 for i, (_, each) in enumerate(ordered) if each == Visit(guest.tenant.name)]
+        joined = sum(at < guest.joined_at for at, _ in ordered)
+        everybody[guest.tenant.name] = guest.tenant.changed(served_at=max([joined, *turns]))
+    return replace(state, tenants=everybody)
 
 
 def _learnable(tx: Tx, app: App) -> bool:

@@ -6,7 +6,7 @@ Pure: apps and their trials in, a decision out; whoever calls it starts the tria
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,13 @@ class Played:
     trial: StartTrial
     quality: float | None
     seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A turn that somebody beside the apps had: it counts for everybody's waiting time."""
+
+    who: str
 
 
 def prior_of(candidates: Sequence[Candidate], earlier: Sequence[Mapping[str, float]] = ()) -> Prior:
@@ -70,7 +77,9 @@ def tenant_of(
     )
 
 
-def replay(tenants: Sequence[Tenant], history: Sequence[Played], device: Device, now: float) -> PoolState:
+def replay(
+    tenants: Sequence[Tenant], history: Sequence[Played | Visit], device: Device, now: float
+) -> PoolState:
     """The pool as it stands: every tenant joined, every stored decision started and, where it ended, finished.
 
     State is never kept beside the database: a controller that starts anew replays the decisions it finds.
@@ -80,6 +89,9 @@ def replay(tenants: Sequence[Tenant], history: Sequence[Played], device: Device,
         state = state.joined(tenant)
     known = {tenant.name for tenant in tenants}
     for played in history:
+        if isinstance(played, Visit):
+            state = replace(state, step=state.step + 1)
+            continue
         if played.trial.tenant not in known:
             continue
         state = state.started(played.trial)

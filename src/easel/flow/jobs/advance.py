@@ -100,7 +100,7 @@ class Advancer:
     """Keeps, between batches, outputs whose last line has not come yet."""
 
     def __init__(self, lake: Lake) -> None:
-        self._lake = lake
+        self.lake = lake
         self._pending: dict[str, tuple[Kept, Mapping[str, Any] | None]] = {}
         self._batches = 0
 
@@ -113,9 +113,9 @@ class Advancer:
             return {}
         ready = [self._output(each) for each in told]
         self._batches += 1
-        stage = f"jobs-{self._lake.store.rng.getrandbits(60):x}-{self._batches}"
-        objects = outputs.land(self._lake, [kept for kept in ready if kept], stage)
-        with self._lake.store.write() as tx:
+        stage = f"jobs-{self.lake.store.rng.getrandbits(60):x}-{self._batches}"
+        objects = outputs.land(self.lake, [kept for kept in ready if kept], stage)
+        with self.lake.store.write() as tx:
             guard(tx)
             batch = _Fold(tx, objects, self._pending).run(told)
         for key in batch.over:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,11 +17,16 @@ _MEASURED = "measured:"
 
 def write_csv(path: Path, observations: Sequence[Observation], space: Space) -> None:
     """All observations; quantities in the order in which they first appear."""
+    path.write_text(to_csv(observations, space), encoding="utf-8", newline="")
+
+
+def to_csv(observations: Sequence[Observation], space: Space) -> str:
     quantities = list(dict.fromkeys(name for o in observations for name in o.values))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(_header(space, quantities))
-        writer.writerows(_row(o, space, quantities) for o in observations)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(_header(space, quantities))
+    writer.writerows(_row(o, space, quantities) for o in observations)
+    return text.getvalue()
 
 
 def append_csv(path: Path, observation: Observation, space: Space) -> None:
@@ -41,11 +47,15 @@ def append_csv(path: Path, observation: Observation, space: Space) -> None:
 def read_csv(path: Path, space: Space) -> list[Observation]:
     """The observations of a file; points are not checked against the space, so that a warm start may pick."""
     with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        missing = [d.name for d in space.dimensions if d.name not in (reader.fieldnames or ())]
-        if missing:
-            raise InvalidInput(f"{path.name} lacks the columns {', '.join(missing)}")
-        return [_observation(row, space, path.name, line) for line, row in enumerate(reader, start=2)]
+        return from_csv(file.read(), space, path.name)
+
+
+def from_csv(text: str, space: Space, name: str = "the file") -> list[Observation]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    missing = [d.name for d in space.dimensions if d.name not in (reader.fieldnames or ())]
+    if missing:
+        raise InvalidInput(f"{name} lacks the columns {', '.join(missing)}")
+    return [_observation(row, space, name, line) for line, row in enumerate(reader, start=2)]
 
 
 def _header(space: Space, quantities: Iterable[str]) -> list[str]:

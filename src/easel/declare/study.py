@@ -1,0 +1,140 @@
+"""A study as asked for: the job to tune, the space, the goal, the strategy, and how data is subsampled.
+
+Frozen values without I/O; `to_dict` and `parse_study` are the form in which it is kept and travels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from easel.declare.dimensions import Dimension, Role
+from easel.declare.goal import COST, TIME, BudgetKind, Goal, parse_goal
+from easel.declare.job import JobSpec
+from easel.declare.resources import Resources
+from easel.declare.space import Point, Space, parse_space
+from easel.errors import InvalidInput
+
+JOB: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
+PROVISIONED = ("vcpu", "memory_mb", "gpus")
+"""Resource dimensions of these names are what the job is given; others are handed to it and only priced."""
+FRACTION = "data_fraction"
+MAX_WORKERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DataPlan:
+    """How the input is subsampled for a point below full data.
+
+    `dimension` names the fidelity that is the share of the data. Files matching a pattern in `keep` (as
+    `/test/**`) always come whole. Without a `label` whole files are drawn, alike from every folder; with one, rows
+    of tables (CSV, TSV, JSON lines) are, alike from every value of that column.
+    """
+
+    dimension: str = FRACTION
+    keep: tuple[str, ...] = ()
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudySpec:
+    job: JobSpec
+    space: Space
+    goal: Goal
+    strategy: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    workers: int = 1
+    early_stopping: bool = True
+    data: DataPlan = field(default_factory=DataPlan)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise InvalidInput(f"workers must be from 1 to {MAX_WORKERS}, not {self.workers}")
+        names = {dimension.name for dimension in self.space.dimensions}
+        if self.data.dimension != FRACTION and self.data.dimension not in names:
+            raise InvalidInput(f"data.dimension {self.data.dimension!r} is not a dimension of the space")
+        if (share := self.share) is not None:
+            if share.role is not Role.FIDELITY:
+                raise InvalidInput(f"{share.name!r} is the share of the data: give it `role: fidelity`")
+            if not all(0 < float(level) <= 1 for level in share.levels(2)):
+                raise InvalidInput(f"{share.name!r} holds shares of the data, each above 0 and at most 1")
+        for dimension in self.space.resources:
+            if dimension.name in PROVISIONED:
+                self._check_resource(dimension)
+        if self.goal.budget.kind is BudgetKind.COUNT and self.goal.budget.amount > 1e9:
+            raise InvalidInput(
+                "a study needs a budget: how much may it spend? As in `budget: {cost: 2.5}`, "
+                "`{time: 3600}` (seconds) or `{count: 50}` (points)"
+            )
+
+    def _check_resource(self, dimension: Dimension) -> None:
+        if dimension.when is not None:
+            raise InvalidInput(f"{dimension.name!r} is provisioned for every point: it cannot be conditional")
+        for level in dimension.levels(2):
+            if isinstance(level, str | bool):
+                raise InvalidInput(f"{dimension.name!r} is an amount of resources, not {level!r}")
+            provisioned(self.job.resources, {dimension.name: level})
+
+    @property
+    def share(self) -> Dimension | None:
+        """The dimension that is the share of the data."""
+        return next((d for d in self.space.dimensions if d.name == self.data.dimension), None)
+
+    @property
+    def curve(self) -> tuple[str, bool] | None:
+        """The reported series by which a hopeless run is stopped, and whether larger is better.
+
+        The objective's, or, where that is only known at the end (time, cost), a constraint's.
+        """
+        if not self.early_stopping:
+            return None
+        if self.goal.quantity not in (TIME, COST):
+            return self.goal.quantity, self.goal.sign > 0
+        limits = [c for c in self.goal.constraints if c.quantity not in (TIME, COST)]
+        return (limits[0].quantity, limits[0].at_least) if limits else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "job": JOB.dump_python(self.job, mode="json"),
+            "space": self.space.to_dict(),
+            "goal": self.goal.to_dict(),
+            "strategy": self.strategy,
+            "options": dict(self.options),
+            "seed": self.seed,
+            "workers": self.workers,
+            "early_stopping": self.early_stopping,
+            "data": {
+                "dimension": self.data.dimension,
+                "keep": list(self.data.keep),
+                "label": self.data.label,
+            },
+        }
+
+
+def parse_study(plain: Mapping[str, Any]) -> StudySpec:
+    """What `to_dict` gave."""
+    data = plain["data"]
+    return StudySpec(
+        job=JOB.validate_python(plain["job"]),
+        space=parse_space(plain["space"]),
+        goal=parse_goal(plain["goal"]),
+        strategy=plain["strategy"],
+        options=dict(plain["options"]),
+        seed=plain["seed"],
+        workers=plain["workers"],
+        early_stopping=plain["early_stopping"],
+        data=DataPlan(data["dimension"], tuple(data["keep"]), data["label"]),
+    )
+
+
+def provisioned(base: Resources, point: Point) -> Resources:
+    """What a point's job gets: the job's own resources, changed where the point names others."""
+    return Resources(
+        vcpu=float(point.get("vcpu", base.vcpu)),
+        memory_mb=round(float(point.get("memory_mb", base.memory_mb))),
+        gpus=float(point.get("gpus", base.gpus)),
+    )

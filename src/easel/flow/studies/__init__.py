@@ -1,0 +1,1 @@
+"""Studies: the best configuration under a budget, each point a job."""

@@ -1,0 +1,124 @@
+"""How a study stands, what it recommends, what its models believe; its history as CSV, and a history taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from easel.errors import InvalidInput
+from easel.flow.apps.look import reasons_of
+from easel.flow.studies.advance import plain_recommendation, tuner_of
+from easel.flow.studies.declare import may_change
+from easel.records.identity import Caller
+from easel.records.study import Outcome, StoredStudy, StudyPoint
+from easel.store import studies
+from easel.store.engine import Tx
+from easel.tune import report
+from easel.tune.exchange.csv import from_csv, to_csv
+from easel.tune.tuner import Tuner
+
+MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Standing:
+    """`best` is the recommendation of the moment as JSON; `why` is the policy's reason for the newest point."""
+
+    study: StoredStudy
+    points: tuple[StudyPoint, ...]
+    spent: float
+    best: Mapping[str, Any] | None
+    why: str | None
+
+
+def standing(tx: Tx, study: StoredStudy) -> Standing:
+    points = tuple(studies.points(tx, study.id))
+    told = sorted((p for p in points if p.told is not None), key=lambda p: p.told or 0)
+    if told and told[-1].spent is not None:
+        spent, best = told[-1].spent, told[-1].best
+    else:
+        tuner = tuner_of(study, told)
+        found = tuner.recommend() if told else None
+        spent, best = tuner.state.spent, None if found is None else plain_recommendation(found)
+    newest = points[-1] if points else None
+    return Standing(study, points, spent, best, None if newest is None else why(newest))
+
+
+def outcome_counts(points: Sequence[StudyPoint]) -> dict[str, int]:
+    counts = {"running": sum(p.outcome is None for p in points)}
+    return counts | {o.value: sum(p.outcome is o for p in points) for o in Outcome}
+
+
+def why(point: StudyPoint) -> str | None:
+    """Why the pool served this study then; None for points that were taken in from a file."""
+    return None if point.decision is None else reasons_of(point.decision).sentence()
+
+
+def observed(tx: Tx, study: StoredStudy) -> Tuner:
+    """The study without what still runs."""
+    return tuner_of(study, [p for p in studies.points(tx, study.id) if p.told is not None])
+
+
+def around(tuner: Tuner) -> dict[str, Any]:
+    """Where slices are taken: at the recommendation, or at the newest point while there is none."""
+    if not tuner.observations:
+        raise InvalidInput("nothing was measured yet: the models have nothing to show")
+    found = tuner.recommend()
+    return dict(found.point if found is not None else tuner.observations[-1].point)
+
+
+def slice_along(tuner: Tuner, dimension: str) -> report.Slice:
+    return report.slice_along(tuner.state, dimension, around(tuner))
+
+
+def region_over(tuner: Tuner, x: str, y: str) -> report.Region:
+    return report.region_over(tuner.state, x, y, around(tuner))
+
+
+def front(tuner: Tuner, points: Sequence[StudyPoint]) -> list[StudyPoint]:
+    """Points that no other beats in everything, the best objective first."""
+    numbers = [o.number for o in report.front(tuner.state)]
+    known = {p.number: p for p in points}
+    return [known[n] for n in numbers if n is not None]
+
+
+def export_csv(tx: Tx, study: StoredStudy) -> str:
+    told = sorted((p for p in studies.points(tx, study.id) if p.told is not None), key=lambda p: p.told or 0)
+    return to_csv([p.observation for p in told], study.spec.space)
+
+
+def import_csv(tx: Tx, caller: Caller, name: str, text: str) -> int:
+    """Results found elsewhere become points of the study; how many were new.
+
+    Their numbers are given anew. A point that the study knows with the same values is left out, so that the same file
+    taken in twice adds nothing.
+    """
+    study = may_change(tx, caller, name)
+    found = from_csv(text, study.spec.space)
+    if len(found) > MOST_ROWS:
+        raise InvalidInput(f"at most {MOST_ROWS:,} rows at once, not {len(found):,}")
+    points = studies.points(tx, study.id)
+    known = {(_key(p.point), _key(p.values)) for p in points}
+    number = max((p.number for p in points), default=-1) + 1
+    added = 0
+    for line, o in enumerate(found, start=2):
+        try:
+            point = study.spec.space.check(o.point)
+        except InvalidInput as error:
+            raise InvalidInput(f"line {line}: {error.message}") from None
+        if (_key(point), _key(o.values)) in known:
+            continue
+        known.add((_key(point), _key(o.values)))
+        studies.add_point(tx, study.id, number, point, None, {"reason": "taken in from a file"})
+        studies.end_point(tx, study.id, number, o.values, o.outcome, None)
+        number, added = number + 1, added + 1
+    if added:
+        studies.touch(tx, study)
+        body = {"name": study.name, "points": added}
+        tx.emit("study.imported", study.id, project_id=study.project_id, actor=caller.user.id, body=body)
+    return added
+
+
+def _key(values: Mapping[str, Any]) -> str:
+    return repr(sorted(values.items()))

@@ -1,0 +1,70 @@
+"""A point becomes a job: its values in the command, its resources provisioned, its share of the data. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from easel.declare.job import Command, EntryPoint, JobSpec
+from easel.declare.space import Point
+from easel.declare.study import StudySpec, provisioned
+
+_HOLE = re.compile(r"\{([A-Za-z0-9_.-]+)\}")
+
+
+def fraction_of(spec: StudySpec, point: Point) -> float | None:
+    """The share of the data; None where the study has no such dimension."""
+    return None if spec.share is None else float(point[spec.share.name])
+
+
+def job_for(
+    spec: StudySpec, study: str, number: int, point: Point, sample: str | None, limit_s: float | None
+) -> JobSpec:
+    """`sample`: the file set to read in place of the whole input; `limit_s`: seconds that the budget still allows."""
+    variables = {**spec.job.environment.variables, "EASEL_POINT": json.dumps(dict(point))}
+    share = fraction_of(spec, point)
+    if share is not None:
+        variables["EASEL_DATA_FRACTION"] = repr(share)
+    run = spec.job.run
+    if isinstance(run, Command):
+        run = Command(fill(run.argv, {d.name for d in spec.space.dimensions}, point))
+    elif isinstance(run, EntryPoint):
+        run = EntryPoint(run.target, {**run.arguments, **point})
+    limits = [limit for limit in (spec.job.time_limit_s, limit_s) if limit is not None]
+    return replace(
+        spec.job,
+        name=f"{study} #{number}"[:100],
+        run=run,
+        input=sample if sample is not None else spec.job.input,
+        output_set=None,
+        environment=replace(spec.job.environment, variables=variables),
+        resources=provisioned(spec.job.resources, point),
+        time_limit_s=min(limits) if limits else None,
+        tags={**spec.job.tags, "study": study, "point": float(number)},
+    )
+
+
+def fill(argv: Sequence[str], dimensions: set[str], point: Mapping[str, Any]) -> tuple[str, ...]:
+    """`--rate {rate}` with the point's values. Braces that name no dimension stay as they are.
+
+    An argument that names a dimension which does not apply to the point is left out, with the flag before it.
+    """
+    filled: list[str] = []
+    for part in argv:
+        named = [name for name in _HOLE.findall(part) if name in dimensions]
+        if any(name not in point for name in named):
+            if filled and part.startswith("{") and filled[-1].startswith("-") and "=" not in filled[-1]:
+                filled.pop()
+            continue
+        filled.append(_HOLE.sub(lambda hole: _text(point, hole), part))
+    return tuple(filled)
+
+
+def _text(point: Mapping[str, Any], hole: re.Match[str]) -> str:
+    if hole[1] not in point:
+        return hole[0]
+    value = point[hole[1]]
+    return repr(value) if isinstance(value, float) else str(value)
