@@ -7,12 +7,12 @@ from typing import Literal, cast, get_args
 
 from easel.errors import InvalidInput
 
-Operator = Literal["eq", "ne", "lt", "le", "gt", "ge", "prefix", "contains"]
+Operator = Literal["eq", "ne", "lt", "le", "gt", "ge", "prefix", "contains", "in"]
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One condition, written `field:operator:value`, e.g. `name:prefix:astro`."""
+    """One condition, written `field:operator:value`: `name:prefix:astro`, `state:in:running,queued`."""
 
     field: str
     operator: Operator

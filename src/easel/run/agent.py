@@ -29,7 +29,7 @@ from easel.run.journal import Entry, Journal, born
 from easel.run.launch import Folders, prepare
 from easel.run.logkeep import LogKeeper
 from easel.run.order import MB, Order
-from easel.run.sample import Meter, disk_mb
+from easel.run.sample import LoadCurve, Meter, disk_mb
 from easel.run.tree import become_subreaper, descendants, die_with, kill_descendants, reap, signal_all
 
 FLUSH_S = 0.2
@@ -226,6 +226,7 @@ class _Watch:
     ) -> None:
         self.agent, self.process, self.log, self.stop = agent, process, log, stop
         self.meter = Meter()
+        self.load = LoadCurve()
         self.started = agent.clock.monotonic()
         self.stopped_for: str | None = None
         self.exit_code = 0
@@ -300,6 +301,9 @@ class _Watch:
             self._due["sample"] = now + min(SAMPLE_S, max(0.02, (now - self.started) / 4))
             if not self.agent.cage.hard and self.meter.now_mb > order.resources.memory_mb:
                 self._stop(f"the memory limit of {order.resources.memory_mb} MB was reached", at_once=True)
+            if now - self.started >= self.load.due:
+                points = self.load.points(now - self.started, self.meter)
+                self.agent.journal.append({"k": "metrics", "v": points})
         if now >= self._due["beat"]:
             self.agent.journal.append({"k": "usage", "v": asdict(self.meter.usage(now - self.started))})
             self._due["beat"] = now + BEAT_S

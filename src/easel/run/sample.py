@@ -56,6 +56,29 @@ class Meter:
         )
 
 
+@dataclass(slots=True)
+class LoadCurve:
+    """What a tree uses over time, as series of the job: vCPU and memory, by whole seconds since its start.
+
+    Every second at first, then after each 200th of the time passed: a month of a job is some 2,000 points.
+    """
+
+    due: float = 1.0
+    _seconds: float = 0.0
+    _cpu: float = 0.0
+
+    def points(self, seconds: float, meter: Meter) -> list[list[str | int | float]]:
+        """`[name, step, value]` each, at `seconds` since the start; the vCPU are the mean since the last time."""
+        span = seconds - self._seconds
+        if span <= 0:
+            return []
+        cpu = max(0.0, meter.cpu_seconds - self._cpu) / span
+        self._seconds, self._cpu = seconds, meter.cpu_seconds
+        self.due = seconds + max(1.0, seconds / 200)
+        step = round(seconds)
+        return [["system/vcpu", step, round(cpu, 3)], ["system/memory_mb", step, round(meter.now_mb, 1)]]
+
+
 def resident_mb(pid: int) -> float:
     """Resident memory of one process; 0 when it is gone."""
     try:

@@ -141,6 +141,10 @@ class Jobs:
     def get(self, job_id: str) -> Job:
         return Job(self._client, self._client.connection.get(f"{self._path}/{job_id}", wire.Job))
 
+    def counts(self) -> wire.JobCounts:
+        """How many there are, by state."""
+        return self._client.connection.get(f"{self._path}/counts", wire.JobCounts)
+
     def list(
         self,
         limit: int = 50,

@@ -1,19 +1,17 @@
-"""Queries on what jobs said: log lines in compressed chunks, and series of metrics."""
+"""Queries on what jobs said: log lines in compressed chunks."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 
 from easel.ids import JobId
 from easel.store.engine import Tx
-from easel.store.schema.jobs import job_logs, job_metrics
-from easel.store.upsert import insert_or
+from easel.store.schema.jobs import job_logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +36,6 @@ class LogLine:
     stream: str
     at: datetime
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """`text` says what the value is when it is no number: nan, inf or -inf."""
-
-    step: int
-    value: float | None
-    text: str | None
-    at: datetime
 
 
 def add_chunks(tx: Tx, chunks: Sequence[LogChunk]) -> None:
@@ -114,34 +102,3 @@ def _first(lines: Iterator[LogLine], count: int) -> Iterator[LogLine]:
         if line is None:
             return
         yield line
-
-
-def add_metrics(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A step logged again replaces the earlier value."""
-    if rows:
-        made = insert_or(tx, job_metrics)
-        made = made.on_conflict_do_update(
-            index_elements=["job_id", "attempt", "name", "step"],
-            set_={"value": made.excluded.value, "text": made.excluded.text, "at": made.excluded.at},
-        )
-        tx.execute(made, [dict(row) for row in rows])
-
-
-def metric_names(tx: Tx, job_id: JobId, attempt: int) -> dict[str, int]:
-    """Each series of the job and how many points it has."""
-    query = (
-        select(job_metrics.c.name, func.count())
-        .where(job_metrics.c.job_id == job_id, job_metrics.c.attempt == attempt)
-        .group_by(job_metrics.c.name)
-        .order_by(job_metrics.c.name)
-    )
-    return {str(name): int(count) for name, count in tx.execute(query)}
-
-
-def read_series(tx: Tx, job_id: JobId, attempt: int, name: str, after: int | None, limit: int) -> list[Point]:
-    query = select(job_metrics.c.step, job_metrics.c.value, job_metrics.c.text, job_metrics.c.at).where(
-        job_metrics.c.job_id == job_id, job_metrics.c.attempt == attempt, job_metrics.c.name == name
-    )
-    if after is not None:
-        query = query.where(job_metrics.c.step > after)
-    return [Point(*row) for row in tx.execute(query.order_by(job_metrics.c.step).limit(limit))]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import Column, ColumnElement, Select, func, literal, select, tuple_
 from sqlalchemy.types import Boolean, Float, Integer
 
 from easel.declare.page import Filter, PageRequest
@@ -78,10 +78,14 @@ def count(tx: Tx, query: Select[*tuple[Any, ...]]) -> int:
 def _beyond(
     by: Column[Any], key: Column[Any], last: Any, last_key: Any, descending: bool
 ) -> ColumnElement[bool]:
-    further: ColumnElement[bool] = key < last_key if descending else key > last_key
+    beyond: ColumnElement[bool]
     if by is key:
-        return further
-    return or_(by < last if descending else by > last, and_(by == last, further))
+        beyond = key < last_key if descending else key > last_key
+        return beyond
+    # Row values rather than `by < last OR (by = last AND …)`: an index leads straight to the place.
+    here, there = tuple_(by, key), tuple_(literal(last, by.type), literal(last_key, key.type))
+    beyond = here < there if descending else here > there
+    return beyond
 
 
 def _column(collection: Collection, name: str) -> Column[Any]:
@@ -95,6 +99,8 @@ def _condition(column: Column[Any], condition: Filter) -> ColumnElement[bool]:
         return column.startswith(condition.value, autoescape=True)
     if condition.operator == "contains":
         return column.contains(condition.value, autoescape=True)
+    if condition.operator == "in":
+        return column.in_([_typed(column, value) for value in condition.value.split(",")])
     value = _typed(column, condition.value)
     comparisons: dict[str, ColumnElement[bool]] = {
         "eq": column == value,

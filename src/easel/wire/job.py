@@ -209,6 +209,13 @@ class SeriesPoints(Answer):
     points: list[Point]
 
 
+class JobCounts(Answer):
+    """How many jobs of the project are in each state, and in all."""
+
+    total: int
+    states: dict[str, int]
+
+
 class Queue(Answer):
     user_id: str
     user: str

@@ -752,6 +752,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/jobs/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Jobs
+         * @description How many there are, by state.
+         */
+        get: operations["count_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/jobs/{job}": {
         parameters: {
             query?: never;
@@ -2812,6 +2832,18 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
             /** User Id */
             user_id: string;
+        };
+        /**
+         * JobCounts
+         * @description How many jobs of the project are in each state, and in all.
+         */
+        JobCounts: {
+            /** States */
+            states: {
+                [key: string]: number;
+            };
+            /** Total */
+            total: number;
         };
         /**
          * JobFields
@@ -5833,6 +5865,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCounts"];
                 };
             };
             /** @description What went wrong and what to do */

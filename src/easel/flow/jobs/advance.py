@@ -34,7 +34,7 @@ from easel.run.lifecycle import (
     step,
     to_json,
 )
-from easel.store import job_logs, job_tags, jobs
+from easel.store import job_logs, job_series, job_tags, jobs
 from easel.store.engine import AnyRow, NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
@@ -323,5 +323,5 @@ class _Fold:
         ]
         jobs.change(self.tx, changed)
         job_logs.add_chunks(self.tx, self.batch.chunks)
-        job_logs.add_metrics(self.tx, self.batch.metrics)
+        job_series.add_metrics(self.tx, self.batch.metrics)
         self.tx.emit_all(self.batch.events)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from easel.errors import NotFound
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL
-from easel.store import job_logs, jobs
+from easel.store import job_logs, job_series, jobs
 from easel.store.engine import Tx
-from easel.store.job_logs import LogLine, Point
-
-MAX_POINTS = 1_000_000
+from easel.store.job_logs import LogLine
+from easel.store.job_series import Mark, Point, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,14 @@ def log_lines(
 def series(tx: Tx, caller: Caller, job_id: str, name: str, points: int) -> tuple[int, list[Point]]:
     """(how many there are, at most `points` of them)."""
     job = jobs.find(tx, caller.project_id, job_id)
-    found = job_logs.read_series(tx, job.id, job.attempt, name, None, MAX_POINTS)
-    if not found:
+    of = Series(job.id, job.attempt, name)
+    total, marks = job_series.outline(tx, of)
+    if not marks:
         raise NotFound(f"job {job_id} has logged no metric {name[:100]!r}")
-    return len(found), thin(found, points)
+    return total, job_series.points_at(tx, of, [mark.step for mark in thin(marks, points)])
 
 
-def thin(points: Sequence[Point], limit: int) -> list[Point]:
+def thin(points: Sequence[Mark], limit: int) -> list[Mark]:
     """At most `limit` of them: of each stretch the smallest and the largest, so that no spike disappears.
 
     The first and the last always stay, and so does the first value of a stretch that is no number.
@@ -79,6 +79,6 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
     return [*kept, points[-1]]
 
 
-def _value(point: Point) -> float:
+def _value(point: Mark) -> float:
     assert point.value is not None
     return point.value

@@ -18,7 +18,8 @@ from easel.serve.access import Here, Member
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.parts import Parts
-from easel.store import job_logs, jobs
+from easel.store import job_series as series
+from easel.store import jobs
 from easel.store.engine import Tx
 from easel.store.jobs import SPEC
 from easel.wire import job as wire
@@ -57,6 +58,14 @@ def list_jobs(here: Here, caller: Member, page: Paging) -> Page[wire.Job]:
     with here.store.read() as tx:
         found = jobs.list_jobs(tx, caller.project_id, page)
     return Page(items=[shown(job) for job in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/counts", response_model=wire.JobCounts)
+def count_jobs(here: Here, caller: Member) -> wire.JobCounts:
+    """How many there are, by state."""
+    with here.store.read() as tx:
+        found = jobs.count_by_state(tx, caller.project_id)
+    return wire.JobCounts(total=sum(found.values()), states=found)
 
 
 @router.get("/{job}", response_model=wire.Job)
@@ -149,7 +158,7 @@ def job_metrics(here: Here, caller: Member, job: JobId) -> wire.SeriesList:
     """The series that the job has logged."""
     with here.store.read() as tx:
         found = jobs.find(tx, caller.project_id, job)
-        names = job_logs.metric_names(tx, found.id, found.attempt)
+        names = series.series_of(tx, found.id, found.attempt)
     return wire.SeriesList(items=[wire.Series(name=name, points=count) for name, count in names.items()])
 
 

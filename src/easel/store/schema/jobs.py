@@ -75,6 +75,11 @@ jobs = Table(
     Column("ended_at", Moment),
     CheckConstraint(f"state IN ({', '.join(map(repr, STATES))})", name="state"),
     Index("ix_jobs_project_seq", "project_id", "seq"),
+    # What people sort and filter a hundred thousand of them by.
+    Index("ix_jobs_project_state", "project_id", "state", "seq"),
+    Index("ix_jobs_project_name", "project_id", "name", "seq"),
+    Index("ix_jobs_project_submitted", "project_id", "submitted_at", "seq"),
+    Index("ix_jobs_project_user", "project_id", "user_id", "seq"),
     Index("ix_jobs_pipeline", "pipeline_id"),
     Index("ix_jobs_signature", "project_id", "signature"),
     Index(
@@ -130,6 +135,35 @@ job_metrics = Table(
     Column("value", Float(53)),
     Column("text", String(4)),
     Column("at", Moment, nullable=False),
+)
+
+# One row a series. `closed` points, up to step `closed_to`, are in blocks; about `open` came since.
+job_series = Table(
+    "job_series",
+    metadata,
+    Column("job_id", String(40), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("name", String(100), primary_key=True),
+    Column("closed_to", BigInteger),
+    Column("closed", BigInteger, nullable=False),
+    Column("open", BigInteger, nullable=False),
+)
+
+# The extremes of points that follow each other; `odd_step` is the first that is no number.
+job_series_blocks = Table(
+    "job_series_blocks",
+    metadata,
+    Column("job_id", String(40), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("name", String(100), primary_key=True),
+    Column("first", BigInteger, primary_key=True, autoincrement=False),
+    Column("last", BigInteger, nullable=False),
+    Column("points", Integer, nullable=False),
+    Column("low_step", BigInteger),
+    Column("low", Float(53)),
+    Column("high_step", BigInteger),
+    Column("high", Float(53)),
+    Column("odd_step", BigInteger),
 )
 
 # An empty user_id holds the project's own settings. `served` is the turn of its last launch.

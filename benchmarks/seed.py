@@ -1,0 +1,341 @@
+"""Fills a store in bulk with what years of a busy project leave: for measurements, never for tests of behaviour.
+
+python benchmarks/seed.py HOME [--quick]    the store of `EASEL_HOME=HOME`; a server may be started on it afterwards
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Table, insert, text
+from sqlalchemy.event import listen
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+from easel.declare.job import Command, JobSpec
+from easel.declare.parse import parse_program
+from easel.declare.resources import Resources
+from easel.declare.roles import Role
+from easel.flow.issue_token import issue_token
+from easel.ids import ProjectId, TokenId, UserId, mint
+from easel.match.propose import propose_candidates
+from easel.match.summary import DataSummary
+from easel.records.decision import Reasons, RunnerUp, StartTrial
+from easel.records.identity import Caller
+from easel.store import billing, identity, job_series
+from easel.store.engine import Store, Tx
+from easel.store.jobs import SPEC
+from easel.store.migrate import migrate
+from easel.store.schema.apps import app_examples, app_trials, apps
+from easel.store.schema.events import events
+from easel.store.schema.jobs import job_logs, jobs
+from easel.store.schema.lake import artifacts, files, lineage, tags
+from easel.store.schema.price import bill_lines
+
+BATCH = 20_000
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+PROGRAM = "{input: {[Tensor[28, 28, 1]], []}, output: {[Category[cat, dog]], []}}"
+STEPS = ("submitted", "launching", "running", "finished")
+
+
+@dataclass(frozen=True)
+class Amounts:
+    jobs: int = 100_000
+    files: int = 1_000_000
+    apps: int = 200
+    points: int = 1_000_000
+    people: int = 20
+
+
+QUICK = Amounts(jobs=2_000, files=5_000, apps=20, points=50_000, people=5)
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """What to look at: a member's token, and the job with the long series."""
+
+    project: str
+    token: str
+    long_job: str
+
+
+def seed(store: Store, amounts: Amounts, tell: Callable[[str], None] = lambda text: None) -> Seeded:
+    rng = random.Random(7)
+    if store.is_sqlite:  # a seed that breaks off is made anew
+        listen(store.engine, "connect", _in_haste)
+        store.engine.dispose()
+    with store.write() as tx:
+        project = identity.add_project(tx, "survey", "Seeded: what years of work leave")
+        people = [identity.add_user(tx, f"person{i:02}", home=project.id) for i in range(amounts.people)]
+        for person in people:
+            identity.put_member(tx, project.id, person.id, Role.ADMIN if person is people[0] else Role.MEMBER)
+        first = Caller(people[0], TokenId("tok_seed"), project, Role.ADMIN)
+        token = issue_token(tx, first, people[0].id, "seed", None).secret
+    ids = [mint("job", NOW - timedelta(minutes=amounts.jobs - i), rng) for i in range(amounts.jobs)]
+    owners = [people[i % len(people)].id for i in range(amounts.jobs)]
+    parts: list[tuple[str, Table, Iterable[dict[str, Any]]]] = [
+        ("files", artifacts, _files(project.id, people[0].id, amounts.files)),
+        ("paths", files, _paths(project.id, amounts.files)),
+        ("jobs in the catalogue", artifacts, _catalogue(project.id, ids, owners)),
+        ("jobs", jobs, _jobs(project.id, ids, owners)),
+        ("tags", tags, _tags(project.id, amounts)),
+        ("lineage", lineage, _lineage(project.id, amounts)),
+        ("history", events, _history(project.id, ids, owners)),
+        ("bills", bill_lines, _bills(project.id, ids, owners)),
+        ("apps", apps, _apps(project.id, people[0].id, amounts.apps)),
+        ("examples", app_examples, _examples(amounts.apps)),
+        ("trials", app_trials, _trials(ids, amounts.apps)),
+    ]
+    for name, table, rows in parts:
+        began = time.perf_counter()
+        count = _fill(store, table, rows)
+        tell(f"{count:>9,} {name} in {time.perf_counter() - began:.1f} s")
+    long_job = ids[-1]
+    with store.write() as tx:
+        billing.mark_billed(tx, int(tx.execute(text("SELECT max(seq) FROM events")).scalar_one()))
+        _series(tx, long_job, amounts.points)
+        tx.execute(insert(job_logs), [_log(long_job)])
+    with store.write() as tx:
+        if store.is_sqlite:
+            tx.execute(text("ANALYZE"))
+    return Seeded(project.name, token, long_job)
+
+
+def _in_haste(dbapi: Any, _record: Any) -> None:
+    for pragma in ("synchronous=OFF", "cache_size=-1000000"):
+        dbapi.execute(f"PRAGMA {pragma}")
+
+
+def _fill(store: Store, table: Table, rows: Iterable[dict[str, Any]]) -> int:
+    count, batch = 0, list[dict[str, Any]]()
+    for row in rows:
+        batch.append(row)
+        count += 1
+        if len(batch) == BATCH:
+            _add(store, table, batch)
+            batch = []
+    if batch:
+        _add(store, table, batch)
+    return count
+
+
+def _add(store: Store, table: Table, batch: list[dict[str, Any]]) -> None:
+    with store.write() as tx:
+        tx.execute(insert(table), batch)
+
+
+def _path(i: int) -> str:
+    return f"/images/{i // 20_000:03}/{i // 500 % 40:02}/star-{i:07}.png"
+
+
+def _files(project: ProjectId, user: UserId, count: int) -> Iterator[dict[str, Any]]:
+    for i in range(count):
+        digest = i.to_bytes(32, "big")
+        yield _artifact(
+            project, "file", _path(i), user, NOW - timedelta(seconds=count - i), 900 + i % 5000, digest
+        )
+
+
+def _paths(project: ProjectId, count: int) -> Iterator[dict[str, Any]]:
+    return ({"project_id": project, "path": _path(i), "latest": 1} for i in range(count))
+
+
+def _catalogue(project: ProjectId, ids: list[str], owners: list[UserId]) -> Iterator[dict[str, Any]]:
+    for i, (job, owner) in enumerate(zip(ids, owners, strict=True)):
+        yield _artifact(project, "job", job, owner, NOW - timedelta(minutes=len(ids) - i), 0, None)
+
+
+def _artifact(
+    project: ProjectId, kind: str, name: str, creator: UserId, at: datetime, size: int, digest: bytes | None
+) -> dict[str, Any]:
+    fixed = {"project_id": project, "kind": kind, "name": name, "version": 1, "creator": creator}
+    return {**fixed, "created_at": at, "size": size, "digest": digest}
+
+
+def _jobs(project: ProjectId, ids: list[str], owners: list[UserId]) -> Iterator[dict[str, Any]]:
+    ends = ["finished"] * 17 + ["failed", "failed", "killed"]
+    for i, (job, owner) in enumerate(zip(ids, owners, strict=True)):
+        spec = JobSpec(
+            name=f"train {('linear', 'boosted', 'network')[i % 3]} on sector {i % 97}",
+            run=Command(("python", "train.py", "--rate", f"{10 ** -(i % 5)}")),
+            resources=Resources(1.0, 1024),
+            tags={"sector": float(i % 97)},
+        )
+        at = NOW - timedelta(minutes=len(ids) - i)
+        state = ends[i % len(ends)]
+        yield {
+            "id": job,
+            "project_id": project,
+            "user_id": owner,
+            "name": spec.name,
+            "kind": spec.run.kind,
+            "spec": SPEC.dump_python(spec, mode="json"),
+            "state": state,
+            "revision": 5,
+            "rank": 0,
+            "blocked": 0,
+            "attempt": 1,
+            "lost": 0,
+            "failed": 0,
+            "applied": 9,
+            "kill_requested": state == "killed",
+            "exit_code": 0 if state == "finished" else 1,
+            "reason": None if state == "finished" else "exit code 1",
+            "usage": {"cpu_seconds": 50.0, "peak_memory_mb": 300.0, "wall_seconds": 55.0 + i % 60},
+            "log_lines": 3,
+            "log_bytes": 60,
+            "device": f"node{i % 8}",
+            "submitted_at": at,
+            "started_at": at + timedelta(seconds=2),
+            "ended_at": at + timedelta(seconds=60),
+        }
+
+
+def _tags(project: ProjectId, amounts: Amounts) -> Iterator[dict[str, Any]]:
+    fixed = {"project_id": project, "kind": "job", "key": "sector", "text": None, "moment": None}
+    for i in range(amounts.jobs):
+        yield {**fixed, "artifact_id": amounts.files + 1 + i, "number": float(i % 97)}
+
+
+def _lineage(project: ProjectId, amounts: Amounts) -> Iterator[dict[str, Any]]:
+    """Each file after the first hundred comes from one before it, by a job."""
+    for i in range(100, min(amounts.files, 100_000)):
+        yield {
+            "project_id": project,
+            "source": i // 10 + 1,
+            "target": i + 1,
+            "job": amounts.files + 1 + i % amounts.jobs,
+        }
+
+
+def _history(project: ProjectId, ids: list[str], owners: list[UserId]) -> Iterator[dict[str, Any]]:
+    for i, (job, owner) in enumerate(zip(ids, owners, strict=True)):
+        at = NOW - timedelta(minutes=len(ids) - i)
+        for number, kind in enumerate(STEPS):
+            yield {
+                "at": at + timedelta(seconds=number),
+                "kind": f"job.{kind}",
+                "subject": job,
+                "project_id": project,
+                "actor": owner,
+                "body": {},
+            }
+
+
+def _bills(project: ProjectId, ids: list[str], owners: list[UserId]) -> Iterator[dict[str, Any]]:
+    for i, (job, owner) in enumerate(zip(ids, owners, strict=True)):
+        at = NOW - timedelta(minutes=len(ids) - i)
+        yield {
+            "job_id": job,
+            "attempt": 1,
+            "line": 0,
+            "project_id": project,
+            "user_id": owner,
+            "app": f"app{i % 50}",
+            "month": f"{at:%Y-%m}",
+            "start": at,
+            "seconds": 60.0,
+            "per_hour": 0.05,
+            "micros": 800 + i % 200,
+            "currency": "USD",
+            "book": "seed",
+        }
+
+
+def _app_id(number: int) -> str:
+    return f"app_{number:026}"
+
+
+def _apps(project: ProjectId, user: UserId, count: int) -> Iterator[dict[str, Any]]:
+    """Without a summary: they are looked at here, not learned."""
+    for i in range(count):
+        fixed = {"project_id": project, "user_id": user, "program": PROGRAM, "metric": None, "summary": None}
+        yield {**fixed, "id": _app_id(i), "name": f"stars-{i:03}", "created_at": NOW, "examples_set": None}
+
+
+def _examples(count: int, each: int = 100) -> Iterator[dict[str, Any]]:
+    for i in range(count):
+        for j in range(each):
+            fixed = {"app_id": _app_id(i), "digest": f"{j:032x}", "fold": j % 5, "on": j % 20 != 0}
+            yield {**fixed, "stratum": ("cat", "dog")[j % 2], "fed_at": NOW}
+
+
+def _trials(ids: list[str], count: int, each: int = 10) -> Iterator[dict[str, Any]]:
+    pool = propose_candidates(parse_program(PROGRAM), DataSummary(100, 784, side=28, classes=2))
+    for i in range(count):
+        for j in range(each):
+            candidate = pool[(i + 7 * j) % len(pool)]
+            quality = 0.95 - 0.4 / (1 + j) - 0.001 * (i % 50)
+            reasons = Reasons(
+                "gap", quality, 0.05, 0.01, candidate.cost_s, quality - 0.01, RunnerUp("x", "y", 0.01)
+            )
+            decision = StartTrial(_app_id(i), candidate.name, 0, "d", reasons)
+            yield {
+                "app_id": _app_id(i),
+                "job_id": ids[i * each + j],
+                "candidate": candidate.to_json(),
+                "decision": asdict(decision) | {"limit": None},
+                "started_at": NOW - timedelta(hours=each - j),
+                "examples": 95,
+                "ended": True,
+                "quality": quality,
+                "seconds": 12.0,
+                "model_set": f"stars-{i:03}-model:{j + 1}",
+            }
+
+
+def _series(tx: Tx, job: str, count: int) -> None:
+    rng = random.Random(3)
+    for start in range(0, count, BATCH):
+        rows = [
+            {
+                "job_id": job,
+                "attempt": 1,
+                "name": "loss",
+                "step": step,
+                "value": 2.0 * math.exp(-6 * step / count) + 0.1 * rng.random(),
+                "text": None,
+                "at": NOW,
+            }
+            for step in range(start, min(count, start + BATCH))
+        ]
+        job_series.add_metrics(tx, rows)
+
+
+def _log(job: str) -> dict[str, Any]:
+    fixed = {
+        "job_id": job,
+        "attempt": 1,
+        "number": 0,
+        "first_line": 0,
+        "lines": 3,
+        "stream": "out",
+        "at": NOW,
+    }
+    return {**fixed, "data": zlib.compress(b"epoch 1\nepoch 2\nepoch 3\n")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    asked = parser.parse_args()
+    store = Store(f"sqlite:///{asked.home / 'easel.sqlite'}")
+    migrate(store, backup=lambda _revision: None)
+    found = seed(store, QUICK if asked.quick else Amounts(), print)
+    store.close()
+    print(f"project {found.project}, token {found.token}, job with the long series {found.long_job}")
+
+
+if __name__ == "__main__":
+    main()
