@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import httpx
 
 from easel.errors import EaselError, InvalidInput, TryLater
-from easel.lake.blobs.packs import SMALL, plan_packs
+from easel.lake.blobs.packs import PACK, SMALL, plan_packs
 from easel.lake.blobs.store import Member
 from easel.lake.digest import Digest, digest_file, digest_of, from_hex, verified
 from easel.lake.folder import LocalFile
@@ -20,7 +23,6 @@ Progress = Callable[[int], None]
 """Called with the number of bytes that were dealt with since the last call."""
 
 _CHUNK = 1 << 20
-_REMEMBER = 256 * 2**20  # small files are read once if they fit, else once to hash and once to send
 _REQUEST = 1_000_000  # bytes of JSON in one call, below what servers accept
 _TRIES = 5
 
@@ -76,59 +78,64 @@ class Direct:
 
 
 class Sender:
-    """Sends the files of one session. Repeating it sends only what is missing."""
+    """Sends the files of one session. Repeating it sends only what is missing.
+
+    Files go in batches, each of which is hashed, announced, packed and sent by one thread: while the server writes the
+    rows and checks the bytes of one batch, the next is read and hashed here.
+    """
 
     def __init__(
         self, connection: Connection, root: str, direct: Direct, progress: Progress, threads: int
     ) -> None:
         self._connection, self._root, self._direct = connection, root, direct
         self._progress, self._threads = progress, threads
-        self._files: dict[Digest, LocalFile] = {}
-        self._content: dict[Digest, bytes] = {}
-        self._remembered = 0
+        self._claimed: set[Digest] = set()
+        self._lock = threading.Lock()
 
     def send(self, upload_id: str, files: Sequence[LocalFile]) -> None:
         path = f"{self._root}/uploads/{upload_id}"
         with ThreadPoolExecutor(self._threads) as pool:
-            digests = list(pool.map(self._hash, files))
-            wanted: dict[Digest, None] = {}
-            for batch in _batches(list(zip(files, digests, strict=True))):
-                body = wire.AddFiles(
-                    files=[wire.NewFile(path=f.path, size=f.size, hash=d.hex()) for f, d in batch]
-                )
-                answer = self._connection.post(f"{path}/files", body, wire.WantedHashes)
-                wanted.update((Digest(from_hex(text)), None) for text in answer.wanted)
-            self._progress(sum(f.size for d, f in self._files.items() if d not in wanted))
-            small = [(d, self._files[d].size) for d in wanted if self._files[d].size < SMALL]
-            large = [d for d in wanted if self._files[d].size >= SMALL]
-            jobs = [pool.submit(self._pack, path, members) for members in plan_packs(small)]
-            for digest in large:
-                self._large(path, digest, pool)
-            for job in jobs:
-                job.result()
+            small = pool.map(lambda batch: self._batch(path, batch), _batches(files))
+            for large in small:
+                for digest, file in large.items():
+                    self._large(path, digest, file, pool)
 
-    def _hash(self, file: LocalFile) -> Digest:
-        if file.size < SMALL:
-            content = file.local.read_bytes()
-            digest = digest_of(content)
-            if self._remembered + len(content) <= _REMEMBER:
-                self._remembered += len(content)
-                self._content[digest] = content
-        else:
-            digest = digest_file(file.local)
-        self._files.setdefault(digest, file)
-        return digest
+    def _batch(self, path: str, files: Sequence[LocalFile]) -> dict[Digest, LocalFile]:
+        """Send the small files of a batch; returns the large ones whose bytes are wanted."""
+        contents: dict[Digest, bytes] = {}
+        by_digest: dict[Digest, LocalFile] = {}
+        digests = []
+        for file in files:
+            if file.size < SMALL:
+                content = _content(file)
+                digest = digest_of(content)
+                contents[digest] = content
+            else:
+                digest = digest_file(file.local)
+            digests.append(digest)
+            by_digest.setdefault(digest, file)
+        body = wire.AddFiles(
+            files=[
+                wire.NewFile(path=file.path, size=file.size, hash=digest.hex())
+                for file, digest in zip(files, digests, strict=True)
+            ]
+        )
+        answer = self._connection.post(f"{path}/files", body, wire.WantedHashes)
+        wanted = self._claim(from_hex(text) for text in answer.wanted)
+        self._progress(sum(file.size for digest, file in by_digest.items() if digest not in wanted))
+        for members in plan_packs((d, len(contents[d])) for d in wanted if d in contents):
+            self._pack(path, members, contents)
+        return {digest: by_digest[digest] for digest in wanted if digest not in contents}
 
-    def _read(self, digest: Digest) -> bytes:
-        content = self._content.pop(digest, None)
-        if content is None:
-            content = self._files[digest].local.read_bytes()
-            if digest_of(content) != digest:
-                raise InvalidInput(f"{self._files[digest].local} changed while it was uploaded: try again")
-        return content
+    def _claim(self, wanted: Iterable[Digest]) -> dict[Digest, None]:
+        """Those that no other batch is sending; equal files lie in many folders."""
+        with self._lock:
+            ours = dict.fromkeys(digest for digest in wanted if digest not in self._claimed)
+            self._claimed.update(ours)
+        return ours
 
-    def _pack(self, path: str, members: Sequence[Member]) -> None:
-        data = b"".join(self._read(member.digest) for member in members)
+    def _pack(self, path: str, members: Sequence[Member], contents: Mapping[Digest, bytes]) -> None:
+        data = b"".join([contents[member.digest] for member in members])
         new = wire.NewObject(
             hash=digest_of(data).hex(),
             size=len(data),
@@ -136,12 +143,11 @@ class Sender:
         )
         for part in self._announce(path, new):
             piece = data[part.offset : part.offset + part.size]
-            self._direct.put(part.url, part.size, lambda piece=piece: [piece])  # type: ignore[misc]
+            self._direct.put(part.url, part.size, partial(_pieces, piece))
         self._finish(path, new.hash)
         self._progress(len(data))
 
-    def _large(self, path: str, digest: Digest, pool: ThreadPoolExecutor) -> None:
-        file = self._files[digest]
+    def _large(self, path: str, digest: Digest, file: LocalFile, pool: ThreadPoolExecutor) -> None:
         parts = self._announce(path, wire.NewObject(hash=digest.hex(), size=file.size, members=[]))
         self._progress(file.size - sum(part.size for part in parts))
 
@@ -210,16 +216,33 @@ def _slice(path: Path, offset: int, length: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _batches(pairs: list[tuple[LocalFile, Digest]]) -> Iterator[list[tuple[LocalFile, Digest]]]:
-    batch: list[tuple[LocalFile, Digest]] = []
-    size = 0
-    for pair in pairs:
-        cost = len(pair[0].path.encode()) * 2 + 120
-        if batch and (size + cost > _REQUEST or len(batch) == 5000):
+def _content(file: LocalFile) -> bytes:
+    """All of a small file; one that changed since it was listed is refused."""
+    descriptor = os.open(file.local, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        content = os.read(descriptor, SMALL)
+    finally:
+        os.close(descriptor)
+    if len(content) != file.size:
+        raise InvalidInput(f"{file.local} changed while it was uploaded: try again")
+    return content
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK))
+
+
+def _batches(files: Sequence[LocalFile]) -> Iterator[list[LocalFile]]:
+    """As many files as one request may name; the small ones of a batch fill one pack."""
+    batch: list[LocalFile] = []
+    request = packed = 0
+    for file in files:
+        cost, small = len(file.path.encode()) * 2 + 120, file.size if file.size < SMALL else 0
+        if batch and (request + cost > _REQUEST or packed + small > PACK):
             yield batch
-            batch, size = [], 0
-        batch.append(pair)
-        size += cost
+            batch, request, packed = [], 0, 0
+        batch.append(file)
+        request, packed = request + cost, packed + small
     if batch:
         yield batch
 

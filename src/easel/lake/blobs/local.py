@@ -179,9 +179,15 @@ class LocalBlobs:
 def _check_slices(path: Path, incoming: Incoming) -> None:
     if not incoming.members or incoming.size == 0:
         return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as whole,
+    ):
         for member in incoming.members:
-            if digest_of(mapped[member.offset : member.offset + member.size]) != member.digest:
+            with whole[member.offset : member.offset + member.size] as piece:
+                found = digest_of(piece)
+            if found != member.digest:
                 raise InvalidInput(f"bytes at {member.offset} of the pack are not {member.digest.hex()}")
 
 

@@ -78,20 +78,17 @@ def arrived(tx: Tx, incoming: Incoming) -> None:
     members = incoming.members or (Member(incoming.digest, 0, incoming.size),)
     # A blob whose former object is going away moves here; otherwise the first place stays.
     standing = exists().where(objects.c.digest == blobs.c.object, objects.c.state == "present")
-    for some in chunks(members):
-        made = insert_or(tx, blobs).values(
-            [
-                {"digest": m.digest, "size": m.size, "object": incoming.digest, "offset": m.offset}
-                for m in some
-            ]
-        )
-        tx.execute(
-            made.on_conflict_do_update(
-                index_elements=["digest"],
-                set_={"object": made.excluded.object, "offset": made.excluded.offset},
-                where=not_(standing),
-            )
-        )
+    made = insert_or(tx, blobs)
+    made = made.on_conflict_do_update(
+        index_elements=["digest"],
+        set_={"object": made.excluded.object, "offset": made.excluded.offset},
+        where=not_(standing),
+    )
+    # One statement many times: a statement of a thousand rows would be compiled anew for each thousand.
+    rows = [
+        {"digest": m.digest, "size": m.size, "object": incoming.digest, "offset": m.offset} for m in members
+    ]
+    tx.execute(made, rows)
 
 
 def hold_still(tx: Tx) -> None:
