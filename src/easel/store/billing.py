@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from easel.ids import ProjectId
 from easel.store.engine import AnyRow, Tx
@@ -167,8 +167,11 @@ def drop_budget(tx: Tx, project_id: ProjectId) -> None:
     tx.execute(delete(budgets).where(budgets.c.project_id == project_id))
 
 
+_BUDGET = select(budgets).where(budgets.c.project_id == bindparam("of_project"))
+
+
 def find_budget(tx: Tx, project_id: ProjectId) -> AnyRow | None:
-    return tx.execute(select(budgets).where(budgets.c.project_id == project_id)).one_or_none()
+    return tx.execute(_BUDGET, {"of_project": project_id}).one_or_none()
 
 
 def all_budgets(tx: Tx) -> list[AnyRow]:

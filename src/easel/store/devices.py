@@ -32,8 +32,10 @@ def away(tx: Tx, name: str) -> None:
     tx.execute(update(devices).where(devices.c.name == name).values(connected=False, seen_at=tx.now))
 
 
+_ALL = select(devices).order_by(devices.c.name)
+
+
 def list_devices(tx: Tx) -> list[Device]:
-    query = select(devices).order_by(devices.c.name)
     return [
         Device(
             row.name,
@@ -43,7 +45,7 @@ def list_devices(tx: Tx) -> list[Device]:
             row.connected,
             row.seen_at,
         )
-        for row in tx.execute(query)
+        for row in tx.execute(_ALL)
     ]
 
 

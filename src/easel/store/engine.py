@@ -25,6 +25,9 @@ AnyRow = Row[*tuple[Any, ...]]
 _EVENTS_LOCK = 0x4541534C  # any constant: the advisory lock that gives events one order on PostgreSQL
 
 
+_ADD_EVENTS = insert(events)  # built once: nearly every change runs it
+
+
 @dataclass(frozen=True, slots=True)
 class NewEvent:
     kind: str
@@ -74,7 +77,7 @@ class Tx:
             self.execute(text("SELECT pg_notify('easel_events', '')"))
         self.emitted += len(new)
         self.execute(
-            insert(events),
+            _ADD_EVENTS,
             [
                 {
                     "at": self.now,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Table, insert
+from sqlalchemy.sql.dml import ReturningInsert
 
 from easel.ids import JobId, ProjectId, UserId
 from easel.lake.digest import Digest
@@ -142,5 +144,10 @@ def _numbers(tx: Tx, table: Table, rows: Sequence[dict[str, Any]]) -> list[int]:
     """Insert; the keys that the rows got, in their order."""
     if not rows:
         return []
-    statement = insert(table).returning(table.c.id, sort_by_parameter_order=True)
-    return [int(row.id) for row in tx.execute(statement, list(rows))]
+    return [int(row.id) for row in tx.execute(_adding(table), list(rows))]
+
+
+@cache
+def _adding(table: Table) -> ReturningInsert[Any]:
+    """Built once a table: building it costs more than running it for one job."""
+    return insert(table).returning(table.c.id, sort_by_parameter_order=True)

@@ -86,8 +86,15 @@ def _resolved(settings: Mapping[Owner, Any], owner: Owner, default: int) -> tupl
     return int(limit), paused, int(own.served) if own else 0
 
 
+_QUEUE_IS_THERE = select(job_queues.c.served).where(
+    job_queues.c.project_id == bindparam("of_project"), job_queues.c.user_id == bindparam("of_user")
+)
+
+
 def open_queue(tx: Tx, project_id: ProjectId, user_id: UserId) -> None:
     """Whoever submits has a queue from then on."""
+    if tx.execute(_QUEUE_IS_THERE, {"of_project": project_id, "of_user": user_id}).first() is not None:
+        return
     made = insert_or(tx, job_queues).values(project_id=project_id, user_id=user_id, paused=False, served=0)
     tx.execute(made.on_conflict_do_nothing())
 
@@ -151,9 +158,13 @@ def states(tx: Tx, project_id: ProjectId, default_limit: int) -> list[QueueState
     return found
 
 
+_QUEUED_COUNT = select(func.count()).where(
+    IS_QUEUED, jobs.c.project_id == bindparam("of_project"), jobs.c.user_id == bindparam("of_user")
+)
+
+
 def queued_count(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
-    query = select(func.count()).where(IS_QUEUED, jobs.c.project_id == project_id, jobs.c.user_id == user_id)
-    return int(tx.execute(query).scalar_one())
+    return int(tx.execute(_QUEUED_COUNT, {"of_project": project_id, "of_user": user_id}).scalar_one())
 
 
 def queued_ids(tx: Tx, project_id: ProjectId, user_id: UserId, limit: int = 10_000) -> list[JobId]:

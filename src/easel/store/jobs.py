@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -80,7 +81,8 @@ class NewJob:
     step: str | None = None
 
 
-def add(tx: Tx, new: Sequence[NewJob]) -> None:
+def add(tx: Tx, new: Sequence[NewJob]) -> list[Job]:
+    """Queue them; returns them as `find` would."""
     rows = [
         {
             "id": job.id,
@@ -112,7 +114,36 @@ def add(tx: Tx, new: Sequence[NewJob]) -> None:
         }
         for job in new
     ]
-    tx.execute(insert(jobs), rows)
+    tx.execute(_ADD, rows)
+    return [_queued(job, tx.now) for job in new]
+
+
+_ADD = insert(jobs)
+
+
+def _queued(new: NewJob, now: datetime) -> Job:
+    return Job(
+        id=new.id,
+        project_id=new.project_id,
+        user_id=new.user_id,
+        spec=new.spec,
+        state=JobState.QUEUED,
+        attempt=0,
+        kill_requested=False,
+        exit_code=None,
+        reason=None,
+        result=None,
+        usage=None,
+        progress=None,
+        input_set=new.input_set,
+        output_set=None,
+        parent_id=new.parent_id,
+        pipeline_id=new.pipeline_id,
+        device=None,
+        submitted_at=now,
+        started_at=None,
+        ended_at=None,
+    )
 
 
 def signature(spec: JobSpec, code_set: str | None, input_set: str | None) -> str:
@@ -236,6 +267,14 @@ def dependants(tx: Tx, ids: Sequence[str]) -> dict[str, list[str]]:
         for row in tx.execute(query):
             found.setdefault(row.needs, []).append(row.job_id)
     return found
+
+
+_NEWEST = select(func.coalesce(func.max(jobs.c.seq), 0))
+
+
+def ever(tx: Tx) -> int:
+    """At least as many as all jobs that there ever were, in all projects."""
+    return int(tx.execute(_NEWEST).scalar_one())
 
 
 def count_by_state(tx: Tx, project_id: ProjectId) -> dict[str, int]:

@@ -17,6 +17,7 @@ from easel.flow.jobs import outputs
 from easel.flow.jobs.people import Owners
 from easel.flow.jobs.reports import Told, happening, metric_row
 from easel.flow.jobs.tagging import Line, tags_of, waiting
+from easel.flow.lake.tag import give_tags
 from easel.flow.lake.upload import Lake
 from easel.ids import JobId, ProjectId, UserId
 from easel.lake.blobs.store import Incoming
@@ -34,12 +35,12 @@ from easel.run.lifecycle import (
     step,
     to_json,
 )
-from easel.store import job_logs, job_series, job_tags, jobs
+from easel.store import job_logs, job_series, jobs
 from easel.store.engine import AnyRow, NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
-from easel.store.job_tags import NewTag
 from easel.store.lake import lineage
+from easel.store.lake.tags import NewTag
 
 
 @dataclass(slots=True)
@@ -271,7 +272,7 @@ class _Fold:
             new += tags_of(self.tx, caller, work.row, lines, output)
             if output is None and (kept := waiting(work.row, work.tags)):
                 work.changes["set_tags"] = [*(work.row.set_tags or ()), *kept]
-        job_tags.put(self.tx, new)
+        give_tags(self.tx, new)
 
     def _emit(self, work: _Work, kind: str, body: Mapping[str, Any]) -> None:
         row = work.row

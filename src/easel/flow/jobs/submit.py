@@ -9,14 +9,15 @@ from easel.declare.job import JobSpec, Trial
 from easel.errors import InvalidInput, QuotaExhausted
 from easel.flow.jobs import files
 from easel.flow.lake.file_set import check_may_write
+from easel.flow.lake.tag import check_key, check_value
 from easel.flow.price.budgets import check_admission
 from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import Job
 from easel.records.lake import FileSetVersion, Kind
-from easel.store import devices, job_catalogue, job_queues, job_tags, jobs
+from easel.store import devices, job_catalogue, job_queues, jobs
 from easel.store.engine import NewEvent, Tx
-from easel.store.job_tags import NewTag
+from easel.store.lake.tags import NewTag, put_all
 
 UPSTREAM = "step:"
 """An input `step:NAME` is the output of another step of the same pipeline."""
@@ -45,11 +46,7 @@ def submit_jobs(
     tx: Tx, caller: Caller, wanted: Sequence[Submission], *, max_queued: int = 100_000
 ) -> list[Job]:
     """Many at once, at the cost of few; all or none."""
-    waiting = job_queues.queued_count(tx, caller.project_id, caller.user.id)
-    if waiting + len(wanted) > max_queued:
-        raise QuotaExhausted(
-            f"{waiting} of your jobs are queued and at most {max_queued} may be: wait until some have run"
-        )
+    _check_queue(tx, caller, len(wanted), max_queued)
     check_admission(tx, caller)
     job_queues.open_queue(tx, caller.project_id, caller.user.id)
     pool = devices.largest(tx)
@@ -65,15 +62,15 @@ def submit_jobs(
     numbers = job_catalogue.register(tx, caller.project_id, caller.user.id, [job.id for job in new])
     new = [replace(job, artifact_id=numbers[job.id]) for job in new]
     job_catalogue.add_reads(tx, [(numbers[job.id], job.input_id) for job in new if job.input_id is not None])
-    job_tags.put(
+    put_all(
         tx,
         [
-            NewTag(job.project_id, numbers[job.id], Kind.JOB, key, value)
+            NewTag(job.project_id, numbers[job.id], Kind.JOB, check_key(key), check_value(key, value))
             for job in new
             for key, value in job.spec.tags.items()
         ],
     )
-    jobs.add(tx, new)
+    submitted = jobs.add(tx, new)
     jobs.add_needs(
         tx,
         [(job.id, needed) for job, each in zip(new, wanted, strict=True) for needed in each.needs.values()],
@@ -90,7 +87,17 @@ def submit_jobs(
             for job in new
         ]
     )
-    return jobs.find_many(tx, caller.project_id, [job.id for job in new])
+    return submitted
+
+
+def _check_queue(tx: Tx, caller: Caller, more: int, max_queued: int) -> None:
+    if jobs.ever(tx) + more <= max_queued:
+        return  # no more can wait than ever were: counting ten thousand would take longer than all the rest
+    waiting = job_queues.queued_count(tx, caller.project_id, caller.user.id)
+    if waiting + more > max_queued:
+        raise QuotaExhausted(
+            f"{waiting} of your jobs are queued and at most {max_queued} may be: wait until some have run"
+        )
 
 
 class _Checks:

@@ -8,10 +8,10 @@ from typing import Any
 from easel.ids import ProjectId
 from easel.records.identity import Caller
 from easel.records.lake import Kind
-from easel.store import job_tags
 from easel.store.engine import AnyRow, Tx
-from easel.store.job_tags import NewTag
+from easel.store.lake import file_sets
 from easel.store.lake.grants import rights_of
+from easel.store.lake.tags import NewTag
 
 Line = tuple[str, str, str | float]
 """(`job`, `fileset` or the name of a set; key; value)."""
@@ -33,9 +33,9 @@ def tags_of(tx: Tx, caller: Caller, row: AnyRow, lines: Sequence[Line], output: 
             if output is not None:
                 found.append(NewTag(project_id, output, Kind.FILE_SET, key, value))
         elif rights_of(tx, caller).writes_set(of):
-            target = job_tags.latest_set(tx, project_id, of)
-            if target is not None:
-                found.append(NewTag(project_id, target, Kind.FILE_SET, key, value))
+            newest = file_sets.find(tx, project_id, of, None)
+            if newest is not None:
+                found.append(NewTag(project_id, newest[0].artifact.id, Kind.FILE_SET, key, value))
     return found
 
 

@@ -16,6 +16,7 @@ from easel.records.lake import Artifact, Kind, TagValue
 from easel.store.engine import Tx
 from easel.store.lake import artifacts, tags
 from easel.store.lake.grants import rights_of
+from easel.store.lake.tags import NewTag
 
 MAX_TAGS = 200
 MAX_TEXT = 500
@@ -68,6 +69,34 @@ def set_tags(
     body = {"kind": kind.value, "set": sorted(checked), "removed": sorted(remove)}
     tx.emit("tags.changed", subject[:200], project_id=caller.project_id, actor=caller.user.id, body=body)
     return found, now
+
+
+def give_tags(tx: Tx, new: Sequence[NewTag]) -> None:
+    """Tags that jobs give by printing a line. What a person could not set either is left out, without a word:
+    a log line cannot be answered.
+    """
+    allowed = [tag for tag in new if _acceptable(tag)]
+    if not allowed:
+        return
+    there = {
+        of: set(found) for of, found in tags.tags_of(tx, sorted({t.artifact_id for t in allowed})).items()
+    }
+    kept: list[NewTag] = []
+    for tag in allowed:
+        keys = there[tag.artifact_id]
+        if tag.key in keys or len(keys) < MAX_TAGS:
+            keys.add(tag.key)
+            kept.append(tag)
+    tags.put_all(tx, kept)
+
+
+def _acceptable(tag: NewTag) -> bool:
+    try:
+        check_key(tag.key)
+        check_value(tag.key, tag.value)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _may_write(rights: Rights, found: Artifact) -> bool:

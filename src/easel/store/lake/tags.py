@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import delete, select
 
-from easel.records.lake import Artifact, TagValue
+from easel.ids import ProjectId
+from easel.records.lake import Artifact, Kind, TagValue
 from easel.store.engine import Tx
 from easel.store.schema.lake import tags
 from easel.store.upsert import chunks, insert_or
 
 
+@dataclass(frozen=True, slots=True)
+class NewTag:
+    """One value for one artifact of the catalogue."""
+
+    project_id: ProjectId
+    artifact_id: int
+    kind: Kind
+    key: str
+    value: TagValue
+
+
 def put_tags(tx: Tx, of: Artifact, values: Mapping[str, TagValue]) -> None:
-    """Set tags; a key that is there already takes the new value and its type."""
-    if not values:
+    """Set tags of one artifact."""
+    put_all(tx, [NewTag(of.project_id, of.id, of.kind, key, value) for key, value in values.items()])
+
+
+def put_all(tx: Tx, new: Sequence[NewTag]) -> None:
+    """Set tags; a key that is there already takes the new value and its type, the last one given counts."""
+    latest = {(tag.artifact_id, tag.key): tag for tag in new}
+    if not latest:
         return
     made = insert_or(tx, tags)
     made = made.on_conflict_do_update(
@@ -24,8 +43,14 @@ def put_tags(tx: Tx, of: Artifact, values: Mapping[str, TagValue]) -> None:
         set_={c: getattr(made.excluded, c) for c in ("text", "number", "moment")},
     )
     rows = [
-        {"artifact_id": of.id, "key": key, "project_id": of.project_id, "kind": of.kind, **_column(value)}
-        for key, value in values.items()
+        {
+            "artifact_id": tag.artifact_id,
+            "key": tag.key,
+            "project_id": tag.project_id,
+            "kind": tag.kind.value,
+            **_column(tag.value),
+        }
+        for tag in latest.values()
     ]
     tx.execute(made, rows)
 
