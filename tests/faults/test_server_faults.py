@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,26 +12,29 @@ import pytest
 
 from easel.errors import EaselError
 from easel.testing import postgres
+from easel.testing.engine import until
 from easel.testing.server import ServerProcess, running
+
+SMALL = {"vcpu": 0.5, "memory_mb": 256}
+OUTAGE_S = 20.0
 
 
 def test_creates_acknowledged_around_a_kill_exist_exactly_once(tmp_path: Path) -> None:
-    """200 creates with retries; the server dies by kill -9 in the middle and comes back on the same port."""
+    """200 creates at once, with retries; the server dies by kill -9 in the middle and comes back on its port."""
     with running(tmp_path) as server:
-        clients = [server.client() for _ in range(8)]
-        started = threading.Barrier(9)
+        clients = [server.client() for _ in range(10)]
+        started = threading.Barrier(201)
         acknowledged: list[str] = []
 
         def create(worker: int) -> None:
             started.wait()
-            for i in range(25):
-                name = f"p{worker}-{i}"
-                made = clients[worker].projects.create(name, key=f"key-{name}")
-                assert made.name == name
-                acknowledged.append(name)
+            name = f"p{worker}"
+            made = clients[worker % 10].projects.create(name, key=f"key-{name}")
+            assert made.name == name
+            acknowledged.append(name)
 
-        with ThreadPoolExecutor(8) as pool:
-            work = [pool.submit(create, n) for n in range(8)]
+        with ThreadPoolExecutor(200) as pool:
+            work = [pool.submit(create, n) for n in range(200)]
             started.wait()
             while len(acknowledged) < 20:
                 pass
@@ -67,21 +71,31 @@ def test_requests_fail_clearly_while_postgresql_is_away_and_recover_without_a_re
         with running(tmp_path, url) as server:
             client = server.client()
             client.projects.create("before")
+            gate = tmp_path / "home" / "run" / "attempts"
+            script = "until [ -e go ]; do sleep 0.05; done; echo done"
+            job = client.in_project("before").jobs.submit(["sh", "-c", script], resources=SMALL)
+            until(lambda: job.refresh().state == "running")
             database.stop()
-            answer = httpx.get(
-                f"{server.address}/api/v1/projects",
-                headers={"Authorization": f"Bearer {server.admin_token}"},
-                timeout=30,
-            )
-            assert answer.status_code == 503
-            assert int(answer.headers["Retry-After"]) >= 1
-            assert answer.json()["kind"] == "try-later"
-            assert httpx.get(f"{server.address}/healthz").status_code == 200
-            assert httpx.get(f"{server.address}/readyz", timeout=30).status_code == 503
+            stopped = time.monotonic()
+            next(gate.glob(f"{job.id}.1/work")).joinpath("go").touch()
+            while time.monotonic() - stopped < OUTAGE_S:
+                answer = httpx.get(
+                    f"{server.address}/api/v1/projects",
+                    headers={"Authorization": f"Bearer {server.admin_token}"},
+                    timeout=30,
+                )
+                assert answer.status_code == 503
+                assert int(answer.headers["Retry-After"]) >= 1
+                assert answer.json()["kind"] == "try-later"
+                assert httpx.get(f"{server.address}/healthz").status_code == 200
+                assert httpx.get(f"{server.address}/readyz", timeout=30).status_code == 503
             database.start()
             patient = server.client()
             assert patient.projects.get("before").name == "before"
             patient.projects.create("after")
+            # What ended while nobody could be told is told now.
+            assert [line.text for line in job.wait().logs()] == ["done"]
+            assert job.about.attempt == 1
 
 
 def test_a_graceful_stop_ends_open_streams_and_answers_what_it_accepted(tmp_path: Path) -> None:

@@ -8,9 +8,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
+from easel.declare.page import PageRequest
 from easel.errors import Misconfigured
+from easel.ids import ProjectId
+from easel.store import apps, jobs
+from easel.store.billing import find_budget
 from easel.store.dump import load
 from easel.store.engine import Store
+from easel.store.job_logs import read_lines
+from easel.store.lake import file_sets
 from easel.store.migrate import head, migrate, revision
 from easel.store.schema import metadata
 
@@ -43,6 +49,12 @@ def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
 KEPT = sorted((Path(__file__).parent.parent / "fixtures" / "databases").glob("*.jsonl.gz"))
 
 
+def test_a_database_of_the_first_and_of_a_recent_schema_is_kept() -> None:
+    kept = [file.name.partition(".")[0] for file in KEPT]
+    assert kept[0] == "0001"
+    assert int(head()) - int(kept[-1]) <= 2, "run python -m tests.fixtures.keep_database"
+
+
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: file.name)
 def test_a_database_of_every_released_schema_still_upgrades(file: Path, database_url: str) -> None:
     """CONTRIBUTING says how to keep one when a schema is released."""
@@ -57,4 +69,33 @@ def test_a_database_of_every_released_schema_still_upgrades(file: Path, database
         assert compare_metadata(context, metadata) == []
     assert rows > 0
     assert kept == 2
+    store.close()
+
+
+WITH_JOBS = [file for file in KEPT if file.name >= "0005"]
+
+
+@pytest.mark.parametrize("file", WITH_JOBS, ids=lambda file: file.name)
+def test_what_an_earlier_release_wrote_is_read_as_if_it_were_ours(file: Path, database_url: str) -> None:
+    store = Store(database_url)
+    with gzip.open(file, "rb") as lines:
+        load(store, iter(lines))
+    migrate(store, backup=lambda _revision: None)
+    with store.read() as tx:
+        project = ProjectId(tx.execute(text("SELECT id FROM projects WHERE name = 'astro'")).scalar_one())
+        found = jobs.list_jobs(tx, project, PageRequest(sort="seq")).items
+        counted, failed, killed, waiting = found
+        lines_of = [line.text for line in read_lines(tx, failed.id, failed.attempt, 0, 10)]
+        budget = find_budget(tx, project)
+        kept_app = apps.find(tx, project, "flowers")
+        made = file_sets.find(tx, project, "counts", None)
+    assert [job.state for job in found] == ["finished", "failed", "killed", "queued"]
+    assert (counted.output_set, counted.spec.tags) == ("counts:1", {"paper": "acai"})
+    assert (failed.exit_code, lines_of) == (3, ["oh"])
+    assert killed.reason == "enough"
+    assert waiting.attempt == 0
+    assert budget is not None
+    assert budget.limit_micros == 5_000_000
+    assert kept_app.examples_set == "flowers-examples:1"
+    assert made is not None
     store.close()
