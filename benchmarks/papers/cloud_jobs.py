@@ -10,9 +10,11 @@ import csv
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -123,6 +125,17 @@ class Trace:
     accuracy: np.ndarray
     cost: np.ndarray
     time: np.ndarray
+
+
+def pack(trace: Trace) -> dict[str, object]:
+    """As JSON; NaN, while there is no recommendation, is null."""
+    return {
+        f.name: [None if np.isnan(v) else float(v) for v in getattr(trace, f.name)] for f in fields(trace)
+    }
+
+
+def unpack(row: Mapping[str, Any]) -> Trace:
+    return Trace(*(np.array(row[f.name], dtype=float) for f in fields(Trace)))
 
 
 def follow(

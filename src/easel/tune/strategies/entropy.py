@@ -219,7 +219,7 @@ class Fabulinus(Fabolas):
 
     constrained = True
     below_full = True
-    nearly = 0.9
+    nearly = 0.97
 
     def __init__(self, *, filter: float = 0.25, **others: object) -> None:  # noqa: A002 - the thesis's word
         super().__init__(**others)  # type: ignore[arg-type]  # passed on as they came
