@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from types import TracebackType
+from typing import Any
 
 from easel.errors import InvalidInput
 from easel.sdk.apps import Apps
@@ -16,8 +17,10 @@ from easel.sdk.lake import Lake
 from easel.sdk.pipelines import Pipelines
 from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
+from easel.sdk.simulations import simulate
 from easel.sdk.studies import Studies
 from easel.wire.identity import Me
+from easel.wire.simulation import Simulated
 
 
 class Client:
@@ -111,6 +114,10 @@ class Client:
     @cached_property
     def events(self) -> Events:
         return Events(self)
+
+    def simulate(self, **fields: Any) -> Simulated:
+        """Replay the project's history under other `policies` and numbers of `devices`; see `wire.simulation`."""
+        return simulate(self, **fields)
 
     def _only_project(self) -> str:
         mine = [project.name for project in self.projects.list()]

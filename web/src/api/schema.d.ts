@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Policies
+         * @description The policies that can be simulated, the pool's own first.
+         */
+        get: operations["list_policies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prices": {
         parameters: {
             query?: never;
@@ -1243,6 +1263,26 @@ export interface paths {
          * @description Remove a secret. Jobs that name it fail from now on.
          */
         delete: operations["remove_secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/simulations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate
+         * @description Replay the project's history (or another one) under policies and pool sizes. Nothing runs or is kept.
+         */
+        post: operations["simulate"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3263,6 +3303,23 @@ export interface components {
              */
             url: string;
         };
+        /**
+         * PastTrial
+         * @description One trial that ended; without a quality it failed.
+         */
+        PastTrial: {
+            /** Candidate */
+            candidate: string;
+            /**
+             * Cost
+             * @description In any unit; times are in it too
+             */
+            cost: number;
+            /** Quality */
+            quality: number | null;
+            /** Tenant */
+            tenant: string;
+        };
         /** Pipeline */
         Pipeline: {
             /**
@@ -3331,6 +3388,11 @@ export interface components {
             text: string | null;
             /** Value */
             value: number | null;
+        };
+        /** PolicyNames */
+        PolicyNames: {
+            /** Items */
+            items: string[];
         };
         /** PriceChange */
         PriceChange: {
@@ -3820,6 +3882,79 @@ export interface components {
                     [key: string]: string;
                 };
             };
+        };
+        /**
+         * Simulate
+         * @description Replay a history under policies and pool sizes. Without `history`, the project's own trials are taken.
+         */
+        Simulate: {
+            /**
+             * Cost Noise
+             * @default 0
+             */
+            cost_noise?: number;
+            /** Devices */
+            devices?: number[];
+            /**
+             * Failures
+             * @default 0
+             */
+            failures?: number;
+            /** History */
+            history?: components["schemas"]["PastTrial"][] | null;
+            /** Policies */
+            policies?: string[];
+            /**
+             * Repetitions
+             * @default 5
+             */
+            repetitions?: number;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Serve
+             * @description Apps served at once; the others came before
+             * @default 10
+             */
+            serve?: number;
+            /**
+             * Share
+             * @description Horizon: this share of all on one device
+             * @default 0.2
+             */
+            share?: number;
+        };
+        /** Simulated */
+        Simulated: {
+            /** Candidates */
+            candidates: number;
+            /** Horizon */
+            horizon: number;
+            /** Runs */
+            runs: components["schemas"]["SimulatedRun"][];
+            /** Tenants */
+            tenants: number;
+            /** Trials */
+            trials: number;
+        };
+        /**
+         * SimulatedRun
+         * @description The mean loss (best possible minus best so far) over time; `mean_loss` is its mean over the horizon.
+         */
+        SimulatedRun: {
+            /** Devices */
+            devices: number;
+            /** Loss */
+            loss: number[];
+            /** Mean Loss */
+            mean_loss: number;
+            /** Policy */
+            policy: string;
+            /** Time */
+            time: number[];
         };
         /**
          * StartProfile
@@ -4459,6 +4594,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_policies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyNames"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -6858,6 +7022,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    simulate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Simulate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulated"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {

@@ -1,0 +1,41 @@
+"""Simulations: what other policies and pool sizes would have done."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from easel.flow import simulate as flow
+from easel.flow.simulate import Past
+from easel.schedule.policies import POLICIES
+from easel.schedule.replay import Plan
+from easel.serve.access import Here, Member, SignedIn
+from easel.wire import simulation as wire
+
+router = APIRouter(prefix="/api/v1", tags=["simulations"])
+
+
+@router.get("/policies", response_model=wire.PolicyNames)
+def list_policies(caller: SignedIn) -> wire.PolicyNames:
+    """The policies that can be simulated, the pool's own first."""
+    return wire.PolicyNames(items=list(POLICIES))
+
+
+@router.post("/projects/{project}/simulations", response_model=wire.Simulated)
+def simulate(here: Here, caller: Member, body: wire.Simulate) -> wire.Simulated:
+    """Replay the project's history (or another one) under policies and pool sizes. Nothing runs or is kept."""
+    if body.history is None:
+        with here.store.read() as tx:
+            past = flow.history(tx, caller)
+    else:
+        past = [Past(row.tenant, row.candidate, row.quality, row.cost) for row in body.history]
+    plan = Plan(
+        tuple(body.policies),
+        tuple(body.devices),
+        body.serve,
+        body.share,
+        body.repetitions,
+        body.seed,
+        body.failures,
+        body.cost_noise,
+    )
+    return wire.Simulated.model_validate(flow.simulate(past, plan))

@@ -1,0 +1,60 @@
+"""Simulations over the wire."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from easel.wire.model import Answer, Request
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class PastTrial(Request):
+    """One trial that ended; without a quality it failed."""
+
+    tenant: Name
+    candidate: Name
+    quality: Annotated[float | None, Field(allow_inf_nan=False)]
+    cost: Annotated[float, Field(gt=0, allow_inf_nan=False, description="In any unit; times are in it too")]
+
+
+class Simulate(Request):
+    """Replay a history under policies and pool sizes. Without `history`, the project's own trials are taken."""
+
+    policies: Annotated[list[Name], Field(min_length=1, max_length=10)] = Field(
+        default_factory=lambda: ["easel", "round-robin"]
+    )
+    devices: Annotated[list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=8)] = Field(
+        default_factory=lambda: [1]
+    )
+    serve: Annotated[int, Field(ge=1, le=200, description="Apps served at once; the others came before")] = 10
+    share: Annotated[float, Field(gt=0, le=1, description="Horizon: this share of all on one device")] = 0.2
+    repetitions: Annotated[int, Field(ge=1, le=100)] = 5
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    failures: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    cost_noise: Annotated[float, Field(ge=0, le=3)] = 0.0
+    history: Annotated[list[PastTrial] | None, Field(max_length=100_000)] = None
+
+
+class SimulatedRun(Answer):
+    """The mean loss (best possible minus best so far) over time; `mean_loss` is its mean over the horizon."""
+
+    policy: str
+    devices: int
+    time: list[float]
+    loss: list[float]
+    mean_loss: float
+
+
+class Simulated(Answer):
+    tenants: int
+    candidates: int
+    trials: int
+    horizon: float
+    runs: list[SimulatedRun]
+
+
+class PolicyNames(Answer):
+    items: list[str]
