@@ -249,7 +249,7 @@ def _prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> Re
         caller = Owners(tx).caller(study.project_id, study.user_id)
         spent = running_spend(tx, study.spec, [p for p in points if p.outcome is None])
     tuner = tuner_of(study, points)
-    if math.isfinite(tuner.state.left) and tuner.state.left - spent <= 0:
+    if spent > 0 and tuner.state.left - spent <= 0:
         return Finished("the budget is spent once the running points end")
     answer = tuner.ask()
     if isinstance(answer, Finished):

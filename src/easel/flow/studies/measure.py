@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from easel.declare.goal import COST, TIME, BudgetKind
 from easel.declare.space import Point
 from easel.declare.study import StudySpec
+from easel.flow.jobs.look import thin
 from easel.flow.studies.prices import per_hour
 from easel.records.job import Job, JobState
 from easel.records.study import Outcome, StudyPoint
-from easel.store import billing, job_logs
+from easel.store import billing, job_series
 from easel.store.engine import Tx
 
 MEMORY = "memory"
-MAX_STEPS = 10_000
+MAX_STEPS = 1000
+"""Of longer series the extremes of each stretch, the first and the last value are looked at."""
 OUT_OF_TIME = "time limit"
 """What the engine says of a job that ran longer than it was allowed."""
 BY_STUDY = "study: "
@@ -29,7 +31,7 @@ def measured(tx: Tx, spec: StudySpec, point: Point, job: Job) -> dict[str, float
     A series counts with its last value; what the job returned counts where no series has its name.
     """
     values = {name: float(v) for name, v in (job.result or {}).items() if _is_number(v)}
-    for name in job_logs.metric_names(tx, job.id, job.attempt):
+    for name in job_series.series_of(tx, job.id, job.attempt):
         if series := curve(tx, job, name):
             values[name] = series[max(series)]
     if job.usage is not None:
@@ -49,7 +51,9 @@ def _is_number(value: object) -> bool:
 
 def curve(tx: Tx, job: Job, name: str) -> dict[int, float]:
     """One series by step; what is no number is NaN or infinite, as it was logged."""
-    found = job_logs.read_series(tx, job.id, job.attempt, name, None, MAX_STEPS)
+    of = job_series.Series(job.id, job.attempt, name)
+    _, marks = job_series.outline(tx, of)
+    found = job_series.points_at(tx, of, [mark.step for mark in thin(marks, MAX_STEPS)])
     return {p.step: float(p.text or "nan") if p.value is None else p.value for p in found}
 
 

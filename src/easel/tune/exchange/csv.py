@@ -98,7 +98,11 @@ def _value(dimension: Dimension, text: str) -> Value:
             if _text(value) == text:
                 return value
         try:
-            return dimension.check(float(text))
+            number = float(text)
         except ValueError:
             return text
+        try:
+            return dimension.check(number)
+        except InvalidInput:
+            return number
     return int(text) if dimension.type == "integer" else float(text)

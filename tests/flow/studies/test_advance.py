@@ -1,0 +1,281 @@
+"""A study on a real engine: its points become jobs, and whatever happens it goes on with the same next point."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from tests.flow.studies.conftest import Studio
+
+from easel.declare.roles import Role
+from easel.errors import Conflict, Denied, InvalidInput, NotFound
+from easel.flow.jobs.control import kill_job
+from easel.flow.studies import advance, look
+from easel.flow.studies.declare import create_study, delete_study, start_study, stop_study
+from easel.records.decision import Reasons, StartTrial
+from easel.records.study import Finished, Outcome, StudyState
+from easel.store import billing, jobs, studies
+from easel.tune.tuner import Tuner
+from easel.wire.study import study_fields
+
+STUDY = """
+name: digits
+job:
+  command: sh -c '{command}'
+  resources: {{vcpu: 0.5, memory_mb: 64}}
+space:
+  - {{name: rate, type: ordinal, values: [1, 2, 3, 4]}}
+  - {{name: depth, type: ordinal, values: [1, 2, 3]}}
+goal: {goal}
+strategy: {strategy}
+workers: {workers}
+early_stopping: {early}
+"""
+SAY = 'echo "[EASEL_METRIC] accuracy=0.{rate}{depth}"'
+
+
+def text(
+    command: str = SAY,
+    goal: str = "{maximise: accuracy, budget: {count: 3}}",
+    strategy: str = "auto",
+    workers: int = 1,
+    early: bool = False,
+    name: str = "digits",
+) -> str:
+    made = STUDY.format(command=command, goal=goal, strategy=strategy, workers=workers, early=early)
+    return made.replace("name: digits", f"name: {name}", 1)
+
+
+def decision(study: str) -> StartTrial:
+    return StartTrial(study, "next point", 0, "local/0", Reasons("test", 0.5, 0.1, 0.1, 1.0, 0.0))
+
+
+def test_every_point_is_what_the_strategy_says_from_the_history_alone(studio: Studio) -> None:
+    study = studio.create(text(goal="{maximise: accuracy, budget: {count: 5}}"))
+    points = studio.finish("digits")
+    assert studio.study("digits").reason == "the budget of 5 is spent"
+    history: list[Any] = []
+    for point in points:
+        tuner = Tuner.resume(study.spec.space, study.spec.goal, "auto", history)
+        asked = tuner.ask()
+        assert not isinstance(asked, Finished)
+        assert (asked.point, asked.number) == (point.point, point.number)
+        assert point.values["accuracy"] == pytest.approx(
+            point.point["rate"] / 10 + point.point["depth"] / 100
+        )
+        assert point.decision is not None
+        history.append(point.observation)
+    assert [p.spent for p in points] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert points[-1].best is not None
+    with studio.engine.store.read() as tx:
+        standing = look.standing(tx, studio.study("digits"))
+    assert standing.best == points[-1].best
+    assert "quality" in (standing.why or "")
+
+
+def test_a_suggestion_that_is_started_twice_makes_one_job(studio: Studio) -> None:
+    study = studio.create(text())
+    ready = advance.prepare(studio.engine.lake)[study.id]
+    again = advance.prepare(studio.engine.lake)[study.id]
+    assert again.suggestion == ready.suggestion
+    with studio.engine.store.write() as tx:
+        assert advance.start_point(tx, ready, decision(study.id)) is not None
+        assert advance.start_point(tx, again, decision(study.id)) is None
+    assert len(studio.points("digits")) == 1
+
+
+def test_a_result_is_taken_once_however_often_it_is_looked_at(studio: Studio) -> None:
+    study = studio.create(text())
+    studio.until(lambda: any(p.told is not None for p in studio.points("digits")))
+    revision = studio.study("digits").revision
+    assert advance.settle(studio.engine.store) in (0, 1)
+    with studio.engine.store.write() as tx:
+        assert not studies.end_point(tx, study.id, 0, {}, Outcome.FAILED, None)
+    assert studio.points("digits")[0].outcome is Outcome.COMPLETED
+    assert studio.study("digits").revision >= revision
+
+
+def test_time_and_cost_are_those_of_the_bill(studio: Studio) -> None:
+    studio.create(text(command=f"sleep 0.2; {SAY}", goal="{minimise: cost, budget: {count: 1}}"))
+    (point,) = studio.finish("digits")
+    with studio.engine.store.read() as tx:
+        project = studio.engine.people["ana"].project_id
+        lines = billing.lines_of(tx, project, str(point.job_id))
+    assert point.values["time"] == pytest.approx(sum(line.seconds for line in lines))
+    cost = sum(line.seconds * line.per_hour for line in lines) / 3600
+    assert point.values["cost"] == pytest.approx(cost)
+    assert point.values["cost"] > 0
+
+
+def test_failing_and_silent_and_odd_points_do_not_stop_a_study(studio: Studio) -> None:
+    odd = (
+        'case {rate} in 1) exit 3;; 2) echo hello;; 3) echo "[EASEL_METRIC] accuracy=nan";; '
+        '4) echo "[EASEL_METRIC] accuracy=inf";; esac'
+    )
+    studio.create(
+        text(command=odd, goal="{maximise: accuracy, budget: {count: 12}}", strategy="random", workers=2)
+    )
+    points = studio.finish("digits")
+    assert len(points) == 12
+    outcomes = {p.point["rate"]: p.outcome for p in points}
+    assert outcomes == {
+        1: Outcome.FAILED,
+        2: Outcome.COMPLETED,
+        3: Outcome.COMPLETED,
+        4: Outcome.COMPLETED,
+    }
+    assert all(math.isnan(p.values["accuracy"]) for p in points if p.point["rate"] == 3)
+    assert all(p.values["accuracy"] == math.inf for p in points if p.point["rate"] == 4)
+    with studio.engine.store.read() as tx:
+        assert look.standing(tx, studio.study("digits")).best is None
+
+
+def test_a_study_ends_when_every_point_was_tried(studio: Studio) -> None:
+    studio.create(text(goal="{maximise: accuracy, budget: {count: 100}}", strategy="grid", workers=4))
+    assert len(studio.finish("digits")) == 12
+    assert "every point" in (studio.study("digits").reason or "")
+
+
+def test_a_run_that_outlives_the_budget_is_ended_and_counts_as_stopped(studio: Studio) -> None:
+    studio.create(text(command="sleep 1000", goal="{maximise: accuracy, budget: {time: 1}}"))
+    (point,) = studio.finish("digits")
+    assert point.outcome is Outcome.STOPPED
+    assert "spent" in (studio.study("digits").reason or "")
+    assert point.values["time"] >= 1
+
+
+def test_a_run_whose_curve_is_hopeless_is_ended(studio: Studio) -> None:
+    """Five good curves; then one that is poor from its second step on and would never end by itself."""
+    command = (
+        'for i in 1 2 3; do echo "[EASEL_METRIC] accuracy=0.9 step=$i"; done; '
+        'if [ {rate} = 1 ]; then echo "[EASEL_METRIC] accuracy=0.1 step=1"; '
+        'echo "[EASEL_METRIC] accuracy=0.1 step=2"; echo "[EASEL_METRIC] accuracy=0.1 step=3"; sleep 1000; fi'
+    )
+    made = text(
+        command=command, goal="{maximise: accuracy, budget: {count: 12}}", strategy="grid", early=True
+    )
+    studio.create(made.replace("values: [1, 2, 3, 4]", "values: [4, 3, 1]"))
+    points = studio.finish("digits")
+    poor = [p for p in points if p.point["rate"] == 1]
+    assert [p.outcome for p in points if p.point["rate"] != 1] == [Outcome.COMPLETED] * 6
+    assert len(poor) == 3
+    assert all(p.outcome is Outcome.STOPPED and "median" in (p.reason or "") for p in poor)
+
+
+def test_a_point_that_somebody_kills_has_failed_and_the_study_goes_on(studio: Studio) -> None:
+    studio.create(text(command=f"test {{rate}} = 1 && sleep 1000; {SAY}", strategy="grid"))
+    studio.until(lambda: bool(studio.points("digits")))
+    ana = studio.engine.people["ana"]
+    with studio.engine.store.write() as tx:
+        kill_job(tx, ana, str(studio.points("digits")[0].job_id))
+    studio.until(lambda: len(studio.points("digits")) > 1)
+    with studio.engine.store.write() as tx:
+        stop_study(tx, ana, "digits")
+    studio.until(lambda: all(p.outcome is not None for p in studio.points("digits")))
+    first, second = studio.points("digits")
+    assert (first.outcome, second.outcome) == (Outcome.FAILED, Outcome.STOPPED)
+    assert studio.study("digits").state is StudyState.STOPPED
+
+
+def test_a_stopped_study_goes_on_and_an_ended_one_takes_a_larger_budget(studio: Studio) -> None:
+    ana = studio.engine.people["ana"]
+    studio.create(text(strategy="grid", goal="{maximise: accuracy, budget: {count: 2}}"))
+    assert len(studio.finish("digits")) == 2
+    with studio.engine.store.write() as tx:
+        with pytest.raises(Conflict, match="larger budget"):
+            start_study(tx, ana, "digits")
+        start_study(tx, ana, "digits", budget={"count": 4})
+    assert [p.number for p in studio.finish("digits")] == [0, 1, 2, 3]
+
+
+def test_results_go_out_as_csv_and_come_in_once(studio: Studio) -> None:
+    ana = studio.engine.people["ana"]
+    studio.create(text(goal="{maximise: accuracy, budget: {count: 3}}", strategy="grid"))
+    studio.finish("digits")
+    with studio.engine.store.write() as tx:
+        csv = look.export_csv(tx, studio.study("digits"))
+        create_study(tx, ana, "other", study_fields(text()).spec(), start=False)
+        assert look.import_csv(tx, ana, "other", csv) == 3
+        assert look.import_csv(tx, ana, "other", csv) == 0
+        assert look.export_csv(tx, studies.find(tx, ana.project_id, "other")) == csv
+        with pytest.raises(InvalidInput, match="line 2"):
+            look.import_csv(tx, ana, "other", csv.replace(",1,1,", ",7,1,"))
+        with pytest.raises(InvalidInput, match="lacks the columns"):
+            look.import_csv(tx, ana, "other", "a,b\n1,2\n")
+
+
+def test_a_study_starts_warm_from_an_earlier_one(studio: Studio) -> None:
+    studio.create(text(goal="{maximise: accuracy, budget: {count: 12}}", strategy="grid", workers=2))
+    best = max(studio.finish("digits"), key=lambda p: p.values["accuracy"]).point
+    studio.create(text(name="again", goal="{maximise: accuracy, budget: {count: 1}}") + "earlier: [digits]\n")
+    (first,) = studio.finish("again")
+    assert first.point == best
+
+
+def test_models_can_be_looked_at_along_one_and_two_dimensions(studio: Studio) -> None:
+    goal = "{maximise: accuracy, constraints: [cost <= 1], also: {time: minimise}, budget: {count: 8}}"
+    studio.create(text(goal=goal, strategy="lhs", workers=2))
+    points = studio.finish("digits")
+    with studio.engine.store.read() as tx:
+        tuner = look.observed(tx, studio.study("digits"))
+    along = look.slice_along(tuner, "rate")
+    assert along.values == (1, 2, 3, 4)
+    medians = [e.median for e in along.of["accuracy"]]
+    assert medians == sorted(medians)
+    assert len(along.probability) == 4
+    region = look.region_over(tuner, "rate", "depth")
+    assert (len(region.probability), len(region.probability[0])) == (3, 4)
+    front = look.front(tuner, points)
+    assert front[0].values["accuracy"] == max(p.values["accuracy"] for p in points)
+    with pytest.raises(InvalidInput, match="not a dimension"):
+        look.slice_along(tuner, "nothing")
+    with pytest.raises(InvalidInput, match="two different"):
+        look.region_over(tuner, "rate", "rate")
+
+
+def test_whoever_may_not_touch_a_study_is_told_so_and_strangers_see_none(studio: Studio) -> None:
+    studio.create(text())
+    bob = studio.engine.caller("bob")
+    eve = studio.engine.caller("eve", project="bio", role=Role.ADMIN)
+    with studio.engine.store.write() as tx:
+        with pytest.raises(Denied):
+            stop_study(tx, bob, "digits")
+        with pytest.raises(NotFound):
+            stop_study(tx, eve, "digits")
+
+
+def test_what_no_device_can_hold_is_refused_at_once(studio: Studio) -> None:
+    big = text().replace(
+        "name: depth, type: ordinal, values: [1, 2, 3]",
+        "name: vcpu, type: ordinal, values: [1, 64], role: resource",
+    )
+    with pytest.raises(InvalidInput, match="largest"):
+        studio.create(big)
+    with pytest.raises(InvalidInput, match="no strategy"):
+        studio.create(text(strategy="magic"))
+    with pytest.raises(NotFound):
+        studio.create(text() + "earlier: [nobody]\n")
+
+
+def test_a_name_is_taken_once(studio: Studio) -> None:
+    studio.create(text())
+    with pytest.raises(Conflict, match="already"):
+        studio.create(text())
+
+
+def test_a_deleted_study_leaves_its_jobs_and_nothing_else(studio: Studio) -> None:
+    ana = studio.engine.people["ana"]
+    studio.create(text(command="sleep 1000"))
+    studio.until(lambda: bool(studio.points("digits")))
+    job_id = str(studio.points("digits")[0].job_id)
+    with studio.engine.store.write() as tx:
+        delete_study(tx, ana, "digits")
+    studio.until(lambda: _over(studio, job_id))
+    with pytest.raises(NotFound):
+        studio.study("digits")
+
+
+def _over(studio: Studio, job_id: str) -> bool:
+    with studio.engine.store.read() as tx:
+        return str(jobs.rows(tx, [job_id])[job_id].state) == "killed"
