@@ -97,19 +97,35 @@ def start(
     )
 
 
+class _Key:
+    """A key whose hash is reckoned once: it is looked up in every tenant."""
+
+    __slots__ = ("parts", "value")
+
+    def __init__(self, parts: Hashable) -> None:
+        self.parts, self.value = parts, hash(parts)
+
+    def __hash__(self) -> int:
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.parts == other.parts
+
+
 _UNKNOWN = object()
 OneOffer = TypeVar("OneOffer", bound=Offer)
 
 
 def offers_of(
-    state: PoolState, key: Hashable, make: Callable[[Tenant, PoolState], OneOffer | None]
+    state: PoolState, parts: Hashable, make: Callable[[Tenant, PoolState], OneOffer | None]
 ) -> list[OneOffer]:
     """Each tenant's best candidate by `make`, where it has one.
 
-    Remembered on the tenant under `key` until it changes: after one result one tenant is scored again. With
+    Remembered on the tenant under `parts` until it changes: after one result one tenant is scored again. With
     a budget or a deadline the answer depends on the moment and is not kept.
     """
     offers: list[OneOffer] = []
+    key = _Key(parts)
     for tenant in state.tenants.values():
         found = tenant.memo.get(key, _UNKNOWN)
         if found is _UNKNOWN:
