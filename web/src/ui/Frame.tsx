@@ -142,9 +142,12 @@ function ThemeChoice() {
 const SECTIONS: [string, string][] = [
   ["", "Overview"],
   ["apps", "Apps"],
+  ["studies", "Studies"],
   ["jobs", "Jobs"],
   ["lake", "Lake"],
   ["provenance", "Provenance"],
+  ["provision", "Provisioning"],
+  ["simulator", "Simulator"],
   ["spending", "Spending"],
   ["people", "People"],
 ];

@@ -1,4 +1,7 @@
+import { useSyncExternalStore } from "react";
+
 export type Theme = "system" | "light" | "dark";
+const watchers = new Set<() => void>();
 
 export function rememberedTheme(): Theme {
   try {
@@ -16,4 +19,25 @@ export function setTheme(theme: Theme): void {
   } catch {
     // then it holds until the page is closed
   }
+  for (const watcher of watchers) watcher();
+}
+
+function isDark(): boolean {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+}
+
+function watch(changed: () => void): () => void {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  watchers.add(changed);
+  system.addEventListener("change", changed);
+  return () => {
+    watchers.delete(changed);
+    system.removeEventListener("change", changed);
+  };
+}
+
+/** For what is drawn on a canvas, where the sheet's colours do not reach. */
+export function useDark(): boolean {
+  return useSyncExternalStore(watch, isDark);
 }

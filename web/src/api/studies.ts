@@ -1,0 +1,102 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { answer, api, type Schemas } from "./client";
+
+export type Study = Schemas["Study"];
+export type StudyPoint = Schemas["StudyPoint"];
+export type Slice = Schemas["easel__wire__study__Slice"];
+export type Region = Schemas["Region"];
+export type NewStudy = Schemas["CreateStudy"];
+
+/** A dimension of a search space, as the API writes it. */
+export type Dimension = {
+  name: string;
+  type: "float" | "integer" | "ordinal" | "categorical";
+  low?: number;
+  high?: number;
+  log?: boolean;
+  values?: (string | number | boolean)[];
+};
+
+export function dimensionsOf(study: Pick<Study, "space">): Dimension[] {
+  const found = study.space.dimensions;
+  return Array.isArray(found) ? (found as Dimension[]) : [];
+}
+
+/** What the study is for: "maximise accuracy where cost <= 0.1". */
+export function aimOf(study: Pick<Study, "goal">): { quantity: string; upwards: boolean; constraints: string[] } {
+  const goal = study.goal as { minimise?: string; maximise?: string; constraints?: string[] };
+  return { quantity: goal.maximise ?? goal.minimise ?? "", upwards: goal.maximise !== undefined, constraints: goal.constraints ?? [] };
+}
+
+export function useStudies(project: string) {
+  return useQuery({
+    queryKey: [project, "studies"],
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/studies", { params: { path: { project }, query: { limit: 200 } } })),
+  });
+}
+
+/** It changes with every point, and points end without an event of the study: look again while it runs. */
+export function useStudy(project: string, name: string) {
+  return useQuery({
+    queryKey: [project, "studies", name],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/studies/{name}", { params: { path: { project, name } } })),
+    refetchInterval: (query) => (query.state.data?.state === "running" ? 3_000 : false),
+  });
+}
+
+export function usePoints(project: string, study: Study) {
+  return useQuery({
+    queryKey: [project, "studies", study.name, "points"],
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/studies/{name}/points", {
+          params: { path: { project, name: study.name }, query: { limit: 10_000 } },
+        }),
+      ).then((found) => found.items),
+    refetchInterval: study.state === "running" ? 3_000 : false,
+  });
+}
+
+/** The models need some points; until then the server says so and the page leaves the picture out. */
+export function useSlice(project: string, name: string, dimension: string, known: number) {
+  return useQuery({
+    queryKey: [project, "studies", name, "slice", dimension, known],
+    enabled: known > 1 && dimension !== "",
+    retry: false,
+    placeholderData: (old) => old,
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/studies/{name}/slice", {
+          params: { path: { project, name }, query: { dimension } },
+        }),
+      ),
+  });
+}
+
+export function useRegion(project: string, name: string, x: string, y: string, known: number) {
+  return useQuery({
+    queryKey: [project, "studies", name, "region", x, y, known],
+    enabled: known > 1 && x !== "" && y !== "" && x !== y,
+    retry: false,
+    placeholderData: (old) => old,
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/studies/{name}/region", {
+          params: { path: { project, name }, query: { x, y } },
+        }),
+      ),
+  });
+}
+
+export function useSteer(project: string, name: string) {
+  const queries = useQueryClient();
+  const params = { path: { project, name } };
+  return useMutation({
+    mutationFn: (verb: "start" | "stop") =>
+      verb === "stop"
+        ? answer(api.POST("/api/v1/projects/{project}/studies/{name}/stop", { params }))
+        : answer(api.POST("/api/v1/projects/{project}/studies/{name}/start", { params, body: {} })),
+    onSettled: () => queries.invalidateQueries({ queryKey: [project, "studies"] }),
+  });
+}

@@ -1,0 +1,182 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { answer, api, type Schemas } from "../api/client";
+import { Failure } from "../ui/Failure";
+import { count, figure } from "../ui/format";
+import { useProject } from "../ui/Frame";
+import { historyOf, simulationOption } from "../simulator/pictures";
+import { Picture } from "../ui/Picture";
+
+type Simulated = Schemas["Simulated"];
+type History = NonNullable<Schemas["Simulate"]["history"]>;
+const COMMON = ["easel", "hybrid", "greedy", "round-robin", "fcfs", "random", "mm-gp-ei"];
+
+/** The project's own history under other policies and other numbers of devices: how many should we buy? */
+export default function Simulator() {
+  const project = useProject();
+  const policies = useQuery({
+    queryKey: ["policies"],
+    staleTime: Infinity,
+    queryFn: () => answer(api.GET("/api/v1/policies")).then((found) => found.items),
+  });
+  const [chosen, setChosen] = useState(["easel", "round-robin", "fcfs"]);
+  const [more, setMore] = useState(false);
+  const [form, setForm] = useState({ devices: "1, 2, 4", serve: "10", share: "0.2", repetitions: "5", failures: "0", noise: "0" });
+  const [history, setHistory] = useState<{ name: string; rows: History } | null>(null);
+  const set = (name: keyof typeof form) => (event: { target: { value: string } }) => setForm({ ...form, [name]: event.target.value });
+  const run = useMutation({
+    mutationFn: () =>
+      answer(
+        api.POST("/api/v1/projects/{project}/simulations", {
+          params: { path: { project } },
+          body: {
+            policies: chosen,
+            devices: form.devices.split(/[\s,;]+/).filter(Boolean).map(Number),
+            serve: Number(form.serve),
+            share: Number(form.share),
+            repetitions: Number(form.repetitions),
+            failures: Number(form.failures),
+            cost_noise: Number(form.noise),
+            history: history?.rows ?? null,
+          },
+        }),
+      ),
+  });
+  const read = useMutation({
+    mutationFn: async (file: File) => ({ name: file.name, rows: await historyOf(file) }),
+    onSuccess: setHistory,
+  });
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    run.mutate();
+  }
+  const names = more ? (policies.data ?? COMMON) : COMMON;
+  return (
+    <>
+      <header className="head">
+        <h1>Simulator</h1>
+      </header>
+      <p>
+        Replays what trials reached and cost, in the order in which other policies would have run them on other numbers of
+        devices. Nothing runs.
+      </p>
+      <form onSubmit={submit}>
+        <fieldset>
+          <legend>Policies</legend>
+          <div className="row">
+            {names.map((name) => (
+              <label className="check" key={name}>
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(name)}
+                  onChange={(e) => setChosen(e.target.checked ? [...chosen, name] : chosen.filter((other) => other !== name))}
+                />{" "}
+                {name}
+              </label>
+            ))}
+            <button type="button" className="small" onClick={() => setMore(!more)}>
+              {more ? "Fewer" : "All policies"}
+            </button>
+          </div>
+        </fieldset>
+        <div className="row">
+          <label>
+            Numbers of devices
+            <input required value={form.devices} onChange={set("devices")} />
+          </label>
+          <label>
+            Apps at once
+            <input type="number" min="1" max="200" value={form.serve} onChange={set("serve")} />
+          </label>
+          <label>
+            Horizon, share of all
+            <input type="number" min="0.01" max="1" step="any" value={form.share} onChange={set("share")} />
+          </label>
+          <label>
+            Repetitions
+            <input type="number" min="1" max="100" value={form.repetitions} onChange={set("repetitions")} />
+          </label>
+          <label>
+            Chance of failure
+            <input type="number" min="0" max="0.99" step="any" value={form.failures} onChange={set("failures")} />
+          </label>
+          <label>
+            Spread of costs
+            <input type="number" min="0" max="3" step="any" value={form.noise} onChange={set("noise")} />
+          </label>
+          <label>
+            History
+            <input
+              type="file"
+              accept=".csv,text/csv"
+              aria-label="Another history, as CSV with tenant, candidate, quality and cost"
+              onChange={(event) => {
+                const file = event.target.files?.[0];
+                if (file) read.mutate(file);
+                else setHistory(null);
+              }}
+            />
+          </label>
+          <button type="submit" className="primary" disabled={run.isPending || chosen.length === 0}>
+            {run.isPending ? "Simulating…" : "Simulate"}
+          </button>
+        </div>
+      </form>
+      <p className="quiet">{history ? `${count(history.rows.length)} trials of ${history.name}` : "Without a file, this project's own trials are replayed."}</p>
+      {(run.error ?? read.error) && <Failure error={run.error ?? read.error} />}
+      {run.isPending && <p role="status">Simulating: this can take a minute.</p>}
+      {run.data && <Result found={run.data} />}
+    </>
+  );
+}
+
+function Result({ found }: { found: Simulated }) {
+  const best = Math.min(...found.runs.filter((run) => run.policy !== "clairvoyant").map((run) => run.mean_loss));
+  return (
+    <section>
+      <p className="quiet">
+        {count(found.tenants)} apps, {count(found.candidates)} candidates, {count(found.trials)} trials.
+      </p>
+      <div className="card">
+        <Picture
+          title="Mean loss over time"
+          about="Mean distance to the best possible score over time, one line for each policy and number of devices; the table below has their means"
+          option={simulationOption(found)}
+          height={420}
+        />
+      </div>
+      <h2>In numbers</h2>
+      <div className="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Policy</th>
+              <th scope="col" className="number">
+                Devices
+              </th>
+              <th scope="col" className="number">
+                Mean loss
+              </th>
+              <th scope="col" className="number">
+                Loss at the end
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.runs.map((run) => (
+              <tr key={`${run.policy} ${run.devices}`} className={run.mean_loss === best ? "best" : ""}>
+                <td>
+                  {run.policy}
+                  {run.policy === "clairvoyant" && <span className="quiet"> (knows everything: the best that can be)</span>}
+                </td>
+                <td className="number">{count(run.devices)}</td>
+                <td className="number">{figure(run.mean_loss)}</td>
+                <td className="number">{figure(run.loss.at(-1))}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

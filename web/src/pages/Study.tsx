@@ -1,0 +1,169 @@
+import { useState } from "react";
+import { Link, useParams } from "react-router";
+import { aimOf, dimensionsOf, usePoints, useSteer, useStudy, type Study as Facts, type StudyPoint } from "../api/studies";
+import { Failure } from "../ui/Failure";
+import { figure } from "../ui/format";
+import { useProject } from "../ui/Frame";
+import { Loaded } from "../ui/Loaded";
+import { Picture } from "../ui/Picture";
+import { measured, parallelOption, pointText, spendingOption } from "../study/pictures";
+import { Models } from "../study/Models";
+
+const UNITS: Record<string, string> = { cost: "money", time: "seconds", count: "points" };
+
+export default function Study() {
+  const project = useProject();
+  const name = useParams().study ?? "";
+  const study = useStudy(project, name);
+  return <Loaded query={study}>{(found) => <Shown key={found.id} project={project} study={found} />}</Loaded>;
+}
+
+function Shown({ project, study }: { project: string; study: Facts }) {
+  const points = usePoints(project, study);
+  const steer = useSteer(project, study.name);
+  const aim = aimOf(study);
+  const running = study.state === "running";
+  return (
+    <>
+      <header className="head">
+        <h1 className="long" dir="auto">
+          {study.name}
+        </h1>
+        <span className={`state ${study.state}`}>{study.state}</span>
+        <span className="spring" />
+        <a className="button" href={`/api/v1/projects/${encodeURIComponent(project)}/studies/${encodeURIComponent(study.name)}/csv`} download={`${study.name}.csv`}>
+          Download CSV
+        </a>
+        <button type="button" className={running ? "danger" : ""} disabled={steer.isPending} onClick={() => steer.mutate(running ? "stop" : "start")}>
+          {running ? "Stop" : "Go on"}
+        </button>
+      </header>
+      {steer.error && <Failure error={steer.error} />}
+      {study.reason && <p className="notice">{study.reason}</p>}
+      <p>
+        {aim.upwards ? "Maximise" : "Minimise"} <strong>{aim.quantity}</strong>
+        {aim.constraints.length > 0 && ` where ${aim.constraints.join(" and ")}`}, with {study.strategy};{" "}
+        {figure(study.budget.spent)} of {figure(study.budget.amount)} {UNITS[study.budget.kind] ?? study.budget.kind} spent.
+      </p>
+      <meter aria-label="Spent of the budget" min={0} max={study.budget.amount} value={study.budget.spent} />
+      <Best study={study} />
+      {study.why && (
+        <p className="quiet" dir="auto">
+          Why it was last served: {study.why}
+        </p>
+      )}
+      <Loaded query={points}>{(found) => <Pictures project={project} study={study} points={found} />}</Loaded>
+    </>
+  );
+}
+
+function Best({ study }: { study: Facts }) {
+  if (!study.best) return <p className="quiet">Nothing is recommended yet.</p>;
+  const { point, predicted, probability, observed } = study.best;
+  return (
+    <section className="card">
+      <h2>Recommended now</h2>
+      <p className="long">{pointText(point)}</p>
+      <p className="quiet">
+        {observed
+          ? `Measured there: ${pointText(observed)}.`
+          : `Predicted there: ${Object.entries(predicted)
+              .map(([name, e]) => `${name} ${figure(e.median)} (${figure(e.low)} to ${figure(e.high)})`)
+              .join(", ")}.`}
+        {probability !== null && ` All constraints hold with probability ${figure(probability)}.`}
+      </p>
+    </section>
+  );
+}
+
+function Pictures({ project, study, points }: { project: string; study: Facts; points: StudyPoint[] }) {
+  const aim = aimOf(study);
+  const dimensions = dimensionsOf(study);
+  const done = measured(points);
+  if (points.length === 0) return <p className="quiet">No point was started yet.</p>;
+  return (
+    <>
+      {done.length > 0 && (
+        <div className="charts">
+          <div className="card">
+            <Picture
+              title={`Recommended ${aim.quantity} over what was spent`}
+              about={`${aim.quantity} of the recommendation after each of ${done.length} results, over the budget used`}
+              option={spendingOption(points, aim.quantity, UNITS[study.budget.kind] ?? study.budget.kind)}
+            />
+          </div>
+          <div className="card">
+            <Picture
+              title="Points, side by side"
+              about={`Parallel coordinates of ${done.length} points: their dimensions and what was measured; the table below says the same`}
+              option={parallelOption(points, dimensions, aim.quantity)}
+            />
+          </div>
+        </div>
+      )}
+      <Models project={project} study={study} points={points} />
+      <Points project={project} points={points} quantity={aim.quantity} />
+    </>
+  );
+}
+
+function Points({ project, points, quantity }: { project: string; points: StudyPoint[]; quantity: string }) {
+  const [only, setOnly] = useState(false);
+  const shown = [...points].reverse().filter((point) => !only || point.feasible);
+  const others = [...new Set(points.flatMap((point) => Object.keys(point.values)))].filter((name) => name !== quantity);
+  return (
+    <section>
+      <header className="head">
+        <h2>Points</h2>
+        <label className="check">
+          <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only those that meet the constraints
+        </label>
+      </header>
+      <div className="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" className="number">
+                #
+              </th>
+              <th scope="col">Point</th>
+              <th scope="col">State</th>
+              <th scope="col" className="number">
+                {quantity}
+              </th>
+              {others.map((name) => (
+                <th scope="col" className="number" key={name}>
+                  {name}
+                </th>
+              ))}
+              <th scope="col">Constraints</th>
+              <th scope="col">Job</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((point) => (
+              <tr key={point.number}>
+                <td className="number">{point.number}</td>
+                <td className="long" dir="auto" title={point.why ?? undefined}>
+                  {pointText(point.point)}
+                </td>
+                <td>
+                  <span className={`state ${point.state}`} title={point.reason ?? undefined}>
+                    {point.state}
+                  </span>
+                </td>
+                {[quantity, ...others].map((name) => (
+                  <td className="number" key={name}>
+                    {figure(point.values[name])}
+                  </td>
+                ))}
+                <td>{point.feasible === null ? "–" : point.feasible ? "met" : "not met"}</td>
+                <td>{point.job_id ? <Link to={`/p/${encodeURIComponent(project)}/jobs/${point.job_id}`}>…{point.job_id.slice(-6)}</Link> : "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
