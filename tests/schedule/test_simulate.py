@@ -108,12 +108,16 @@ def test_a_table_is_read_from_one_line_per_trial(tmp_path: Path) -> None:
     [
         ("tenant,candidate\n", "lacks"),
         ("tenant,candidate,quality,cost\n", "no rows"),
-        ("tenant,candidate,quality,cost\na,x,much,1\n", "line 2"),
+        (
+            "tenant,candidate,quality,cost\na,x,much,1\n",
+            "line 2: quality and cost must be numbers, not 'much'",
+        ),
+        ("\udcff\udcfe\udc00", "no table of text"),
     ],
 )
 def test_an_unreadable_table_says_where(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "history.csv"
-    path.write_text(text)
+    path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(InvalidInput, match=problem):
         read_table(path)
 

@@ -61,12 +61,15 @@ def read_table(
 
     Of repeated trials the last counts. An empty quality is a failed trial.
     """
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        missing = {tenant, candidate, quality, cost} - set(reader.fieldnames or ())
-        if missing:
-            raise InvalidInput(f"{path} lacks the columns {', '.join(sorted(missing))}")
-        rows = list(reader)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            missing = {tenant, candidate, quality, cost} - set(reader.fieldnames or ())
+            if missing:
+                raise InvalidInput(f"{path} lacks the columns {', '.join(sorted(missing))}")
+            rows = list(reader)
+    except (UnicodeDecodeError, csv.Error, IsADirectoryError):
+        raise InvalidInput(f"{path} is no table of text: give a CSV file in UTF-8") from None
     if not rows:
         raise InvalidInput(f"{path} has no rows: export some history first")
     tenants = list(dict.fromkeys(r[tenant] for r in rows))
@@ -79,8 +82,11 @@ def read_table(
         try:
             Q[i, k] = float(r[quality] or "nan")
             C[i, k] = float(r[cost] or "nan")
-        except ValueError as problem:
-            raise InvalidInput(f"{path}, line {number}: {problem}") from None
+        except ValueError:
+            given = f"{r[quality]!r} and {r[cost]!r}"
+            raise InvalidInput(
+                f"{path}, line {number}: {quality} and {cost} must be numbers, not {given}"
+            ) from None
     return Table(tuple(tenants), tuple(candidates), Q, C)
 
 
