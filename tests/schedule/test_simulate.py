@@ -112,7 +112,7 @@ def test_a_table_is_read_from_one_line_per_trial(tmp_path: Path) -> None:
             "tenant,candidate,quality,cost\na,x,much,1\n",
             "line 2: quality and cost must be numbers, not 'much'",
         ),
-        ("\udcff\udcfe\udc00", "no table of text"),
+        ("\udcff\udcfe\udca8", "no table of text"),
     ],
 )
 def test_an_unreadable_table_says_where(tmp_path: Path, text: str, problem: str) -> None:
