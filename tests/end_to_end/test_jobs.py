@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,36 @@ def test_a_paused_queue_waits_and_an_admin_reorders_it(people: dict[str, Client]
         job.wait()
     begun = [job.about.started_at for job in jobs if job.about.started_at is not None]
     assert begun[2] < begun[0] < begun[1]
+
+
+WORD_COUNT = Path(__file__).parents[2] / "docs" / "tutorial" / "wordcount"
+
+
+def test_the_word_count_of_the_tutorial_leaves_a_set_that_knows_what_it_was_made_from(
+    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+) -> None:
+    def run(*arguments: str) -> str:
+        done = easel(server, people["ana"], *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with zipfile.ZipFile(tmp_path / "wordcount.zip", "w") as archive:
+        archive.write(WORD_COUNT / "wordcount.py", "wordcount.py")
+    run("put", f"{WORD_COUNT / 'works'}/", "/works/")
+    run("fileset", "create", "shakespeare.works", "/works/")
+    run("put", str(tmp_path / "wordcount.zip"), "/code/")
+    said = run(
+        *("run", "--code", "/code/wordcount.zip", "--input", "shakespeare.works", "--output", "counts"),
+        *("--vcpu", "0.5", "--memory", "256", "--", "python", "wordcount.py", "input", "./output/"),
+    )
+    assert [line for line in said.splitlines() if line.endswith("so far")] == [
+        "hamlet.txt: 18 words so far",
+        "lear.txt: 25 words so far",
+        "macbeth.txt: 38 words so far",
+    ]
+    assert json.loads(run("cat", "/counts/counts.json"))["nothing"] == 2
+    (edge,) = json.loads(run("trace", "counts", "--json"))["edges"]
+    assert (edge["source"], edge["target"]) == ("shakespeare.works:1", "counts:1")
+    job = people["ana"].jobs.get(edge["job"])
+    assert (job.state, job.about.output_set, job.about.progress) == ("finished", "counts:1", 1.0)
+    assert "counts" in run("find", "filesets", "words = 38")

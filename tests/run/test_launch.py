@@ -73,5 +73,5 @@ def test_an_entry_point_is_called_by_the_interpreter_with_its_arguments_in_a_fil
     folders = Folders(tmp_path / "a")
     folders.make(wanted)
     launch = prepare(wanted, folders, [], None, tmp_path, 9)
-    assert list(launch.argv)[:3] == ["python", "-m", "easel.run.entry"]
+    assert list(launch.argv)[:3] == ["python", ".easel-entry.py", ".easel-call.json"]
     assert '"rate": 0.1' in (folders.work / ".easel-call.json").read_text()

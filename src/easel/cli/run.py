@@ -37,6 +37,7 @@ def run(
     secret: Annotated[list[str] | None, typer.Option(help="NAME=SECRET of the project, repeatable")] = None,
     network: Annotated[bool, typer.Option(help="Let the command use the network")] = False,
     python: Annotated[str | None, typer.Option(help="Interpreter or virtual environment there")] = None,
+    image: Annotated[str | None, typer.Option(help="Container image to run in")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, repeatable")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the log")] = False,
     project: InProject = None,
@@ -59,7 +60,7 @@ def run(
     fields |= {key: value for key, value in given.items() if value is not None}
     _merge(fields, "resources", {"vcpu": vcpu, "memory_mb": memory_mb, "gpus": gpus})
     _merge(fields, "retry", {"failed": retries})
-    _merge(fields, "environment", {"python": python, "network": network or None})
+    _merge(fields, "environment", {"python": python, "image": image, "network": network or None})
     _merge(fields, "tags", {key: _number(value) for key, value in _pairs(tag).items()})
     environment = fields.setdefault("environment", {})
     _merge(environment, "variables", _pairs(env))

@@ -25,6 +25,7 @@ from easel.errors import EaselError
 from easel.records.job import JobState, Usage
 from easel.run.cage import Cage
 from easel.run.depot import Depot, output_entry
+from easel.run.images import Image, NoImage, images_of
 from easel.run.journal import Entry, Journal, born
 from easel.run.launch import Folders, prepare
 from easel.run.logkeep import LogKeeper
@@ -73,7 +74,8 @@ class Agent:
             self.journal.append(_reached(JobState.DOWNLOADING))
             with self._beating(usage):
                 self._download()
-            usage = self._run(log, stop)
+                image = self._image()
+            usage = self._run(log, stop, image)
             stop.check()
             self.journal.append({**_reached(JobState.UPLOADING), "usage": asdict(usage)})
             with self._beating(usage):
@@ -115,12 +117,20 @@ class Agent:
         self.depot.fetch(order.input, place, read_only=self.bwrap is not None)
         folders.make(order)
 
+    def _image(self) -> Image | None:
+        if self.order.image is None:
+            return None
+        try:
+            return images_of(self.home, self.bwrap).get(self.order.image)
+        except NoImage as error:
+            raise Failure(str(error), final=True) from error
+
     # During. --------------------------------------------------------------------------------------------
 
-    def _run(self, log: LogKeeper, stop: _StopSignal) -> Usage:
+    def _run(self, log: LogKeeper, stop: _StopSignal, image: Image | None) -> Usage:
         stop.check()
         status_read, status_write = os.pipe()
-        launch = prepare(self.order, self.folders, self.gpus, self.bwrap, self.home, status_write)
+        launch = prepare(self.order, self.folders, self.gpus, self.bwrap, self.home, status_write, image)
         # Said before the program starts: its first line must not come before the word that it runs.
         self.journal.append(_reached(JobState.RUNNING))
         try:

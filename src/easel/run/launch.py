@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from easel.declare.job import Command
+from easel.run.images import Image
 from easel.run.order import Order
 from easel.run.sandbox import INSIDE, Walls, interpreters, wrap
 from easel.run.tree import MARK
@@ -21,6 +22,7 @@ _THREADS = (
     "VECLIB_MAXIMUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
+_ENTRY = Path(__file__).with_name("entry.py")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -74,14 +76,24 @@ class Launch:
 
 
 def prepare(
-    order: Order, folders: Folders, gpus: Sequence[int], bwrap: str | None, home: Path, fd: int
+    order: Order,
+    folders: Folders,
+    gpus: Sequence[int],
+    bwrap: str | None,
+    home: Path,
+    fd: int,
+    image: Image | None = None,
 ) -> Launch:
-    """`home` is the platform's own folder, which a job must not see; `fd` gets bubblewrap's status."""
-    shown, programs = interpreters(order.python)
+    """`home` is the platform's own folder, which a job must not see; `fd` gets bubblewrap's status.
+
+    With an image the job sees nothing of this machine's programs.
+    """
+    shown, programs = interpreters(order.python) if image is None else ((), None)
     inside = INSIDE if bwrap else str(folders.work)
-    environment = variables(order, gpus, inside, str(programs))
+    environment = variables(order, gpus, inside, str(programs) if programs else None)
+    environment = {**environment, **_lasting(image, order)} if image else environment
     environment |= {} if bwrap else {"TMPDIR": str(folders.tmp), "HOME": str(folders.tmp)}
-    argv = _argv(order, folders)
+    argv = _argv(order, folders, "python" if image is None else "python3")
     if bwrap is None:
         return Launch(argv, environment, folders.work)
     cards = tuple(Path(f"/dev/nvidia{i}") for i in gpus)
@@ -95,15 +107,26 @@ def prepare(
         devices=(*cards, *map(Path, shared)) if gpus else (),
         network=order.network,
         status_fd=fd,
+        root=image.root if image else None,
     )
     return Launch(wrap(bwrap, walls, argv), environment, folders.work)
 
 
-def variables(order: Order, gpus: Sequence[int], inside: str, programs: str) -> dict[str, str]:
+def _lasting(image: Image, order: Order) -> dict[str, str]:
+    """What the image sets (its PATH above all), unless the job itself says otherwise."""
+    asked = {*order.variables, *order.secrets}
+    return {
+        name: value
+        for name, value in image.variables.items()
+        if name not in asked and not name.startswith("EASEL_")
+    }
+
+
+def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | None) -> dict[str, str]:
     """All of the job's environment: nothing of the server's own leaks in."""
     threads = str(order.resources.threads)
     return {
-        "PATH": f"{programs}:{_PATH}",
+        "PATH": f"{programs}:{_PATH}" if programs else _PATH,
         "HOME": "/tmp",  # noqa: S108
         "TMPDIR": "/tmp",  # noqa: S108
         "LANG": "C.UTF-8",
@@ -121,10 +144,12 @@ def variables(order: Order, gpus: Sequence[int], inside: str, programs: str) -> 
     }
 
 
-def _argv(order: Order, folders: Folders) -> Sequence[str]:
+def _argv(order: Order, folders: Folders, python: str) -> Sequence[str]:
     if isinstance(order.run, Command):
         return order.run.argv
     (folders.work / ".easel-call.json").write_text(
         json.dumps({"target": order.run.target, "arguments": dict(order.run.arguments)})
     )
-    return ("python", "-m", "easel.run.entry", ".easel-call.json")
+    # Its own text, so that the interpreter need not have Easel.
+    (folders.work / ".easel-entry.py").write_text(_ENTRY.read_text())
+    return (python, ".easel-entry.py", ".easel-call.json")

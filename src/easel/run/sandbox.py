@@ -45,6 +45,8 @@ class Walls:
     devices: tuple[Path, ...] = ()
     network: bool = False
     status_fd: int | None = None
+    root: Path | None = None
+    """The unpacked container image that stands for this machine's system."""
 
 
 def wrap(bwrap: str, walls: Walls, argv: Sequence[str]) -> list[str]:
@@ -55,16 +57,7 @@ def wrap(bwrap: str, walls: Walls, argv: Sequence[str]) -> list[str]:
     args = [bwrap, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
     if walls.network:
         args.append("--share-net")
-    for name in _SYSTEM:
-        args += ["--ro-bind-try", name, name]
-    for name in _ROOT_LINKS:
-        link = Path("/") / name
-        if link.is_symlink():
-            args += ["--symlink", str(link.readlink()), str(link)]
-        elif link.is_dir():
-            args += ["--ro-bind", str(link), str(link)]
-    for name in _ETC:
-        args += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    args += _this_system() if walls.root is None else ["--ro-bind", str(walls.root), "/"]
     args += ["--proc", "/proc", "--dev", "/dev"]
     # Before the interpreters: one that lives under /tmp must show through.
     args += ["--bind", str(walls.tmp), "/tmp"]  # noqa: S108
@@ -82,6 +75,22 @@ def wrap(bwrap: str, walls: Walls, argv: Sequence[str]) -> list[str]:
     if walls.status_fd is not None:
         args += ["--json-status-fd", str(walls.status_fd)]
     return [*args, "--", *argv]
+
+
+def _this_system() -> list[str]:
+    """Programs and libraries of this machine, and what they need of /etc."""
+    args: list[str] = []
+    for name in _SYSTEM:
+        args += ["--ro-bind-try", name, name]
+    for name in _ROOT_LINKS:
+        link = Path("/") / name
+        if link.is_symlink():
+            args += ["--symlink", str(link.readlink()), str(link)]
+        elif link.is_dir():
+            args += ["--ro-bind", str(link), str(link)]
+    for name in _ETC:
+        args += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return args
 
 
 def interpreters(python: str | None) -> tuple[tuple[Path, ...], Path]:

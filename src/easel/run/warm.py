@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import socket
 import subprocess
@@ -49,10 +50,14 @@ class Ready:
 
 
 class WarmPool:
-    """Starts the nursery when first needed, and again when it died."""
+    """Starts the nursery when first needed, and again when it died. Ready processes are kept between trials.
 
-    def __init__(self, config: WorkerConfig, cages: Cages) -> None:
-        self._config, self._cages = config, cages
+    The `selector` tells, as `("ready", process)`, when one of them has something to say.
+    """
+
+    def __init__(self, config: WorkerConfig, cages: Cages, selector: selectors.BaseSelector) -> None:
+        self._config, self._cages, self._selector = config, cages, selector
+        self._idle: list[Ready] = []
         self._nursery: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
         self._imported = set(config.preload)
@@ -83,7 +88,27 @@ class WarmPool:
         ours.settimeout(_FORK_PATIENCE_S)
         self._door = ours
 
-    def fork(self, module: str) -> Ready:
+    def take(self, module: str) -> Ready:
+        """An idle process, or a fresh one."""
+        if self._idle:
+            return self._idle.pop()
+        ready = self._fork(module)
+        self._selector.register(ready.socket, selectors.EVENT_READ, ("ready", ready))
+        return ready
+
+    def keep(self, ready: Ready) -> None:
+        """It has done its trial and may get another."""
+        self._idle.append(ready)
+
+    def discard(self, ready: Ready) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(ready.socket)
+        if ready in self._idle:
+            self._idle.remove(ready)
+        ready.kill()
+        ready.close()
+
+    def _fork(self, module: str) -> Ready:
         """A fresh process that has `module` imported; the nursery learns it, and the next fork is cheaper."""
         self.start()
         assert self._door is not None
@@ -100,7 +125,7 @@ class WarmPool:
             theirs.close()
         if not answer.strip().isdigit():
             ours.close()
-            self.stop()
+            self._stop_nursery()
             raise ConnectionError("the nursery died")
         pid = int(answer)
         self._made += 1
@@ -113,6 +138,11 @@ class WarmPool:
         return self._nursery.pid if self._nursery else None
 
     def stop(self) -> None:
+        for ready in list(self._idle):
+            self.discard(ready)
+        self._stop_nursery()
+
+    def _stop_nursery(self) -> None:
         if self._door is not None:
             self._door.close()
             self._door = None

@@ -30,7 +30,8 @@ from easel.run.order import ORDER, Order
 from easel.run.placement import Waiting, place
 from easel.run.sample import resident_mb
 from easel.run.sandbox import WARNING, probe
-from easel.run.tree import become_subreaper, descendants, marked, reap, signal_all
+from easel.run.strays import end_leftovers, end_strays
+from easel.run.tree import become_subreaper, reap
 from easel.run.trial import Assignment
 from easel.run.warm import Ready, WarmPool
 from easel.run.worker_config import WorkerConfig
@@ -39,7 +40,6 @@ TICK_S = 0.05
 BEAT_S = 2.0
 WARM_AFTER_S = 3.0
 SILENT_AFTER_S = 20.0
-STRAY_ROUNDS = 400
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
 
@@ -56,12 +56,11 @@ class Worker:
             sys.stderr.write(f"easel worker: {WARNING}\n")
         self.cages = Cages(f"easel-{config.name}-{zlib.crc32(bytes(config.home)):08x}")
         self.depot = open_depot(config.depot, config.cache)
-        self.warm = WarmPool(config, self.cages)
+        self.warm = WarmPool(config, self.cages, self.selector)
         self.room = config.capacity
         self.attempts: dict[str, Attempt] = {}
         self.waiting: dict[str, None] = {}
         self.watched: dict[str, Attempt] = {}
-        self.idle: list[Ready] = []
         self.stopping = False
         self._beat_due = 0.0
         self._warmed = False
@@ -161,9 +160,7 @@ class Worker:
             return
         attempt = Attempt(order, Folders(self.config.attempts / order.key), since=self.clock.monotonic())
         self.attempts[order.key] = attempt
-        if order.image is not None:
-            self._refuse(attempt, f"this device runs no container images, so not {order.image!r} either")
-        elif not self.config.capacity.fits(order.resources):
+        if not self.config.capacity.fits(order.resources):
             self._refuse(attempt, f"this device can never hold it: it has {self.config.capacity}")
         else:
             self.waiting[order.key] = None
@@ -248,7 +245,7 @@ class Worker:
         task = Assignment(order, attempt.folders, self._checkpoint(order.job_id), attempt.gpus)
         while True:
             try:
-                ready = self.idle.pop() if self.idle else self._fork(order.run.target.partition(":")[0])
+                ready = self.warm.take(order.run.target.partition(":")[0])
             except (ConnectionError, OSError) as error:
                 attempt.gone = f"no process could be started for it: {error}"
                 self._release(attempt)
@@ -256,7 +253,7 @@ class Worker:
             try:
                 ready.give(task)
             except OSError:  # it wore out while idle
-                self._discard(ready)
+                self.warm.discard(ready)
                 continue
             break
         attempt.ready, attempt.pid = ready, ready.pid
@@ -265,11 +262,6 @@ class Worker:
 
     def _checkpoint(self, job_id: str) -> Path:
         return self.config.home / "run" / "checkpoints" / job_id
-
-    def _fork(self, module: str) -> Ready:
-        ready = self.warm.fork(module)
-        self.selector.register(ready.socket, selectors.EVENT_READ, ("ready", ready))
-        return ready
 
     # Ending. ----------------------------------------------------------------------------------------------
 
@@ -284,12 +276,12 @@ class Worker:
             if attempt.last:
                 attempt.ready = None
                 if not closed:
-                    self.idle.append(ready)
+                    self.warm.keep(ready)
                 self._release(attempt)
             elif closed:
                 self._trial_died(attempt, ready)
         if closed:
-            self._discard(ready)
+            self.warm.discard(ready)
 
     def _trial_died(self, attempt: Attempt, ready: Ready) -> None:
         attempt.ready = None
@@ -309,32 +301,13 @@ class Worker:
             attempt.gone = "its process died"
         self._release(attempt)
 
-    def _discard(self, ready: Ready) -> None:
-        with contextlib.suppress(KeyError, ValueError):
-            self.selector.unregister(ready.socket)
-        if ready in self.idle:
-            self.idle.remove(ready)
-        ready.kill()
-        ready.close()
-
     def _ended(self, attempt: Attempt) -> None:
         """The agent's process is gone; make sure that nothing of the job is left, then see what it wrote."""
-        self._end_strays(attempt)
+        end_strays(attempt, self.cages, self.clock)
         self._send_news(attempt)
         if not attempt.last:
             attempt.gone = "its agent died"
         self._release(attempt)
-
-    def _end_strays(self, attempt: Attempt) -> None:
-        """One round is not enough: whoever was just forking is not seen by it."""
-        for _ in range(STRAY_ROUNDS):
-            attempt.cage.kill()
-            left = attempt.cage.members() if self.cages.hard else marked(attempt.key)
-            if not left:
-                return
-            signal_all(left, signal.SIGKILL)
-            reap()
-            self.clock.sleep(0.005)
 
     def _release(self, attempt: Attempt) -> None:
         attempt.phase = Phase.OVER
@@ -413,29 +386,14 @@ class Worker:
                 self.room = self.room.less(attempt.order.resources, attempt.gpus)
                 self._watch(attempt, attempt.pid)
             elif not attempt.last:
-                self._end_strays(attempt)
+                end_strays(attempt, self.cages, self.clock)
                 attempt.gone = "it did not survive the end of the worker"
-        known = {key for key, each in self.attempts.items() if each.phase is Phase.RUNNING}
-        for key in self.cages.leftovers():
-            if key not in known and not self._is_performing(key):
-                cage = self.cages.make(key)
-                cage.kill()
-                cage.remove()
-        if not self.cages.hard:
-            strays = dict.fromkeys(marked()) if self.attempts else {}
-            kept = {child for key in known for child in descendants(self.attempts[key].pid or 0)}
-            signal_all(set(strays) - kept, signal.SIGKILL)
-
-    def _is_performing(self, cage: str) -> bool:
-        """A warm process of the earlier worker that is still at a trial."""
-        return any(f"trial-{each.pid}" == cage for each in self.attempts.values() if each.pid is not None)
+        end_leftovers(self.attempts, self.cages)
 
     def _stop_everything(self) -> None:
         for attempt in self.attempts.values():
             if attempt.phase is Phase.RUNNING:
                 attempt.kill()
-        for ready in list(self.idle):
-            self._discard(ready)
         self.warm.stop()
         self.door.close()
         self.cages.remove()

@@ -88,7 +88,7 @@ def options_of(settings: Settings, *, spawn_worker: bool = True) -> EngineOption
             settings.job_grace_s,
             LogLimits(head_bytes=log_bytes * 2 // 3, tail_bytes=log_bytes // 3),
         ),
-        pace=Pace(lost_after=settings.job_lost_after_s),
+        pace=Pace(lease=settings.controller_lease_s, lost_after=settings.job_lost_after_s),
         preload=TRIAL_MODULES if settings.warm_trials else (),
         sandbox=settings.sandbox,
         spawn_worker=spawn_worker,

@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     job_lost_after_s: Annotated[
         float, Field(ge=5, description="Silence after which a job counts as lost and is tried again or fails")
     ] = 60.0
+    controller_lease_s: Annotated[
+        float, Field(ge=1, description="How long a controller that died keeps those that stand by waiting")
+    ] = 10.0
     blobs_url: Annotated[
         str,
         Field(description="s3://bucket/prefix for an S3-compatible store; empty means a folder in `home`"),

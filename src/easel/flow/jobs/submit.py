@@ -18,6 +18,7 @@ from easel.records.lake import FileSetVersion, Kind
 from easel.store import devices, job_catalogue, job_queues, jobs
 from easel.store.engine import NewEvent, Tx
 from easel.store.lake.tags import NewTag, put_all
+from easel.store.upsert import lock
 
 UPSTREAM = "step:"
 """An input `step:NAME` is the output of another step of the same pipeline."""
@@ -91,6 +92,7 @@ def submit_jobs(
 
 
 def _check_queue(tx: Tx, caller: Caller, more: int, max_queued: int) -> None:
+    lock(tx, f"queue {caller.project_id} {caller.user.id}")  # or two at once would both find the last place
     if jobs.ever(tx) + more <= max_queued:
         return  # no more can wait than ever were: counting ten thousand would take longer than all the rest
     waiting = job_queues.queued_count(tx, caller.project_id, caller.user.id)
