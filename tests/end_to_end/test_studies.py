@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from easel.cli.main import app
+from easel.errors import Conflict, NotFound
 from easel.sdk.client import Client
 from easel.testing.server import running
 
@@ -76,3 +80,98 @@ def test_a_study_runs_its_points_as_jobs_and_recommends_the_best(ana: Client) ->
     assert done.best is not None
     assert done.best.predicted["accuracy"].median > 0
     assert done.best.probability is not None
+
+
+def test_the_command_line_tells_the_whole_story(
+    ana: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EASEL_SERVER", ana.server)
+    monkeypatch.setenv("EASEL_TOKEN", ana.connection.http.headers["Authorization"].removeprefix("Bearer "))
+    monkeypatch.setenv("EASEL_PROJECT", "astro")
+    monkeypatch.setenv("COLUMNS", "300")
+    file = tmp_path / "study.yaml"
+    file.write_text(STUDY.format(name="told", count=3, strategy="grid"))
+    shell = CliRunner()
+
+    def easel(*arguments: str) -> str:
+        done = shell.invoke(app, ["study", *arguments], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "easel study run told" in easel("create", str(file))
+    with pytest.raises(NotFound, match="nothing to recommend"):
+        shell.invoke(app, ["study", "best", "told"], catch_exceptions=False)
+    output = easel("run", "told")
+    assert "#0 completed" in output
+    assert "told finished: the budget of 3 is spent" in output
+    assert "recommended: rate=0.001" in output
+    assert "told" in easel("ls")
+    assert "rows=10" in easel("show", "told")
+    assert "rate=0.001" in easel("best", "told")
+    easel("export", "told", str(tmp_path / "points.csv"))
+    easel("resume", "told", "--budget", "count=4")
+    assert len(ana.studies.points("told")) == 4
+    file.write_text(STUDY.format(name="copy", count=9, strategy="grid"))
+    easel("create", str(file))
+    assert "3 new points" in easel("import", "copy", str(tmp_path / "points.csv"))
+    assert "stopped" in easel("stop", "copy")
+    easel("rm", "copy")
+    # the file of a study whose space was changed since
+    file.write_text(STUDY.format(name="told", count=3, strategy="grid").replace("1e-3, ", ""))
+    with pytest.raises(Conflict, match="space differ"):
+        shell.invoke(app, ["study", "run", str(file)], catch_exceptions=False)
+
+
+def test_models_and_front_are_served(ana: Client) -> None:
+    ana.studies.create_from(STUDY.format(name="models", count=5, strategy="lhs"))
+    ana.studies.wait("models", 120)
+    along = ana.studies.slice("models", "rate")
+    assert along.values == [0.001, 0.01, 0.1]
+    assert len(along.of["accuracy"]) == len(along.of["cost"]) == len(along.probability) == 3
+    region = ana.studies.region("models", "rate", "data_fraction")
+    assert len(region.probability) == len(region.objective) == 3
+    assert ana.studies.export_csv("models").count("\n") == 6
+
+
+def test_files_are_subsampled_whole_where_there_is_no_label(ana: Client, tmp_path: Path) -> None:
+    for kind in ("cat", "dog"):
+        (tmp_path / "pets" / "train" / kind).mkdir(parents=True)
+        for i in range(10):
+            (tmp_path / "pets" / "train" / kind / f"{i}.txt").write_text(f"{kind}{i}")
+    (tmp_path / "pets" / "test").mkdir()
+    (tmp_path / "pets" / "test" / "0.txt").write_text("cat")
+    ana.lake.upload(tmp_path / "pets", "/pets/")
+    ana.lake.create_file_set("pets", ["/pets/"])
+    ana.studies.create(
+        "pets",
+        job={
+            "run": {"kind": "command", "argv": ["sh", "-c", COUNT]},
+            "input": "pets",
+            "resources": {"vcpu": 0.5, "memory_mb": 128},
+        },
+        space={
+            "dimensions": [
+                {"name": "rate", "type": "ordinal", "values": [1]},
+                {"name": "share", "type": "ordinal", "values": [0.3, 1.0], "role": "fidelity"},
+            ]
+        },
+        goal={"maximise": "cats", "budget": {"count": 2}},
+        strategy="grid",
+        data={"dimension": "share", "keep": ["test/*"]},
+    )
+    ana.studies.wait("pets", 120)
+    small, whole = ana.studies.points("pets")
+    names = ("cats", "dogs", "tests")
+    assert [small.values[name] for name in names] == [3, 3, 1]
+    assert [whole.values[name] for name in names] == [10, 10, 1]
+    job = ana.jobs.get(small.job_id or "").about
+    assert job.input_set == "pets-sample:1"
+    sources = {node.name for node in ana.lake.trace("pets-sample:1").nodes}
+    assert "pets" in sources
+
+
+COUNT = """
+cd input/pets
+for k in cat dog; do echo "[EASEL_METRIC] ${k}s=$(ls train/$k | wc -l)"; done
+echo "[EASEL_METRIC] tests=$(ls test | wc -l)"
+"""

@@ -5,9 +5,9 @@ Frozen values without I/O; `to_dict` and `parse_study` are the form in which it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -37,6 +37,19 @@ class DataPlan:
     dimension: str = FRACTION
     keep: tuple[str, ...] = ()
     label: str | None = None
+
+
+class Curve(NamedTuple):
+    """A series to watch. A run that has reached `enough` is not hopeless, however well the others do."""
+
+    quantity: str
+    larger_is_better: bool
+    enough: float | None = None
+
+    def reached(self, values: Iterable[float]) -> bool:
+        if self.enough is None:
+            return False
+        return any(v >= self.enough if self.larger_is_better else v <= self.enough for v in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +98,15 @@ class StudySpec:
         return next((d for d in self.space.dimensions if d.name == self.data.dimension), None)
 
     @property
-    def curve(self) -> tuple[str, bool] | None:
-        """The reported series by which a hopeless run is stopped, and whether larger is better.
-
-        The objective's, or, where that is only known at the end (time, cost), a constraint's.
-        """
+    def curve(self) -> Curve | None:
+        """The reported series by which a hopeless run is stopped: the objective's, or, where that is only known at the
+        end (time, cost), a constraint's."""
         if not self.early_stopping:
             return None
         if self.goal.quantity not in (TIME, COST):
-            return self.goal.quantity, self.goal.sign > 0
+            return Curve(self.goal.quantity, self.goal.sign > 0)
         limits = [c for c in self.goal.constraints if c.quantity not in (TIME, COST)]
-        return (limits[0].quantity, limits[0].at_least) if limits else None
+        return Curve(limits[0].quantity, limits[0].at_least, limits[0].bound) if limits else None
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from easel.declare.dimensions import Value
 from easel.declare.goal import At, Direction
 from easel.declare.space import Point, Space
 from easel.errors import InvalidInput
-from easel.records.study import Estimate, Observation, Outcome
+from easel.records.study import Estimate, Observation, Outcome, Recommendation
 from easel.tune.belief import Beliefs
 from easel.tune.state import State
 from easel.tune.surrogate import learn
@@ -67,6 +67,15 @@ class Region:
     ys: tuple[Value, ...]
     probability: list[list[float | None]]
     objective: list[list[float | None]]
+
+
+def with_predictions(state: State, found: Recommendation) -> Recommendation:
+    """A recommendation of what was measured, with what the models make of that point; its probability stays."""
+    if found.predicted:
+        return found
+    beliefs = _beliefs(state, [found.point])
+    chance = float(beliefs.probability()[0]) if found.probability is None else found.probability
+    return replace(found, predicted=beliefs.estimates(0), probability=chance)
 
 
 def slice_along(state: State, name: str, around: Point) -> Slice:

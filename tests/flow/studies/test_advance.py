@@ -13,6 +13,7 @@ from easel.errors import Conflict, Denied, InvalidInput, NotFound
 from easel.flow.jobs.control import kill_job
 from easel.flow.studies import advance, look
 from easel.flow.studies.declare import create_study, delete_study, start_study, stop_study
+from easel.flow.studies.measure import curve
 from easel.records.decision import Reasons, StartTrial
 from easel.records.study import Finished, Outcome, StudyState
 from easel.store import billing, jobs, studies
@@ -61,13 +62,13 @@ def test_every_point_is_what_the_strategy_says_from_the_history_alone(studio: St
         asked = tuner.ask()
         assert not isinstance(asked, Finished)
         assert (asked.point, asked.number) == (point.point, point.number)
-        assert point.values["accuracy"] == pytest.approx(
-            point.point["rate"] / 10 + point.point["depth"] / 100
-        )
+        rate, depth = point.point["rate"], point.point["depth"]
+        assert point.values["accuracy"] == pytest.approx(float(f"0.{rate}{depth}"))
         assert point.decision is not None
         history.append(point.observation)
     assert [p.spent for p in points] == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert points[-1].best is not None
+    assert points[-1].best["predicted"]["accuracy"]["low"] <= points[-1].best["predicted"]["accuracy"]["high"]
     with studio.engine.store.read() as tx:
         standing = look.standing(tx, studio.study("digits"))
     assert standing.best == points[-1].best
@@ -161,6 +162,29 @@ def test_a_run_whose_curve_is_hopeless_is_ended(studio: Studio) -> None:
     assert [p.outcome for p in points if p.point["rate"] != 1] == [Outcome.COMPLETED] * 6
     assert len(poor) == 3
     assert all(p.outcome is Outcome.STOPPED and "median" in (p.reason or "") for p in poor)
+
+
+def test_a_run_that_has_reached_its_constraint_is_not_hopeless_however_well_others_do(studio: Studio) -> None:
+    command = (
+        'for i in 1 2 3; do echo "[EASEL_METRIC] accuracy=0.9{rate} step=$i"; done; '
+        "while [ -e {until} ] && [ {rate} = 1 ]; do sleep 0.02; done"
+    )
+    held = studio.engine.home / "held"
+    held.touch()
+    goal = "{minimise: cost, constraints: [accuracy >= 0.85], budget: {count: 9}}"
+    made = text(command=command.replace("{until}", str(held)), goal=goal, strategy="grid", early=True)
+    studio.create(made.replace("values: [1, 2, 3, 4]", "values: [4, 3, 1]"))
+    studio.until(lambda: len(studio.points("digits")) == 7 and _series(studio, 6) >= 3)
+    assert advance.stop_runs(studio.engine.store) == 0
+    held.unlink()
+    assert [p.outcome for p in studio.finish("digits")] == [Outcome.COMPLETED] * 9
+
+
+def _series(studio: Studio, number: int) -> int:
+    job_id = str(studio.points("digits")[number].job_id)
+    with studio.engine.store.read() as tx:
+        job = jobs.job_of(jobs.rows(tx, [job_id])[job_id])
+        return len(curve(tx, job, "accuracy"))
 
 
 def test_a_point_that_somebody_kills_has_failed_and_the_study_goes_on(studio: Studio) -> None:

@@ -43,6 +43,7 @@ from easel.records.study import (
 from easel.store import jobs, studies
 from easel.store.engine import Store, Tx
 from easel.tune.curves import hopeless
+from easel.tune.report import with_predictions
 from easel.tune.tuner import Tuner
 
 _NOTES_AT_ONCE = 20
@@ -116,16 +117,17 @@ def note_recommendations(store: Store) -> int:
         for i, point in enumerate(told):
             if point.spent is None and noted < _NOTES_AT_ONCE:
                 tuner = tuner_of(study, told[: i + 1])
-                best = _recommend(tuner)
+                best = recommend(tuner)
                 with store.write() as tx:
                     studies.note_best(tx, study.id, point.number, tuner.state.spent, best)
                 noted += 1
     return noted
 
 
-def _recommend(tuner: Tuner) -> dict[str, Any] | None:
+def recommend(tuner: Tuner) -> dict[str, Any] | None:
+    """The recommendation as JSON, with predictions whatever the strategy."""
     found = tuner.recommend()
-    return None if found is None else plain_recommendation(found)
+    return None if found is None else plain_recommendation(with_predictions(tuner.state, found))
 
 
 def plain_recommendation(found: Recommendation) -> dict[str, Any]:
@@ -183,19 +185,19 @@ def _is_hopeless(
     tx: Tx, spec: StudySpec, points: Sequence[StudyPoint], mine: StudyPoint, rows: Mapping[str, Any]
 ) -> bool:
     """Compared with points at the same fidelity only: less data gives a lower curve, not a worse point."""
-    if spec.curve is None:
+    watched = spec.curve
+    if watched is None:
         return False
-    name, larger = spec.curve
     level = _level(spec, mine)
-    own = curve(tx, jobs.job_of(rows[str(mine.job_id)]), name)
-    if len(own) < 2:
+    own = curve(tx, jobs.job_of(rows[str(mine.job_id)]), watched.quantity)
+    if len(own) < 2 or watched.reached(own.values()):
         return False
     others = [
-        curve(tx, jobs.job_of(rows[str(p.job_id)]), name)
+        curve(tx, jobs.job_of(rows[str(p.job_id)]), watched.quantity)
         for p in points
         if p is not mine and p.outcome is not None and p.job_id in rows and _level(spec, p) == level
     ]
-    return hopeless(own, [c for c in others if c], larger_is_better=larger)
+    return hopeless(own, [c for c in others if c], larger_is_better=watched.larger_is_better)
 
 
 def _level(spec: StudySpec, point: StudyPoint) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from easel.errors import InvalidInput
 from easel.flow.apps.look import reasons_of
-from easel.flow.studies.advance import plain_recommendation, tuner_of
+from easel.flow.studies.advance import recommend, tuner_of
 from easel.flow.studies.declare import may_change
 from easel.records.identity import Caller
 from easel.records.study import Outcome, StoredStudy, StudyPoint
@@ -39,8 +39,7 @@ def standing(tx: Tx, study: StoredStudy) -> Standing:
         spent, best = told[-1].spent, told[-1].best
     else:
         tuner = tuner_of(study, told)
-        found = tuner.recommend() if told else None
-        spent, best = tuner.state.spent, None if found is None else plain_recommendation(found)
+        spent, best = tuner.state.spent, recommend(tuner) if told else None
     newest = points[-1] if points else None
     return Standing(study, points, spent, best, None if newest is None else why(newest))
 

@@ -16,6 +16,8 @@ from easel.store import billing, job_series
 from easel.store.engine import Tx
 
 MEMORY = "memory"
+SYSTEM = "system/"
+"""Series of the platform's own, beside those that the job logs."""
 MAX_STEPS = 1000
 """Of longer series the extremes of each stretch, the first and the last value are looked at."""
 OUT_OF_TIME = "time limit"
@@ -32,7 +34,7 @@ def measured(tx: Tx, spec: StudySpec, point: Point, job: Job) -> dict[str, float
     """
     values = {name: float(v) for name, v in (job.result or {}).items() if _is_number(v)}
     for name in job_series.series_of(tx, job.id, job.attempt):
-        if series := curve(tx, job, name):
+        if not name.startswith(SYSTEM) and (series := curve(tx, job, name)):
             values[name] = series[max(series)]
     if job.usage is not None:
         values.setdefault(MEMORY, job.usage.peak_memory_mb)
