@@ -11,9 +11,9 @@ from PIL import Image
 
 from easel.declare.parse import parse_program
 from easel.declare.program import Tensor
-from easel.match.examples import Chain, Single, Tree
+from easel.match.examples import Chain, ExampleError, Single, Tree
 from easel.match.pictures import SizePolicy, decode_picture
-from easel.match.read import ExampleError, read_example, read_object
+from easel.match.read import read_example, read_object
 
 COLUMNS = "{[age :: Number?, town :: Category[Bern, Chur], note :: Text], []}"
 TABLE = parse_program(f"{{input: {COLUMNS}, output: {{[Category[no, yes]], []}}}}")

@@ -1,27 +1,40 @@
-"""`easel apps`, `easel feed`, `easel refine`, `easel infer`."""
+"""`easel apps`, `easel feed`, `easel refine`, `easel infer`, `easel generate`."""
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
-from collections.abc import Iterator
+import time
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one
 from easel.declare.friendly import read_program
-from easel.declare.program import Program
 from easel.errors import InvalidInput
+from easel.sdk.examples import json_pairs, json_values
 from easel.wire import app as wire
 
 app = typer.Typer(no_args_is_help=True, help="Declare what to learn; see how far everybody's models are.")
 feed_app = typer.Typer()
 refine_app = typer.Typer()
 infer_app = typer.Typer()
+generate_app = typer.Typer()
+
+
+class Fit(StrEnum):
+    STRETCH = "stretch"
+    PAD = "pad"
+    CROP = "crop"
+
+
+class Form(StrEnum):
+    ONNX = "onnx"
+    NATIVE = "native"
+
 
 COLUMNS: Columns[wire.App] = [
     ("app", lambda a: a.name),
@@ -29,15 +42,40 @@ COLUMNS: Columns[wire.App] = [
     ("examples", lambda a: a.examples - a.switched_off),
     ("best", lambda a: None if a.best is None else f"{a.best.quality:.4f}"),
     ("model", lambda a: None if a.best is None else a.best.candidate),
+    ("improved", lambda a: ago(a.last_improvement_at)),
     ("trials", lambda a: a.trials),
     ("running", lambda a: ", ".join(a.running) or None),
-    ("why", lambda a: a.why),
+    ("next", lambda a: None if a.next is None else a.next.candidate),
+    ("why", lambda a: None if a.next is None else a.next.why),
 ]
 EXAMPLES: Columns[wire.Example] = [
     ("example", lambda e: e.digest),
-    ("class", lambda e: e.stratum),
+    ("class", lambda e: e.answer if e.answer is not None else e.stratum),
     ("on", lambda e: e.on),
     ("fed", lambda e: e.fed_at),
+    ("input", lambda e: e.preview),
+]
+SUSPECTS: Columns[wire.Suspicion] = [
+    ("example", lambda s: s.example.digest),
+    ("loss", lambda s: f"{s.loss:.3f}"),
+    ("class", lambda s: s.example.answer),
+    ("input", lambda s: s.example.preview),
+]
+TRIALS: Columns[wire.TrialView] = [
+    ("candidate", lambda t: t.candidate),
+    ("state", lambda t: t.state),
+    ("score", lambda t: None if t.quality is None else f"{t.quality:.4f}"),
+    ("seconds", lambda t: None if t.seconds is None else f"{t.seconds:.1f}"),
+    ("expected s", lambda t: f"{t.cost_s:.1f}"),
+    ("model", lambda t: t.model),
+    ("why", lambda t: t.why),
+]
+PROSPECTS: Columns[wire.Prospect] = [
+    ("candidate", lambda p: p.candidate),
+    ("state", lambda p: p.state),
+    ("expected", lambda p: f"{p.mean:.3f} ± {p.deviation:.3f}"),
+    ("seconds", lambda p: f"{p.cost_s:.1f}"),
+    ("score", lambda p: None if p.quality is None else f"{p.quality:.4f}"),
 ]
 
 
@@ -56,12 +94,16 @@ def declare(
         else program
     )
     with connect(project) as client:
-        show_one(client.apps.declare(name, str(read_program(text)), metric=metric), as_json)
+        made = client.apps.declare(name, str(read_program(text)), metric=metric)
+        if as_json:
+            show_one(made, as_json)
+        else:
+            say(f"{made.name}: {made.template}, measured by {made.metric}. Now: easel feed {made.name} DATA")
 
 
 @app.command("ls")
 def ls(project: InProject = None, as_json: AsJson = False) -> None:
-    """Every app: best score, what runs, and why."""
+    """Every app: best score, last improvement, what runs, what comes next and why."""
     with connect(project) as client:
         show_list(client.apps.list(), COLUMNS, as_json, "No app yet: easel apps declare NAME PROGRAM")
 
@@ -73,23 +115,116 @@ def show(name: str, project: InProject = None, as_json: AsJson = False) -> None:
         show_one(client.apps.get(name), as_json)
 
 
+@app.command("rm")
+def rm(name: str, project: InProject = None) -> None:
+    """Delete an app; its trials are ended, its examples and models stay in the lake's history."""
+    with connect(project) as client:
+        client.apps.delete(name)
+        say(f"{name} is deleted")
+
+
+@app.command("trials")
+def trials(name: str, project: InProject = None, as_json: AsJson = False) -> None:
+    """Candidates tried: score against cost, and why each was chosen."""
+    with connect(project) as client:
+        show_list(client.apps.trials(name), TRIALS, as_json, "Nothing was tried yet.")
+
+
+@app.command("next")
+def next_trial(name: str, project: InProject = None, as_json: AsJson = False) -> None:
+    """What comes next and why; what is believed of every candidate."""
+    with connect(project) as client:
+        found = client.apps.next(name)
+        if found.next is not None and not as_json:
+            say(f"next: {found.next.candidate}\n{found.next.why}")
+        show_list(found.items, PROSPECTS, as_json, "Nothing to choose from yet: feed examples.")
+
+
+@app.command("metric")
+def metric(name: str, metric: str, project: InProject = None) -> None:
+    """Measure by another metric; what was tried is tried again under it."""
+    with connect(project) as client:
+        say(f"{name} is measured by {client.apps.set_metric(name, metric).metric}")
+
+
+@app.command("pin")
+def pin(name: str, model: str, project: InProject = None) -> None:
+    """Let this model (NAME-model:3) answer, whatever is found."""
+    with connect(project) as client:
+        client.apps.pin(name, model)
+        say(f"{model} answers from now on")
+
+
+@app.command("unpin")
+def unpin(name: str, project: InProject = None) -> None:
+    """Let the best model so far answer again."""
+    with connect(project) as client:
+        found = client.apps.unpin(name).serving
+        say("the best model answers again" + (f": {found.candidate}" if found else ""))
+
+
+@app.command("export")
+def export(
+    name: str,
+    form: Annotated[Form, typer.Option(help="onnx, or native: safetensors or skops")] = Form.ONNX,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The zip file to write")] = None,
+    project: InProject = None,
+) -> None:
+    """The model that answers, as a zip archive with a runnable example."""
+    with connect(project) as client:
+        target = output or Path(f"{name}-{form.value}.zip")
+        target.write_bytes(client.apps.export(name, form.value))
+        say(f"{target}: unpack it and run  python run.py")
+
+
+@app.command("wait")
+def wait(
+    name: str,
+    seconds: Annotated[float, typer.Option(help="Give up after so long")] = 120.0,
+    project: InProject = None,
+) -> None:
+    """Until there is a first model."""
+    with connect(project) as client:
+        ends = time.monotonic() + seconds
+        while client.apps.get(name).serving is None:
+            if time.monotonic() > ends:
+                raise InvalidInput(
+                    f"{name} has no model after {seconds:g} s: look at `easel apps trials {name}`"
+                )
+            time.sleep(0.2)
+
+
 @feed_app.command()
 def feed(
     name: str,
     data: Annotated[
-        str, typer.Argument(help='A CSV file, or JSON lines {"input": …, "output": …}; - for a pipe')
+        str,
+        typer.Argument(
+            help="A CSV, JSON-lines, Parquet or npz file, a folder of pictures (one folder for each class) or "
+            "with x.npy and y.npy; /path/ or /@set for what lies in the lake; - for JSON lines from a pipe"
+        ),
     ],
+    fit: Annotated[Fit, typer.Option(help="What to do with pictures of another size")] = Fit.STRETCH,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out examples that do not fit, rather than refuse all")
+    ] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add pairs of examples."""
+    """Add pairs of examples. Feeding the same again adds nothing."""
     with connect(project) as client:
-        program = read_program(client.apps.get(name).program)
-        fed = client.apps.feed(name, _pairs(data, program))
+        if data == "-":
+            fed = client.apps.feed(name, json_pairs(sys.stdin), skip_bad=skip_bad)
+        elif data.startswith("/") and not Path(data).exists():
+            fed = client.apps.feed_reference(name, data, fit=fit.value, skip_bad=skip_bad)
+        else:
+            fed = client.apps.feed_path(name, data, fit=fit.value, skip_bad=skip_bad)
         if as_json:
             show_one(fed, as_json)
-        else:
-            say(f"{fed.new} new, {fed.known} known already, {fed.total} in all")
+            return
+        for one in fed.refused[:10]:
+            say(f"left out: {one.why}")
+        say(f"{fed.new} new, {fed.known} known already, {fed.total} in all")
 
 
 @refine_app.command()
@@ -98,75 +233,82 @@ def refine(
     digests: Annotated[
         list[str] | None, typer.Argument(help="Examples to switch; without any they are listed")
     ] = None,
-    on: Annotated[bool, typer.Option("--on/--off", help="Switch on or off")] = False,
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Switch on or off")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Only those, e.g. class:eq:cat, on:eq:false, preview:contains:blurred"),
+    ] = None,
+    suspects: Annotated[
+        bool,
+        typer.Option("--suspects", help="Most likely mislabelled first; with --off N worst are switched"),
+    ] = False,
+    judge: Annotated[bool, typer.Option("--judge", help="Judge every example first (starts a job)")] = False,
+    limit: Annotated[int, typer.Option(help="How many suspects")] = 20,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the newest switch")] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Browse all examples ever fed; switch them off and on."""
+    """Browse all examples ever fed; switch them off and on, singly, by query or by suspicion."""
     with connect(project) as client:
-        if undo or digests:
-            changed = client.apps.undo(name) if undo else client.apps.refine(name, digests or [], on=on)
-            say(f"{len(changed)} examples switched")
-        else:
-            show_list(client.apps.examples(name), EXAMPLES, as_json, "Nothing was fed yet.")
+        if undo:
+            say(f"{len(client.apps.undo(name))} examples switched back")
+            return
+        if judge:
+            client.jobs.get(client.apps.judge(name)).wait()
+        if suspects or judge:
+            found = client.apps.suspects(name, limit).items
+            if on is None:
+                show_list(found, SUSPECTS, as_json, "Nothing was judged yet: wait for a model, or --judge.")
+                return
+            digests = [one.example.digest for one in found]
+        if digests or (where and on is not None):
+            changed = client.apps.refine(name, digests or [], filters=where or [], on=bool(on))
+            say(f"{len(changed)} examples switched {'on' if on else 'off'}")
+            return
+        if on is not None:
+            raise InvalidInput("which examples? Name some, or use --where or --suspects")
+        show_list(
+            client.apps.examples(name, *(where or [])), EXAMPLES, as_json, "There are no such examples."
+        )
 
 
 @infer_app.command()
 def infer(
     name: str,
     objects: Annotated[
-        str, typer.Argument(help="One object as JSON, a CSV or JSON-lines file, or - for a pipe")
+        str,
+        typer.Argument(
+            help="One object as JSON, a CSV or JSON-lines file, a picture, a folder of pictures, - for a pipe"
+        ),
     ],
     project: InProject = None,
 ) -> None:
     """Ask the best model so far; one JSON line for each object."""
     with connect(project) as client:
-        program = read_program(client.apps.get(name).program)
-        found = client.apps.infer(name, list(_objects(objects, program)))
+        if objects == "-":
+            found = client.apps.infer(name, list(json_values(sys.stdin)))
+        elif len(objects) < 4096 and Path(objects).exists():
+            found = client.apps.infer_path(name, objects)
+        else:
+            try:
+                found = client.apps.infer(name, [json.loads(objects)])
+            except json.JSONDecodeError as error:
+                raise InvalidInput(f"{objects[:60]!r} is neither a file nor JSON: {error}") from None
         say(f"{found.candidate} ({found.model}), validation score {found.quality:.4f}")
         for answer in found.answers:
             print(json.dumps(answer))
 
 
-def _lines(source: str) -> Iterator[Any]:
-    text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InvalidInput(f"line {number} is not JSON: {error}") from None
-
-
-def _rows(path: str) -> Iterator[dict[str, str]]:
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        yield from csv.DictReader(file)
-
-
-def _pairs(source: str, program: Program) -> Iterator[tuple[Any, Any]]:
-    inputs, outputs = program.input.field_names, program.output.field_names
-    if source.endswith(".csv"):
-        for row in _rows(source):
-            missing = [name for name in (*inputs, *outputs) if name not in row]
-            if missing:
-                raise InvalidInput(f"{source} has no column {missing[0]!r}")
-            yield {name: row[name] for name in inputs}, {name: row[name] for name in outputs}
-        return
-    for line in _lines(source):
-        if not isinstance(line, dict) or set(line) != {"input", "output"}:
-            raise InvalidInput('each line is {"input": …, "output": …}')
-        yield line["input"], line["output"]
-
-
-def _objects(source: str, program: Program) -> Iterator[Any]:
-    if source.endswith(".csv"):
-        for row in _rows(source):
-            yield {name: row.get(name) for name in program.input.field_names}
-    elif source == "-" or Path(source[:200]).is_file():
-        yield from _lines(source)
-    else:
-        try:
-            yield json.loads(source)
-        except json.JSONDecodeError as error:
-            raise InvalidInput(f"{source[:60]!r} is neither a file nor JSON: {error}") from None
+@generate_app.command()
+def generate(
+    name: str,
+    folder: Annotated[Path, typer.Option("--output", "-o", help="Where to write the programs")] = Path(),
+    project: InProject = None,
+) -> None:
+    """Write stand-alone programs feed, refine, infer and a typed module; the token stays outside."""
+    with connect(project) as client:
+        sources = client.apps.sources(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in sources.items():
+        (folder / file).write_text(text, encoding="utf-8")
+        say(str(folder / file))

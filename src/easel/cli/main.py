@@ -46,6 +46,7 @@ COMMANDS: dict[str, Entry] = {
     "feed": Entry("Give an app examples", "easel.cli.apps", "feed_app"),
     "refine": Entry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),
     "infer": Entry("Ask an app's best model", "easel.cli.apps", "infer_app"),
+    "generate": Entry("Write programs feed, refine, infer for an app", "easel.cli.apps", "generate_app"),
     "infer-program": Entry("Propose a program from data", "easel.cli.program", "infer_app"),
     "match": Entry("Which template fires, which candidates", "easel.cli.program", "match_app"),
     "put": Entry("Upload a file or a folder", "easel.cli.files", "put_app"),

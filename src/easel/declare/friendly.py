@@ -70,6 +70,12 @@ def read_program(text: str) -> Program:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         position = mark.index if mark is not None else 0
+        if "?" in text:
+            raise point_at(
+                text,
+                min(position, len(text)),
+                "not readable as YAML: between braces write `optional number`, not `number?`",
+            ) from None
         raise point_at(text, min(position, len(text)), f"not readable as YAML: {error.problem}") from None
     except RecursionError:
         raise ProgramError("the program nests too deeply, or refers to itself") from None

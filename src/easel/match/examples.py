@@ -13,6 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from easel.errors import InvalidInput
+
+
+class ExampleError(InvalidInput):
+    """An example does not fit its program; the message names the field, what was wanted and found."""
+
+    kind = "invalid-example"
+
+
 Array: TypeAlias = NDArray[np.float32]
 Value: TypeAlias = Array | float | str | None
 """A tensor, a number, a category or text, or a missing value."""

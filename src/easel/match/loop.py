@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -53,6 +53,8 @@ class Fit:
     best_loss: float
     epochs: int
     stopped: str
+    curve: tuple[tuple[float, float], ...] = ()
+    """Training and validation loss of each epoch."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ def fit(
         torch.manual_seed(seed * 100_003 + epoch)
         network.train()
         order = torch.randperm(len(train))
+        total = torch.zeros((), device=device)
         for step in range(steps):
             rate = _rate(schedule, (epoch * steps + step) / (schedule.epochs * steps))
             for group in optimiser.param_groups:
@@ -113,6 +116,7 @@ def fit(
             torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(network.parameters(), 5.0)
             optimiser.step()
+            total += loss.detach().float()
         found = evaluate(network, validate, objective)
         if not math.isfinite(found):
             stopped = f"diverged in epoch {epoch + 1}"
@@ -120,6 +124,7 @@ def fit(
         if found < state.best_loss - 1e-6:
             state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
         state.epoch = epoch + 1
+        state.curve.append((total.item() / steps, found))
         progress(state.epoch / schedule.epochs, found)
         if state.epoch - state.best_epoch > schedule.patience:
             stopped = "no better for a while"
@@ -133,7 +138,7 @@ def fit(
         raise Diverged(f"training {stopped} before it learned anything; a smaller learning rate may help")
     network.load_state_dict(best)
     network.eval()
-    return Fit(state.best_epoch, state.best_loss, state.epoch, stopped)
+    return Fit(state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve))
 
 
 @torch.no_grad()
@@ -179,6 +184,7 @@ class _State:
     epoch: int = 0
     best_epoch: int = -1
     best_loss: float = math.inf
+    curve: list[tuple[float, float]] = field(default_factory=list)
 
 
 def _save(
@@ -191,7 +197,7 @@ def _save(
         tensors |= {f"adam.{index}.{key}": value.contiguous() for key, value in values.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    metadata = {"state": json.dumps([state.epoch, state.best_epoch, state.best_loss])}
+    metadata = {"state": json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve])}
     save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, partial, metadata)
     partial.replace(path)
 
@@ -200,7 +206,7 @@ def _restore(
     path: Path, network: nn.Module, optimiser: torch.optim.Optimizer
 ) -> tuple[_State, dict[str, Tensor]]:
     with safe_open(path, framework="pt") as stored:
-        epoch, best_epoch, best_loss = json.loads(stored.metadata()["state"])
+        epoch, best_epoch, best_loss, curve = json.loads(stored.metadata()["state"])
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     network.load_state_dict({n.removeprefix("now."): t for n, t in tensors.items() if n.startswith("now.")})
     adam: dict[int, dict[str, Tensor]] = {}
@@ -210,4 +216,4 @@ def _restore(
             adam.setdefault(int(index), {})[key] = tensor
     optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
     best = {n.removeprefix("best."): t for n, t in tensors.items() if n.startswith("best.")}
-    return _State(epoch, best_epoch, best_loss), best
+    return _State(epoch, best_epoch, best_loss, [(a, b) for a, b in curve]), best

@@ -10,8 +10,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from easel.declare.program import Tensor
-from easel.match.examples import Array
-from easel.match.read import ExampleError
+from easel.match.examples import Array, ExampleError
 
 MAX_PIXELS = 64 * 2**20
 

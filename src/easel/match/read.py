@@ -16,19 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from easel.declare.program import Category, DataType, Field, Number, Program, Tensor, Text
-from easel.errors import InvalidInput
-from easel.match.examples import Array, Chain, Example, Object, Single, Tree, Value
+from easel.match.examples import Array, Chain, Example, ExampleError, Object, Single, Tree, Value
+from easel.match.pictures import SizePolicy, decode_picture
+from easel.match.raw import Picture
 
 MAX_STEPS = 1_000_000
 MAX_NODES = 100_000
 MAX_TEXT = 1_000_000
 _BLANK = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-
-
-class ExampleError(InvalidInput):
-    """An example does not fit its program; the message names the field, what was wanted and found."""
-
-    kind = "invalid-example"
 
 
 def read_example(program: Program, raw_input: Any, raw_output: Any) -> Example:
@@ -133,6 +128,11 @@ def _read_category(values: tuple[str, ...], raw: Any, where: str) -> str:
 
 def _read_tensor(shape: tuple[int | None, ...], raw: Any, where: str) -> Array:
     wanted = " × ".join("any" if side is None else str(side) for side in shape)
+    if isinstance(raw, Picture):
+        try:
+            return decode_picture(raw.data, Tensor(shape), SizePolicy(raw.fit))
+        except ExampleError as error:
+            raise ExampleError(f"{where}: {raw.path or 'picture'}: {error.message}") from None
     if len(shape) == 1 and shape[0] is not None and shape[0] > 1 and isinstance(raw, int | np.integer):
         # A class vector may be given as the number of its class.
         if not 0 <= raw < shape[0]:
@@ -260,6 +260,8 @@ def _read_tree(data_type: DataType, raw: Any, where: str) -> Tree:
 
 
 def _shown(raw: Any) -> str:
+    if isinstance(raw, Picture):
+        return "a picture"
     if isinstance(raw, np.ndarray):
         return f"an array of {' × '.join(map(str, raw.shape))} {raw.dtype}"
     if isinstance(raw, Mapping):

@@ -66,6 +66,7 @@ class Trained:
     measurement: Measurement
     model: Model
     losses: NDArray[np.float64]
+    learned: Learned
 
 
 def train(
@@ -108,7 +109,7 @@ def train(
         rounds=len(plan),
         stopped=learned.stopped,
     )
-    return Trained(measurement, learned.model, losses)
+    return Trained(measurement, learned.model, losses, learned)
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ class Learned:
     model: Model
     stopped: str
     validated: NDArray[np.intp]
+    curves: tuple[tuple[tuple[float, float], ...], ...] = ()
+    """For each round of a network: training and validation loss of each epoch."""
 
 
 Learn = Callable[[Candidate, Program, Sequence[Example], Sequence[Round], Any, Conditions], Learned]

@@ -61,6 +61,7 @@ def train_network(
     networks: list[nn.Module] = []
     predicted: list[NDArray[Any]] = []
     stopped = "finished"
+    curves: list[tuple[tuple[float, float], ...]] = []
     for number, one in enumerate(plan):
         torch.manual_seed(conditions.seed + 1000 * number)
         network = build_network(candidate, wiring, conditions.seed)
@@ -92,6 +93,7 @@ def train_network(
                 else conditions.checkpoints / f"round-{number}.safetensors",
                 progress=report,
             )
+            curves.append(found.curve)
             stopped = found.stopped if found.stopped == "out of time" else stopped
         networks.append(network.cpu())
         predicted.append(finish(predict(network, validate.inputs), target))
@@ -104,7 +106,9 @@ def train_network(
     if match_program(program).task is Task.TRANSLATE:
         truth, raw = _same_steps(truth, raw)
     body = NetworkBody(tuple(networks), source, target)
-    return Learned(truth, raw, Model(program, candidate, source, target, body), stopped, validated)
+    return Learned(
+        truth, raw, Model(program, candidate, source, target, body), stopped, validated, tuple(curves)
+    )
 
 
 def _fit_source(candidate: Candidate, program: Program, inputs: Sequence[Object]) -> Any:

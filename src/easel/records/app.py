@@ -23,6 +23,13 @@ class App:
     created_at: datetime
     examples_set: str | None
     summary: Mapping[str, Any] | None
+    pinned: str | None = None
+    suspects_job: JobId | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where the lake keeps its examples. An app of the same name that comes later has another."""
+        return f"/apps/{self.name}/{self.id[-8:]}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,20 @@ class FedExample:
     fold: int
     on: bool
     fed_at: datetime
+    preview: str | None = None
+    answer: str | None = None
+    shard: str | None = None
+    start: int | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A pair that does not fit the program: its number in the feed, its file if it has one, and why."""
+
+    pair: int
+    why: str
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +64,7 @@ class Fed:
     new: int
     known: int
     total: int
+    refused: tuple[Refused, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +81,16 @@ class AppTrial:
     quality: float | None
     seconds: float | None
     model_set: str | None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleCounts:
+    """Of one app: how many are on in each stratum, and how many are off."""
+
+    on: Mapping[str, int]
+    off: int
+
+    @property
+    def total_on(self) -> int:
+        return sum(self.on.values())

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from pydantic import BaseModel
+
+from easel.declare.friendly import read_program
+from easel.declare.program import Program
+from easel.errors import InvalidInput, NotFound
 from easel.sdk.connection import ask
+from easel.sdk.examples import read_objects, read_pairs
+from easel.sdk.transfer import Progress, no_progress
+from easel.sdk.values import PICTURES, to_wire
 from easel.wire import app as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
 
+M = TypeVar("M", bound=BaseModel)
 BATCH_BYTES = 1_000_000
 """Half of what a server accepts in one request."""
+PATIENCE_S = 600.0
+"""Feeding thousands of pictures, or exporting a network, takes longer than other calls."""
+IN_THE_LAKE = (".npz", ".npy", ".parquet")
 
 
 def _batches(pairs: Iterable[tuple[Any, Any]]) -> Iterator[list[wire.Pair]]:
     batch: list[wire.Pair] = []
     size = 0
     for source, target in pairs:
-        pair = wire.Pair(input=source, output=target)
+        pair = wire.Pair(input=to_wire(source), output=to_wire(target))
         length = len(pair.model_dump_json())
         if batch and size + length > BATCH_BYTES:
             yield batch
@@ -41,8 +55,25 @@ class Apps:
     def _path(self) -> str:
         return f"{self._client.root}/apps"
 
-    def declare(self, name: str, program: str, *, metric: str | None = None) -> wire.App:
-        body = ask(wire.DeclareApp, name=name, program=program, metric=metric)
+    # Programs --------------------------------------------------------------------------------------------
+
+    def match(self, program: str, examples: int = 1_000) -> wire.Matched:
+        """Which template fires, and every candidate with its estimated cost."""
+        body = ask(wire.MatchProgram, program=program, examples=examples)
+        return self._client.connection.post("/api/v1/programs/match", body, wire.Matched)
+
+    def propose(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], target: str | None = None
+    ) -> wire.Proposed:
+        """The program that describes a table, from its first rows."""
+        cells = [[str(cell) for cell in row] for row in rows]
+        body = ask(wire.ProposeProgram, header=list(header), rows=cells, target=target)
+        return self._client.connection.post("/api/v1/programs/propose", body, wire.Proposed)
+
+    # Apps ------------------------------------------------------------------------------------------------
+
+    def declare(self, name: str, program: str | Program, *, metric: str | None = None) -> wire.App:
+        body = ask(wire.DeclareApp, name=name, program=str(program), metric=metric)
         return self._client.connection.post(self._path, body, wire.App)
 
     def list(self) -> builtins.list[wire.App]:
@@ -51,27 +82,163 @@ class Apps:
     def get(self, name: str) -> wire.App:
         return self._client.connection.get(f"{self._path}/{name}", wire.App)
 
-    def feed(self, name: str, pairs: Iterable[tuple[Any, Any]]) -> wire.Fed:
-        """In batches; a feed that broke off may be repeated, since pairs fed before are left out."""
-        fed = wire.Fed(new=0, known=0, total=0)
+    def set_metric(self, name: str, metric: str) -> wire.App:
+        body = ask(wire.ChangeApp, metric=metric)
+        return self._client.connection.patch(f"{self._path}/{name}", body, wire.App)
+
+    def delete(self, name: str) -> None:
+        self._client.connection.delete(f"{self._path}/{name}")
+
+    def trials(self, name: str) -> builtins.list[wire.TrialView]:
+        """Candidates tried, with score, cost and the reasons for each decision."""
+        return self._client.connection.get(f"{self._path}/{name}/trials", wire.TrialList).items
+
+    def progress(self, name: str) -> wire.Progress:
+        """The best score over time."""
+        return self._client.connection.get(f"{self._path}/{name}/progress", wire.Progress)
+
+    def next(self, name: str) -> wire.Prospects:
+        """What comes next and why, and what is believed of every candidate."""
+        return self._client.connection.get(f"{self._path}/{name}/next", wire.Prospects)
+
+    def report(self, name: str) -> wire.Report:
+        """Confusion matrix or residuals, and training curves, of the model that answers."""
+        return self._client.connection.get(f"{self._path}/{name}/report", wire.Report)
+
+    # feed ------------------------------------------------------------------------------------------------
+
+    def feed(self, name: str, pairs: Iterable[tuple[Any, Any]], *, skip_bad: bool = False) -> wire.Fed:
+        """In batches; a feed that broke off may be repeated, since pairs fed before are left out.
+
+        Arrays may be NumPy's, pictures a `Path` or the bytes of a file.
+        """
+        fed = wire.Fed(new=0, known=0, total=0, refused=[])
         for batch in _batches(pairs):
-            body = ask(wire.FeedPairs, pairs=batch)
-            more = self._client.connection.post(f"{self._path}/{name}/feed", body, wire.Fed)
-            fed = wire.Fed(new=fed.new + more.new, known=fed.known + more.known, total=more.total)
+            body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad)
+            fed = _sum(fed, self._post(f"{name}/feed", body.model_dump(mode="json"), wire.Fed))
         return fed
 
-    def examples(self, name: str) -> builtins.list[wire.Example]:
-        return self._client.connection.get(f"{self._path}/{name}/examples", wire.ExampleList).items
+    def feed_labelled(self, name: str, objects: Iterable[Any], label: Callable[[Any], Any]) -> wire.Fed:
+        """Pairs of each object and what `label` says of it; objects of which it says None are left out."""
+        labelled = ((one, label(one)) for one in objects)
+        return self.feed(name, ((one, answer) for one, answer in labelled if answer is not None))
 
-    def refine(self, name: str, digests: builtins.list[str], *, on: bool) -> builtins.list[str]:
-        body = ask(wire.Refine, digests=digests, on=on)
-        return self._client.connection.post(f"{self._path}/{name}/refine", body, wire.Refined).changed
+    def feed_path(
+        self,
+        name: str,
+        source: str | os.PathLike[str],
+        *,
+        fit: Literal["stretch", "pad", "crop"] = "stretch",
+        skip_bad: bool = False,
+        progress: Progress = no_progress,
+    ) -> wire.Fed:
+        """A file (CSV, JSON lines, Parquet, npz), a folder of pictures with one folder for each class, or a
+        folder with `x.npy` and `y.npy`. Repeating it adds nothing twice.
+        """
+        path = Path(source)
+        if not path.exists():
+            raise InvalidInput(f"there is no file or folder {source}")
+        app = self.get(name)
+        if path.is_file() and path.suffix.lower() not in IN_THE_LAKE:
+            return self.feed(name, read_pairs(path, read_program(app.program)), skip_bad=skip_bad)
+        pictures = path.is_dir() and any(p.suffix.lower() in PICTURES for p in path.rglob("*"))
+        target = f"{app.folder}files/" if pictures else f"/apps/{app.name}/uploads/{path.name}"
+        if path.is_dir() and not pictures:
+            target += "/"
+        self._client.lake.upload(path, target, progress=progress)
+        return self.feed_reference(name, target, fit=fit, skip_bad=skip_bad)
+
+    def feed_reference(
+        self,
+        name: str,
+        reference: str,
+        *,
+        fit: Literal["stretch", "pad", "crop"] = "stretch",
+        skip_bad: bool = False,
+    ) -> wire.Fed:
+        """What lies in the lake already: `/photos/`, or a file set `/@photos:3`."""
+        body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad)
+        return self._post(f"{name}/feed/files", body.model_dump(mode="json"), wire.Fed)
+
+    # refine ----------------------------------------------------------------------------------------------
+
+    def examples(self, name: str, *filters: str, sort: str = "") -> Iterator[wire.Example]:
+        """All examples ever fed that pass the filters, such as `class:eq:cat`, `on:eq:false`."""
+        params = {"filter": builtins.list(filters), "sort": sort or None}
+        return self._client.connection.pages(f"{self._path}/{name}/examples", wire.Example, params)
+
+    def example(self, name: str, digest: str) -> wire.ExampleContent:
+        return self._client.connection.get(f"{self._path}/{name}/examples/{digest}", wire.ExampleContent)
+
+    def thumbnail(self, name: str, digest: str) -> bytes:
+        """A small PNG."""
+        path = f"{self._path}/{name}/examples/{digest}/thumbnail"
+        return self._client.connection.request("GET", path).content
+
+    def refine(
+        self, name: str, digests: Sequence[str] = (), *, filters: Sequence[str] = (), on: bool
+    ) -> builtins.list[str]:
+        """Switch these examples, or those that pass the filters; which ones changed."""
+        body = ask(wire.Refine, digests=builtins.list(digests), filter=builtins.list(filters), on=on)
+        return self._post(f"{name}/refine", body.model_dump(mode="json"), wire.Refined).changed
 
     def undo(self, name: str) -> builtins.list[str]:
         """Take back the newest switch."""
         body = ask(wire.Refine, undo=True)
-        return self._client.connection.post(f"{self._path}/{name}/refine", body, wire.Refined).changed
+        return self._post(f"{name}/refine", body.model_dump(mode="json"), wire.Refined).changed
 
-    def infer(self, name: str, objects: builtins.list[Any]) -> wire.Answers:
-        body = ask(wire.Infer, objects=objects)
-        return self._client.connection.post(f"{self._path}/{name}/infer", body, wire.Answers)
+    def suspects(self, name: str, limit: int = 50) -> wire.Suspects:
+        """Examples that are most likely mislabelled first, as far as they were judged."""
+        return self._client.connection.get(f"{self._path}/{name}/suspects", wire.Suspects, {"limit": limit})
+
+    def judge(self, name: str) -> str:
+        """Start the job that judges every example; its id."""
+        found = self._post(f"{name}/suspects", {}, wire.Suspects)
+        if found.job is None:
+            raise NotFound(f"{name} has nothing to judge")
+        return found.job
+
+    # infer -----------------------------------------------------------------------------------------------
+
+    def infer(self, name: str, objects: Sequence[Any]) -> wire.Answers:
+        """One answer for each object, by the best model so far."""
+        body = ask(wire.Infer, objects=[to_wire(one) for one in objects])
+        return self._post(f"{name}/infer", body.model_dump(mode="json"), wire.Answers)
+
+    def infer_path(self, name: str, source: str | os.PathLike[str]) -> wire.Answers:
+        """The rows of a CSV or JSON-lines file, one picture, or all pictures of a folder."""
+        program = read_program(self.get(name).program)
+        return self.infer(name, builtins.list(read_objects(Path(source), program)))
+
+    def pin(self, name: str, model: str) -> wire.App:
+        """From now on this model answers, whatever is found."""
+        body = wire.PinModel(model=model)
+        return self._client.connection.put(f"{self._path}/{name}/pin", body, wire.App)
+
+    def unpin(self, name: str) -> wire.App:
+        answer = self._client.connection.request("DELETE", f"{self._path}/{name}/pin")
+        return wire.App.model_validate_json(answer.content)
+
+    def export(self, name: str, form: Literal["onnx", "native"] = "onnx") -> bytes:
+        """The model that answers as a zip archive with a runnable example."""
+        path = f"{self._path}/{name}/export"
+        return self._client.connection.request("GET", path, params={"form": form}, timeout=PATIENCE_S).content
+
+    def sources(self, name: str) -> dict[str, str]:
+        """Generated programs feed, refine, infer and a typed module, by file name."""
+        return self._client.connection.get(f"{self._path}/{name}/client", wire.Sources).files
+
+    def _post(self, path: str, body: Mapping[str, Any], model: type[M]) -> M:
+        answer = self._client.connection.request(
+            "POST", f"{self._path}/{path}", json=dict(body), timeout=PATIENCE_S
+        )
+        return model.model_validate_json(answer.content)
+
+
+def _sum(before: wire.Fed, more: wire.Fed) -> wire.Fed:
+    return wire.Fed(
+        new=before.new + more.new,
+        known=before.known + more.known,
+        total=more.total,
+        refused=[*before.refused, *more.refused][:100],
+    )

@@ -180,7 +180,9 @@ def to_error(response: httpx.Response) -> errors.EaselError:
         )
     if response.status_code == 503:
         return errors.TryLater(detail)
-    return _ERRORS.get(kind, errors.EaselError)(detail)
+    # Finer kinds of wrong input (a program, an example) ask for the same remedy.
+    usual = errors.InvalidInput if kind.startswith("invalid-") else errors.EaselError
+    return _ERRORS.get(kind, usual)(detail)
 
 
 def _parse_stream(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:

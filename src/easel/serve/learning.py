@@ -11,14 +11,15 @@ import math
 import threading
 
 from easel.errors import EaselError
-from easel.flow.apps.next_trial import Guest, next_trial, settle
+from easel.flow.apps.guests import Guest
+from easel.flow.apps.next_trial import next_trial, settle
 from easel.flow.lake.upload import Lake
 from easel.flow.studies import advance
 from easel.flow.studies.advance import Ready, start_point
 from easel.flow.studies.pool import tenant_of
 from easel.schedule.policies import Policy, named
 from easel.schedule.state import Device
-from easel.store import apps, devices, jobs, studies
+from easel.store import app_trials, apps, devices, jobs, studies
 from easel.store.engine import Tx
 
 log = logging.getLogger("easel.learning")
@@ -82,8 +83,7 @@ def _busy(tx: Tx) -> int:
     """Cores that trials of apps and points of studies hold or wait for."""
     running = [p.job_id for p in studies.running_points(tx) if p.job_id is not None]
     cores = [math.ceil(float(row.spec["resources"]["vcpu"])) for row in jobs.rows(tx, running).values()]
-    trials = sum(not trial.ended for trial in apps.trials(tx))
-    return trials + sum(cores)
+    return len(app_trials.trials(tx, running=True)) + sum(cores)
 
 
 def _guest(ready: Ready) -> Guest:

@@ -1,20 +1,14 @@
-"""Queries on apps, their examples and what was switched."""
+"""Queries on apps."""
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
 from easel.errors import Conflict, NotFound
 from easel.ids import AppId, JobId, ProjectId, UserId
-from easel.records.app import App, AppTrial, FedExample
+from easel.records.app import App
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.apps import app_examples, app_refinements, app_trials, apps
-
-_CHUNK = 500
 
 
 def add(tx: Tx, project_id: ProjectId, user_id: UserId, name: str, program: str, metric: str | None) -> App:
@@ -46,6 +40,23 @@ def find(tx: Tx, project_id: ProjectId, name: str) -> App:
     return _app(row)
 
 
+def get(tx: Tx, app_id: AppId) -> App:
+    """By id alone: for the service loop, which serves every project."""
+    row = tx.execute(select(apps).where(apps.c.id == app_id)).first()
+    if row is None:
+        raise NotFound(f"no app {app_id}")
+    return _app(row)
+
+
+def fingerprint(tx: Tx) -> tuple[int, ...]:
+    """Changes whenever an app comes, goes, is fed or refined."""
+    found = tx.execute(select(func.count(), func.count(apps.c.examples_set))).one()
+    newest = tx.execute(select(func.max(app_examples.c.seq))).scalar()
+    switches = tx.execute(select(func.max(app_refinements.c.seq))).scalar()
+    undone = tx.execute(select(func.count()).where(app_refinements.c.undone.is_(True))).scalar()
+    return (found[0], found[1], newest or 0, switches or 0, undone or 0)
+
+
 def all_apps(tx: Tx) -> list[App]:
     """Of every project, oldest first: what shares the pool."""
     return [_app(row) for row in tx.execute(select(apps).order_by(apps.c.created_at, apps.c.id))]
@@ -63,87 +74,6 @@ def remove(tx: Tx, app_id: AppId) -> None:
     tx.execute(delete(apps).where(apps.c.id == app_id))
 
 
-def known(tx: Tx, app_id: AppId, digests: Sequence[str]) -> set[str]:
-    """Which of these were fed before."""
-    found: set[str] = set()
-    for start in range(0, len(digests), _CHUNK):
-        some = digests[start : start + _CHUNK]
-        query = select(app_examples.c.digest).where(
-            app_examples.c.app_id == app_id, app_examples.c.digest.in_(some)
-        )
-        found |= {row.digest for row in tx.execute(query)}
-    return found
-
-
-def fold_counts(tx: Tx, app_id: AppId) -> Counter[tuple[str, int]]:
-    """How many examples of each stratum are in each fold."""
-    query = (
-        select(app_examples.c.stratum, app_examples.c.fold, func.count())
-        .where(app_examples.c.app_id == app_id)
-        .group_by(app_examples.c.stratum, app_examples.c.fold)
-    )
-    return Counter({(stratum, fold): count for stratum, fold, count in tx.execute(query)})
-
-
-def add_examples(
-    tx: Tx,
-    app_id: AppId,
-    new: Sequence[tuple[str, str, int]],
-    examples_set: str,
-    summary: Mapping[str, Any],
-) -> None:
-    """Rows `(digest, stratum, fold)`, and the file-set version that holds them with all earlier ones."""
-    values = [
-        {"app_id": app_id, "digest": digest, "stratum": stratum, "fold": fold, "on": True, "fed_at": tx.now}
-        for digest, stratum, fold in new
-    ]
-    tx.execute(insert(app_examples), values)
-    tx.execute(
-        update(apps).where(apps.c.id == app_id).values(examples_set=examples_set, summary=dict(summary))
-    )
-
-
-def examples(tx: Tx, app_id: AppId) -> list[FedExample]:
-    """All ever fed, oldest first."""
-    rows = tx.execute(
-        select(app_examples).where(app_examples.c.app_id == app_id).order_by(app_examples.c.seq)
-    )
-    return [FedExample(row.digest, row.stratum, row.fold, row.on, row.fed_at) for row in rows]
-
-
-def switch(tx: Tx, app_id: AppId, digests: Sequence[str], on: bool) -> list[str]:
-    """Those that really changed."""
-    changed: list[str] = []
-    for start in range(0, len(digests), _CHUNK):
-        some = digests[start : start + _CHUNK]
-        here = (app_examples.c.app_id == app_id, app_examples.c.digest.in_(some), app_examples.c.on != on)
-        changed += [row.digest for row in tx.execute(select(app_examples.c.digest).where(*here))]
-        tx.execute(update(app_examples).where(*here).values(on=on))
-    return changed
-
-
-def note_refinement(tx: Tx, app_id: AppId, actor: UserId, digests: Sequence[str], on: bool) -> None:
-    tx.execute(
-        insert(app_refinements).values(
-            app_id=app_id, actor=actor, on=on, digests=list(digests), undone=False, at=tx.now
-        )
-    )
-
-
-def take_last_refinement(tx: Tx, app_id: AppId) -> tuple[list[str], bool] | None:
-    """The newest one that was not undone, marked as undone."""
-    row = tx.execute(
-        select(app_refinements)
-        .where(app_refinements.c.app_id == app_id, app_refinements.c.undone.is_(False))
-        .order_by(app_refinements.c.seq.desc())
-        .limit(1)
-    ).first()
-    if row is None:
-        return None
-    tx.execute(update(app_refinements).where(app_refinements.c.seq == row.seq).values(undone=True))
-    return list(row.digests), bool(row.on)
-
-
 def _app(row: AnyRow) -> App:
     return App(
         row.id,
@@ -155,57 +85,19 @@ def _app(row: AnyRow) -> App:
         row.created_at,
         row.examples_set,
         row.summary,
+        row.pinned,
+        row.suspects_job,
     )
 
 
-def add_trial(
-    tx: Tx,
-    app_id: AppId,
-    job_id: JobId,
-    candidate: Mapping[str, Any],
-    decision: Mapping[str, Any],
-    count: int,
-) -> None:
-    """A decision and the job that carries it out, on `count` examples."""
-    tx.execute(
-        insert(app_trials).values(
-            app_id=app_id,
-            job_id=job_id,
-            candidate=dict(candidate),
-            decision=dict(decision),
-            started_at=tx.now,
-            examples=count,
-            ended=False,
-        )
-    )
+def pin(tx: Tx, app_id: AppId, model_set: str | None) -> None:
+    tx.execute(update(apps).where(apps.c.id == app_id).values(pinned=model_set))
 
 
-def trials(tx: Tx, app_id: AppId | None = None) -> list[AppTrial]:
-    """In the order of the decisions; of all apps where none is named."""
-    query = select(app_trials).order_by(app_trials.c.seq)
-    rows = tx.execute(query if app_id is None else query.where(app_trials.c.app_id == app_id))
-    return [
-        AppTrial(
-            row.app_id,
-            row.job_id,
-            row.candidate,
-            row.decision,
-            row.started_at,
-            row.examples,
-            row.ended,
-            row.quality,
-            row.seconds,
-            row.model_set,
-        )
-        for row in rows
-    ]
+def set_metric(tx: Tx, app_id: AppId, metric: str | None) -> None:
+    tx.execute(update(apps).where(apps.c.id == app_id).values(metric=metric))
 
 
-def end_trial(tx: Tx, job_id: JobId, quality: float | None, seconds: float, model_set: str | None) -> bool:
-    """Once: a repeated report changes nothing."""
-    done = tx.execute(
-        update(app_trials)
-        .where(app_trials.c.job_id == job_id, app_trials.c.ended.is_(False))
-        .values(ended=True, quality=quality, seconds=seconds, model_set=model_set)
-    )
-    return done.rowcount == 1
+def note_suspects(tx: Tx, app_id: AppId, job_id: JobId) -> None:
+    """The job that looks for wrong labels; its result takes the place of the one before."""
+    tx.execute(update(apps).where(apps.c.id == app_id).values(suspects_job=job_id))

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,8 +56,7 @@ def fetch(
     sort = request.sort or collection.default_sort
     descending = sort.startswith("-")
     by, key = _column(collection, sort.removeprefix("-")), collection.columns[collection.key]
-    for condition in request.filters:
-        query = query.where(_condition(_column(collection, condition.field), condition))
+    query = query.where(*conditions(collection, request.filters))
     shape = _shape(sort, request.filters)
     if request.cursor is not None:
         last, last_key = _open_cursor(request.cursor, shape)
@@ -69,6 +69,11 @@ def fetch(
         return Page(items, None)
     mapping = items[-1]._mapping
     return Page(items, _cursor(mapping[by], mapping[key], shape))
+
+
+def conditions(collection: Collection, filters: Sequence[Filter]) -> list[ColumnElement[bool]]:
+    """What rows fulfil that pass all filters."""
+    return [_condition(_column(collection, each.field), each) for each in filters]
 
 
 def count(tx: Tx, query: Select[*tuple[Any, ...]]) -> int:
@@ -102,15 +107,10 @@ def _condition(column: Column[Any], condition: Filter) -> ColumnElement[bool]:
     if condition.operator == "in":
         return column.in_([_typed(column, value) for value in condition.value.split(",")])
     value = _typed(column, condition.value)
-    comparisons: dict[str, ColumnElement[bool]] = {
-        "eq": column == value,
-        "ne": column != value,
-        "lt": column < value,
-        "le": column <= value,
-        "gt": column > value,
-        "ge": column >= value,
-    }
-    return comparisons[condition.operator]
+    if isinstance(value, bool) and condition.operator not in ("eq", "ne"):
+        raise InvalidInput(f"{column.name!r} is true or false: compare it with eq or ne")
+    found: ColumnElement[bool] = getattr(operator, condition.operator)(column, value)
+    return found
 
 
 def _typed(column: Column[Any], text: str) -> Any:

@@ -2,46 +2,193 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field
 
 from easel.wire.model import Answer, Request
 
+ProgramText = Annotated[
+    str,
+    Field(
+        max_length=1_000_000,
+        examples=["input: image 28 x 28\noutput: [cat, dog]"],
+        description="The paper's notation, YAML or JSON",
+    ),
+]
+Fit = Literal["stretch", "pad", "crop"]
+Value = Annotated[
+    Any,
+    Field(
+        description='Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as '
+        '{"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop'
+    ),
+]
+
 
 class DeclareApp(Request):
     name: Annotated[str, Field(max_length=64, examples=["flowers"])]
-    program: Annotated[
-        str, Field(max_length=1_000_000, examples=["input: image 28 x 28\noutput: [cat, dog]"])
-    ]
+    program: ProgramText
     metric: Annotated[str | None, Field(max_length=40, description="Without it the task's usual one")] = None
 
 
+class ChangeApp(Request):
+    metric: Annotated[str, Field(max_length=40, description="What was tried is tried again under it")]
+
+
+class MatchProgram(Request):
+    program: ProgramText
+    examples: Annotated[int, Field(ge=1, le=10**9, description="For the costs")] = 1_000
+
+
+class CandidateView(Answer):
+    name: str
+    family: str
+    settings: dict[str, str | float | int]
+    cost_s: Annotated[float, Field(description="Estimated seconds on one core")]
+    promise: float
+
+
+class Matched(Answer):
+    """`program` in the paper's notation; the first metric is the usual one."""
+
+    program: str
+    template: str
+    task: str
+    metrics: list[str]
+    candidates: list[CandidateView]
+
+
+class ProposeProgram(Request):
+    """A table's first rows as text cells, or the pictures of a folder by their path `class/file.png`."""
+
+    header: Annotated[list[str], Field(max_length=10_000, default_factory=list)]
+    rows: Annotated[list[list[str]], Field(max_length=20_000, default_factory=list)]
+    pictures: Annotated[
+        dict[str, list[int] | None],
+        Field(max_length=200_000, default_factory=dict, description="Height, width, channels where known"),
+    ]
+    target: Annotated[str | None, Field(max_length=1_000, description="The column to predict")] = None
+
+
+class Proposed(Answer):
+    program: str
+    target: str
+    reasons: list[str]
+
+
 class Pair(Request):
-    input: Any
-    output: Any
+    input: Value
+    output: Value
 
 
 class FeedPairs(Request):
     pairs: Annotated[list[Pair], Field(max_length=50_000)]
+    skip_bad: Annotated[
+        bool, Field(description="Leave out pairs that do not fit, rather than refuse all")
+    ] = False
+
+
+class FeedFiles(Request):
+    """What was uploaded to the lake: a folder of pictures, or .npz, x.npy with y.npy, .csv, .parquet, .jsonl."""
+
+    reference: Annotated[str, Field(max_length=4_096, examples=["/apps/flowers/uploads/"])]
+    fit: Fit = "stretch"
+    skip_bad: bool = False
+
+
+class Refused(Answer):
+    pair: int
+    why: str
+    file: str | None = None
+
+
+class Fed(Answer):
+    new: int
+    known: int
+    total: int
+    refused: Annotated[list[Refused], Field(default_factory=list)]
 
 
 class Refine(Request):
-    """Switch these examples; `undo` takes back the newest switch and names none."""
+    """Switch these examples, or those that pass all filters; `undo` takes back the newest switch."""
 
     digests: Annotated[list[str], Field(max_length=50_000, default_factory=list)]
+    filter: Annotated[
+        list[str],
+        Field(
+            max_length=20,
+            default_factory=list,
+            description="field:operator:value on class, on, fold, fed_at, answer, preview, digest",
+            examples=[["class:eq:cat", "fed_at:lt:2026-01-01T00:00:00Z"]],
+        ),
+    ]
     on: bool = False
     undo: bool = False
 
 
+class Refined(Answer):
+    changed: list[str]
+
+
+class Example(Answer):
+    digest: str
+    stratum: Annotated[str, Field(description="Its class; empty where there are no classes")]
+    fold: int
+    on: bool
+    fed_at: AwareDatetime
+    preview: str | None = None
+    answer: str | None = None
+
+
+class ExampleContent(Answer):
+    example: Example
+    input: Value
+    output: Value
+
+
+class Suspicion(Answer):
+    """`loss` under a model that was trained without the example: larger is stranger."""
+
+    example: Example
+    loss: float
+
+
+class Suspects(Answer):
+    """`judged` examples have a loss. `job` judges all of them, once it is asked for."""
+
+    items: list[Suspicion]
+    judged: int
+    job: str | None
+    state: str | None
+
+
 class Infer(Request):
-    objects: Annotated[list[Any], Field(max_length=10_000)]
+    objects: Annotated[list[Value], Field(max_length=10_000)]
+
+
+class Answers(Answer):
+    answers: list[dict[str, Any]]
+    candidate: str
+    model: Annotated[str, Field(description="The file set, name:version, that holds it")]
+    quality: Annotated[float, Field(description="Its validation score")]
+    pinned: bool = False
+
+
+class PinModel(Request):
+    model: Annotated[str, Field(max_length=200, examples=["flowers-model:3"])]
 
 
 class BestModel(Answer):
     candidate: str
     model: str
     quality: float
+
+
+class NextTrial(Answer):
+    candidate: str
+    why: str
+    first: Annotated[bool, Field(description="Whether it is the very next trial of the whole pool")]
 
 
 class App(Answer):
@@ -51,43 +198,100 @@ class App(Answer):
     template: str
     metric: str
     created_at: AwareDatetime
+    folder: Annotated[
+        str, Field(description="Where the lake keeps its examples; upload pictures below it")
+    ] = ""
+    pictures: Annotated[bool, Field(description="Whether examples have thumbnails")] = False
     examples: int
     switched_off: int
     trials: int
     running: list[str]
     best: BestModel | None
+    serving: Annotated[BestModel | None, Field(description="What answers: the pinned model, or the best")] = (
+        None
+    )
+    pinned: str | None = None
     last_improvement_at: AwareDatetime | None
     why: Annotated[str | None, Field(description="What the policy weighed when it last chose for this app")]
+    next: Annotated[NextTrial | None, Field(description="What it would run next, and why")] = None
 
 
 class AppList(Answer):
     items: list[App]
 
 
-class Fed(Answer):
-    new: int
-    known: int
-    total: int
+class TrialView(Answer):
+    """A decision with its reasons, and what came of it. Costs and times are seconds."""
+
+    job: str
+    candidate: str
+    state: Literal["running", "done", "failed"]
+    quality: float | None
+    seconds: float | None
+    cost_s: Annotated[float, Field(description="What it was expected to take")]
+    expected: Annotated[float, Field(description="The score that was expected of it, from 0 to 1")]
+    deviation: float
+    examples: int
+    model: str | None
+    started_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    why: str
 
 
-class Example(Answer):
-    digest: str
-    stratum: str
-    fold: int
-    on: bool
-    fed_at: AwareDatetime
+class TrialList(Answer):
+    items: list[TrialView]
 
 
-class ExampleList(Answer):
-    items: list[Example]
-
-
-class Refined(Answer):
-    changed: list[str]
-
-
-class Answers(Answer):
-    answers: list[dict[str, Any]]
+class Improvement(Answer):
+    at: AwareDatetime
+    quality: float
     candidate: str
     model: str
+
+
+class Progress(Answer):
+    """The best score over time."""
+
+    metric: str
+    items: list[Improvement]
+
+
+class Report(Answer):
+    """How the model that answers did on validation.
+
+    `confusion[true][predicted]` counts; `residuals` are pairs of truth and prediction; `curves` hold the
+    training and validation loss of each epoch, one curve for each fold.
+    """
+
+    candidate: str
+    model: str
+    metric: str
     quality: float
+    classes: Annotated[list[str], Field(default_factory=list)]
+    confusion: Annotated[list[list[int]], Field(default_factory=list)]
+    residuals: Annotated[list[list[float]], Field(default_factory=list)]
+    curves: Annotated[list[list[list[float | None]]], Field(default_factory=list)]
+
+
+class Prospect(Answer):
+    """What is believed of one candidate: `mean` ± `deviation` of its score, from 0 to 1, and its cost."""
+
+    candidate: str
+    state: Literal["open", "running", "done", "failed"]
+    mean: float
+    deviation: float
+    cost_s: float
+    quality: float | None
+
+
+class Prospects(Answer):
+    """The posterior over all candidates, best first, and what the policy would run next."""
+
+    next: NextTrial | None
+    items: list[Prospect]
+
+
+class Sources(Answer):
+    """Generated programs by file name."""
+
+    files: dict[str, str]

@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from easel.declare.page import PageRequest
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.flow.apps.declare import declare_app, delete_app
-from easel.flow.apps.feed import browse, feed, refine, undo_refine
+from easel.flow.apps.feed import feed
 from easel.flow.apps.infer import Models, infer
 from easel.flow.apps.next_trial import next_trial, settle
-from easel.records.app import Fed
+from easel.flow.apps.refine import browse, refine, undo_refine
+from easel.records.app import Fed, FedExample
 from easel.records.decision import LeaveIdle
 from easel.records.identity import Caller
 from easel.records.job import JobState
 from easel.schedule.policies import named
 from easel.schedule.state import Device
-from easel.store import apps, identity
+from easel.store import app_trials, apps, identity
+from easel.store.engine import Tx
 from easel.testing.engine import Engine
 
 PROGRAM = "input: {size: number, town: category}\noutput: [no, yes]"
@@ -30,6 +33,10 @@ def rows(n: int, seed: int = 0) -> list[tuple[Any, Any]]:
     rng = np.random.default_rng(seed)
     sizes = rng.normal(size=n)
     return [({"size": float(s), "town": "Bern"}, "yes" if s > 0 else "no") for s in sizes]
+
+
+def fed(tx: Tx, caller: Caller, name: str = "flowers") -> list[FedExample]:
+    return list(browse(tx, caller, name, PageRequest(limit=500)).items)
 
 
 def declared(engine: Engine, name: str = "flowers") -> Caller:
@@ -47,7 +54,7 @@ def test_the_same_pair_is_kept_once_however_often_it_is_fed(engine: Engine) -> N
     )
     with engine.store.read() as tx:
         app = apps.find(tx, ana.project_id, "flowers")
-        assert len(browse(tx, ana, "flowers")) == 25
+        assert len(fed(tx, ana)) == 25
     assert app.examples_set == "flowers-examples:2"
     assert app.summary is not None
     assert app.summary["examples"] == 25
@@ -59,19 +66,19 @@ def test_one_wrong_pair_refuses_the_feed_and_names_the_pair(engine: Engine) -> N
     with pytest.raises(InvalidInput, match=r"pair 4: input\.size: expected a number, found 'tall'"):
         feed(engine.lake, ana, "flowers", wrong)
     with engine.store.read() as tx:
-        assert browse(tx, ana, "flowers") == []
+        assert fed(tx, ana) == []
 
 
 def test_examples_are_switched_off_and_on_and_the_switch_is_undone(engine: Engine) -> None:
     ana = declared(engine)
     feed(engine.lake, ana, "flowers", rows(6))
     with engine.store.write() as tx:
-        some = [example.digest for example in browse(tx, ana, "flowers")][:2]
+        some = [example.digest for example in fed(tx, ana)][:2]
         assert sorted(refine(tx, ana, "flowers", some, on=False)) == sorted(some)
         assert refine(tx, ana, "flowers", some, on=False) == []
-        assert sum(e.on for e in browse(tx, ana, "flowers")) == 4
+        assert sum(e.on for e in fed(tx, ana)) == 4
         assert sorted(undo_refine(tx, ana, "flowers")) == sorted(some)
-        assert all(e.on for e in browse(tx, ana, "flowers"))
+        assert all(e.on for e in fed(tx, ana))
         with pytest.raises(NotFound, match="nothing to undo"):
             undo_refine(tx, ana, "flowers")
 
@@ -90,7 +97,7 @@ def test_nothing_is_started_before_two_classes_were_fed_nor_when_all_is_off(engi
         assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
     feed(engine.lake, ana, "flowers", rows(20))
     with engine.store.write() as tx:
-        refine(tx, ana, "flowers", [e.digest for e in browse(tx, ana, "flowers")], on=False)
+        refine(tx, ana, "flowers", [e.digest for e in fed(tx, ana)], on=False)
         assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
 
 
@@ -140,7 +147,7 @@ def test_an_app_learns_on_the_engine_and_answers_with_its_best_model(engine: Eng
     assert found.model.startswith("flowers-model:")
     assert found.quality > 0.8
     with engine.store.write() as tx:
-        names = [t.decision["candidate"] for t in apps.trials(tx)]
+        names = [t.decision["candidate"] for t in app_trials.trials(tx)]
         assert len(set(names)) == 2
         delete_app(tx, ana, "flowers")
-        assert apps.trials(tx) == []
+        assert app_trials.trials(tx) == []

@@ -1,82 +1,164 @@
-"""feed and refine: examples come in for good, and are switched off and on."""
+"""feed: examples come in for good, validated, each once."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
-from easel.errors import InvalidInput, NotFound
+from easel.errors import InvalidInput
+from easel.flow.apps.files import AppFiles
 from easel.flow.lake import upload
 from easel.flow.lake.file_set import create_file_set
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
-from easel.match.examples import Example
-from easel.match.read import ExampleError, read_example
+from easel.match.examples import Example, ExampleError
+from easel.match.raw import Files, Picture, open_value, preview
+from easel.match.read import read_example
 from easel.match.split import assign_folds
 from easel.match.stored import StoredPair, digest_of, write_lines
 from easel.match.summary import strata, summarise
-from easel.records.app import App, Fed, FedExample
+from easel.records.app import App, Fed, Refused
 from easel.records.identity import Caller
-from easel.store import apps
+from easel.store import app_examples, apps
+from easel.store.app_examples import NewExample
 from easel.store.engine import Tx
+from easel.store.upsert import lock
 
 MOST_AT_ONCE = 50_000
+MOST_REFUSALS = 100
+SUMMED_UP = 500
 
 
-def feed(lake: Lake, caller: Caller, name: str, pairs: Sequence[tuple[Any, Any]]) -> Fed:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A pair that fits its program. Of the first few the typed record is kept, for the summary."""
+
+    digest: str
+    input: Any
+    output: Any
+    layer: str
+    example: Example | None
+
+
+def feed(
+    lake: Lake,
+    caller: Caller,
+    name: str,
+    pairs: Sequence[tuple[Any, Any]],
+    *,
+    skip_bad: bool = False,
+    files: Files | None = None,
+) -> Fed:
     """Validate every pair, leave out those fed before, store the rest in the lake, then name them.
 
-    All or nothing: one wrong pair refuses the whole call, and a call that is repeated adds nothing twice. Bytes
-    are in the lake before any row names them.
+    All or nothing: one wrong pair refuses the whole call, unless `skip_bad` leaves out the wrong ones and
+    lists them. A call that is repeated adds nothing twice. Bytes are in the lake before any row names them.
     """
     if len(pairs) > MOST_AT_ONCE:
         raise InvalidInput(f"at most {MOST_AT_ONCE:,} pairs at once; feed {len(pairs):,} in several calls")
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
-        program = parse_program(app.program)
-        examples = []
-        for number, (source, target) in enumerate(pairs, start=1):
-            try:
-                examples.append(read_example(program, source, target))
-            except ExampleError as error:
-                raise ExampleError(f"pair {number}: {error.message}", pair=number) from None
-        digests = [digest_of(source, target) for source, target in pairs]
-        before = apps.known(tx, app.id, digests)
-        fresh = _first(digests, before)
-        layers = strata(program, [examples[k] for k in fresh])
-        folds = assign_folds(layers, apps.fold_counts(tx, app.id))
-        total = len(apps.examples(tx, app.id))
+    program = parse_program(app.program)
+    read, refused = _check(program, pairs, files or AppFiles(lake, caller, app), skip_bad=skip_bad)
+    with lake.store.read() as tx:
+        before = app_examples.known(tx, app.id, [one.digest for one in read])
+        fresh = _first(read, before)
+        layers = [one.layer for one in fresh]
+        folds = assign_folds(layers, app_examples.fold_counts(tx, app.id))
+        total = app_examples.count(tx, app.id)
     if not fresh:
-        return Fed(0, len(pairs), total)
+        return Fed(0, len(read), total, refused)
     stored = [
-        StoredPair(digests[k], fold, pairs[k][0], pairs[k][1]) for k, fold in zip(fresh, folds, strict=True)
+        StoredPair(one.digest, fold, one.input, one.output) for one, fold in zip(fresh, folds, strict=True)
     ]
-    reference = _into_the_lake(lake, caller, app, stored)
+    lines = write_lines(stored)
+    shard, reference = _into_the_lake(lake, caller, app, f"{stored[0].digest}.jsonl", lines)
+    starts = accumulate((len(line) for line in lines), initial=0)
+    rows = [
+        NewExample(
+            pair.digest, layer, pair.fold, preview(pair.input), preview(pair.output), shard, at, len(line)
+        )
+        for pair, layer, at, line in zip(stored, layers, starts, lines, strict=False)
+    ]
     with lake.store.write() as tx:
-        # Another feed may have been quicker with the same pairs: its rows stand, and ours are left out.
-        late = apps.known(tx, app.id, [pair.digest for pair in stored])
-        rows = [(p.digest, s, p.fold) for p, s in zip(stored, layers, strict=True) if p.digest not in late]
-        if rows:
-            new = [examples[k] for k in fresh]
-            # Of two feeds at once the later version holds the files of both, whichever is noted last.
-            newest = max(reference, apps.find(tx, caller.project_id, app.id).examples_set or "", key=_version)
-            apps.add_examples(tx, app.id, rows, newest, _summary(tx, app, program, new))
-            body = {"new": len(rows), "set": reference}
-            tx.emit("app.fed", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
-    return Fed(len(rows), len(pairs) - len(rows), total + len(rows))
+        added = _name(tx, caller, app, rows, reference, read, program)
+        total = app_examples.count(tx, app.id)
+    return Fed(added, len(read) - added, total, refused)
 
 
-def _summary(tx: Tx, app: App, program: Program, fed: Sequence[Example]) -> dict[str, Any]:
+def _check(
+    program: Program, pairs: Sequence[tuple[Any, Any]], files: Files, *, skip_bad: bool
+) -> tuple[list[_Read], tuple[Refused, ...]]:
+    read: list[_Read] = []
+    refused: list[Refused] = []
+    for number, (source, target) in enumerate(pairs, start=1):
+        try:
+            opened = open_value(source, files), open_value(target, files)
+            example = read_example(program, *opened)
+            (layer,) = strata(program, [example])
+            kept = example if len(read) < SUMMED_UP else None
+            read.append(_Read(digest_of(*opened), _light(opened[0]), _light(opened[1]), layer, kept))
+        except ExampleError as error:
+            if not skip_bad:
+                raise ExampleError(f"pair {number}: {error.message}", pair=number) from None
+            named = source.get("$file") if isinstance(source, dict) else None
+            refused.append(Refused(number, error.message, named))
+    return read, tuple(refused[:MOST_REFUSALS])
+
+
+def _light(value: Any) -> Any:
+    """A picture that lies in the lake need not stay in memory once it was checked."""
+    if isinstance(value, Picture) and value.path is not None:
+        return replace(value, data=b"")
+    return value
+
+
+def _first(read: Sequence[_Read], before: set[str]) -> list[_Read]:
+    seen = set(before)
+    found = []
+    for one in read:
+        if one.digest not in seen:
+            seen.add(one.digest)
+            found.append(one)
+    return found
+
+
+def _name(
+    tx: Tx,
+    caller: Caller,
+    app: App,
+    rows: Sequence[NewExample],
+    reference: str,
+    read: Sequence[_Read],
+    program: Program,
+) -> int:
+    """Rows for what is new. Another feed may have been quicker with the same pairs: its rows stand."""
+    lock(tx, f"app {app.id}")
+    newest = apps.find(tx, caller.project_id, app.id).examples_set or ""
+    late = app_examples.known(tx, app.id, [row.digest for row in rows])
+    new = [row for row in rows if row.digest not in late]
+    if not new:
+        return 0
+    # Of two feeds at once the later version holds the files of both, whichever is noted last.
+    latest = max(reference, newest, key=_version)
+    app_examples.add(tx, app.id, new, latest, _summary(tx, app, program, read, len(new)))
+    body = {"new": len(new), "set": reference}
+    tx.emit("app.fed", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
+    return len(new)
+
+
+def _summary(tx: Tx, app: App, program: Program, read: Sequence[_Read], new: int) -> dict[str, Any]:
     """Shapes and scales of this feed, with the counts of all of them."""
-    counts = apps.fold_counts(tx, app.id)
-    now = summarise(program, fed)
-    classes = {stratum for stratum, _ in counts} | set(strata(program, fed))
-    total = sum(counts.values()) + len(fed)
+    counts = app_examples.fold_counts(tx, app.id)
+    now = summarise(program, [one.example for one in read if one.example is not None])
+    classes = {stratum for stratum, _ in counts} | {one.layer for one in read}
+    total = sum(counts.values()) + new
     return asdict(replace(now, examples=total, classes=len(classes) if now.classes else 0))
 
 
@@ -84,55 +166,14 @@ def _version(reference: str) -> int:
     return int(reference.rpartition(":")[2] or 0)
 
 
-def _first(digests: Sequence[str], before: set[str]) -> list[int]:
-    seen = set(before)
-    found = []
-    for k, digest in enumerate(digests):
-        if digest not in seen:
-            seen.add(digest)
-            found.append(k)
-    return found
-
-
-def _into_the_lake(lake: Lake, caller: Caller, app: App, stored: Sequence[StoredPair]) -> str:
-    """The next version of the app's examples: the files of all feeds so far and this one's."""
-    folder = f"/apps/{app.name}/examples/"
+def _into_the_lake(
+    lake: Lake, caller: Caller, app: App, name: str, lines: Sequence[bytes]
+) -> tuple[str, str]:
+    """The shard's path, and the next version of the app's examples: the files of all feeds and this one's."""
     with tempfile.TemporaryDirectory() as here:
-        (Path(here) / f"{stored[0].digest}.jsonl").write_bytes(write_lines(stored))
-        session = ingest_folder(lake, caller, Path(here), folder)
+        (Path(here) / name).write_bytes(b"".join(lines))
+        session = ingest_folder(lake, caller, Path(here), app.folder)
     with lake.store.write() as tx:
         upload.commit(tx, caller, session.id)
-    made = create_file_set(lake.store, caller, f"{app.name}-examples", [folder])
-    return str(made)
-
-
-def refine(tx: Tx, caller: Caller, name: str, digests: Sequence[str], *, on: bool) -> list[str]:
-    """Switch examples; those that changed. The next trials use the refined set."""
-    app = apps.find(tx, caller.project_id, name)
-    strange = set(digests) - apps.known(tx, app.id, list(digests))
-    if strange:
-        raise NotFound(f"the app has no example {min(strange)}")
-    changed = apps.switch(tx, app.id, list(digests), on)
-    if changed:
-        apps.note_refinement(tx, app.id, caller.user.id, changed, on)
-        body = {"on": on, "examples": len(changed)}
-        tx.emit("app.refined", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
-    return changed
-
-
-def undo_refine(tx: Tx, caller: Caller, name: str) -> list[str]:
-    """Take back the newest switch that stands; those that changed."""
-    app = apps.find(tx, caller.project_id, name)
-    last = apps.take_last_refinement(tx, app.id)
-    if last is None:
-        raise NotFound(f"{name} has nothing to undo")
-    digests, on = last
-    changed = apps.switch(tx, app.id, digests, not on)
-    body = {"on": not on, "examples": len(changed), "undo": True}
-    tx.emit("app.refined", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
-    return changed
-
-
-def browse(tx: Tx, caller: Caller, name: str) -> list[FedExample]:
-    """All examples ever fed, oldest first."""
-    return apps.examples(tx, apps.find(tx, caller.project_id, name).id)
+    made = create_file_set(lake.store, caller, f"{app.name}-examples", [app.folder])
+    return f"{app.folder}{name}", str(made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +11,15 @@ from typing import Any
 
 from easel.declare.parse import parse_program
 from easel.errors import Conflict
-from easel.flow.apps.next_trial import best_trial
+from easel.flow.apps.files import AppFiles
+from easel.flow.apps.next_trial import serving
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.upload import Lake
 from easel.match.candidate import Candidate
 from easel.match.model import Model, load_model, present
+from easel.match.raw import open_value
 from easel.match.read import read_object
+from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
 from easel.store import apps
 
@@ -27,6 +32,7 @@ class Answers:
     candidate: str
     model: str
     quality: float
+    pinned: bool
 
 
 class Models:
@@ -35,31 +41,59 @@ class Models:
     def __init__(self, folder: Path, most: int = 8) -> None:
         self._folder, self._most = folder, most
         self._loaded: dict[str, Model] = {}
+        self._lock = threading.Lock()
 
     def get(self, lake: Lake, caller: Caller, reference: str) -> Model:
         key = f"{caller.project_id}/{reference}"
-        if key not in self._loaded:
-            target = self._folder / caller.project_id / reference.replace(":", "-")
-            if not (target / "ready").exists():
+        found = self._loaded.get(key)
+        if found is not None:
+            return found
+        folder = self.folder(lake, caller, reference)
+        with self._lock:
+            if key not in self._loaded:
+                described = next(folder.rglob("model.json"))
+                while len(self._loaded) >= self._most:
+                    self._loaded.pop(next(iter(self._loaded)))
+                self._loaded[key] = load_model(described.parent)
+            return self._loaded[key]
+
+    def folder(self, lake: Lake, caller: Caller, reference: str) -> Path:
+        """The files of a model set on this machine."""
+        target = self._folder / caller.project_id / reference.replace(":", "-")
+        with self._lock:
+            # It appears whole or not at all.
+            if not target.exists():
                 checkout(lake, caller, reference, target)
-                (target / "ready").touch()
-            described = next(target.rglob("model.json"))
-            if len(self._loaded) >= self._most:
-                self._loaded.pop(next(iter(self._loaded)))
-            self._loaded[key] = load_model(described.parent)
-        return self._loaded[key]
+        return target
+
+    def json(self, lake: Lake, caller: Caller, reference: str, name: str) -> Any:
+        """A JSON file that the trial left beside its model; None where it left none."""
+        found = next(self.folder(lake, caller, reference).rglob(name), None)
+        return None if found is None else json.loads(found.read_text(encoding="utf-8"))
+
+
+def served(lake: Lake, caller: Caller, name: str) -> tuple[App, AppTrial]:
+    """The app and the trial whose model answers now."""
+    with lake.store.read() as tx:
+        app = apps.find(tx, caller.project_id, name)
+        best = serving(tx, app)
+    if best is None or best.model_set is None or best.quality is None:
+        raise Conflict(f"{name} has no model yet: feed examples, and look again in a moment")
+    return app, best
 
 
 def infer(lake: Lake, models: Models, caller: Caller, name: str, objects: Sequence[Any]) -> Answers:
     """The model is chosen once for the whole batch, so a better one never answers half of it."""
-    with lake.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
-        best = best_trial(apps.trials(tx, app.id))
-    if best is None or best.model_set is None or best.quality is None:
-        raise Conflict(f"{name} has no model yet: feed examples, and look again in a moment")
-    program = parse_program(app.program)
-    inputs = [read_object(program.input, one, f"object {k}") for k, one in enumerate(objects, start=1)]
+    app, best = served(lake, caller, name)
+    assert best.model_set is not None
     model = models.get(lake, caller, best.model_set)
+    inputs = []
+    if objects:
+        program = parse_program(app.program)
+        files = AppFiles(lake, caller, app)
+        for number, raw in enumerate(objects, start=1):
+            inputs.append(read_object(program.input, open_value(raw, files), f"object {number}"))
     answers = present(model, model.predict(inputs)) if inputs else []
     candidate = Candidate.from_json(dict(best.candidate)).name
-    return Answers(answers, candidate, best.model_set, best.quality)
+    pinned = app.pinned is not None and app.pinned == best.model_set
+    return Answers(answers, candidate, best.model_set, best.quality or 0.0, pinned)

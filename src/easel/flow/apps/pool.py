@@ -35,30 +35,55 @@ class Visit:
     who: str
 
 
+def as_scores(metric: str, qualities: Mapping[str, float]) -> dict[str, float]:
+    """Qualities of one app in any metric → [0, 1], 1 for what cannot be bettered: what policies compare.
+
+    Errors have no scale of their own: half a point is the app's median error, so that they are comparable
+    within the app, which is all that its belief needs.
+    """
+    if metric == "psnr":
+        return {name: min(max(q / 50.0, 0.0), 1.0) for name, q in qualities.items()}
+    if metric == "negative_log_loss":
+        return {name: float(np.exp(min(q, 0.0))) for name, q in qualities.items()}
+    if metric.startswith("negative_"):
+        typical = max(float(np.median([-q for q in qualities.values()])), 1e-12) if qualities else 1.0
+        return {name: 1.0 / (1.0 + max(-q, 0.0) / typical) for name, q in qualities.items()}
+    return {name: min(max(q, 0.0), 1.0) for name, q in qualities.items()}
+
+
 def prior_of(candidates: Sequence[Candidate], earlier: Sequence[Mapping[str, float]] = ()) -> Prior:
     """Mean: the candidates' promise, moved by how they did for earlier apps; covariance: level + family + own.
 
-    `earlier` maps candidate names to qualities, one mapping for each app. A candidate's mean moves towards its
-    mean advantage over its app's average, with the weight n / (n + 3).
+    `earlier` maps candidate names to scores, one mapping for each app. Within an app a candidate's surprise is
+    its score less its promise, both relative to the app's mean over what was tried there; a mean over n
+    surprises counts n / (n + 3) for the candidate, and half of that for others of its family.
     """
-    mean = np.array([candidate.promise for candidate in candidates])
-    gain: list[list[float]] = [[] for _ in candidates]
-    for qualities in earlier:
-        if len(qualities) < 2:
+    promise = np.array([candidate.promise for candidate in candidates])
+    place = {candidate.name: k for k, candidate in enumerate(candidates)}
+    surprises: list[list[float]] = [[] for _ in candidates]
+    of_family: dict[str, list[float]] = {}
+    for scores in earlier:
+        common = [name for name in scores if name in place]
+        if len(common) < 2:
             continue
-        level = float(np.mean(list(qualities.values())))
-        for k, candidate in enumerate(candidates):
-            if candidate.name in qualities:
-                gain[k].append(qualities[candidate.name] - level)
-    for k, found in enumerate(gain):
-        if found:
-            share = len(found) / (len(found) + 3.0)
-            mean[k] = (1 - share) * mean[k] + share * (float(mean.mean()) + float(np.mean(found)))
+        found = np.array([scores[name] for name in common])
+        hoped = promise[[place[name] for name in common]]
+        for name, surprise in zip(common, (found - found.mean()) - (hoped - hoped.mean()), strict=True):
+            surprises[place[name]].append(float(surprise))
+            of_family.setdefault(candidates[place[name]].family, []).append(float(surprise))
+    mean = promise.copy()
+    for k, candidate in enumerate(candidates):
+        own, kin = surprises[k], of_family.get(candidate.family, [])
+        mean[k] += _shrunk(own) if own else 0.5 * _shrunk(kin)
     families = np.array([candidate.family for candidate in candidates])
     same = (families[:, None] == families[None, :]).astype(float)
     K = len(candidates)
     cov = PROMISE_SD**2 * np.ones((K, K)) + FAMILY_SD**2 * same + SIBLING_SD**2 * np.eye(K)
     return Prior(mean, cov, NOISE, method="promise")
+
+
+def _shrunk(found: Sequence[float]) -> float:
+    return sum(found) / (len(found) + 3.0)
 
 
 def tenant_of(
@@ -74,6 +99,7 @@ def tenant_of(
         belief=prior_of(candidates, earlier).belief(),
         cost=np.array([candidate.cost_s for candidate in candidates]),
         weight=weight,
+        ceiling=1.0,
     )
 
 

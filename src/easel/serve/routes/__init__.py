@@ -5,6 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from easel.serve.routes import (
+    app_examples,
+    app_models,
     apps,
     artifacts,
     blobs,
@@ -35,7 +37,10 @@ def all_routers() -> list[APIRouter]:
         tokens.router,
         events.router,
         jobs.router,
+        apps.programs,
         apps.router,
+        app_examples.router,
+        app_models.router,
         studies.router,
         prices.router,
         profiles.router,

@@ -1,4 +1,4 @@
-"""Apps: declare, feed, refine, infer."""
+"""Apps: declare, look, pin, delete."""
 
 from __future__ import annotations
 
@@ -6,110 +6,225 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from easel.declare.friendly import read_program
+from easel.declare.parse import parse_program
+from easel.declare.propose import propose_from_folder, propose_from_table
+from easel.errors import InvalidInput
 from easel.flow.apps import declare, look
-from easel.flow.apps import feed as feeding
-from easel.flow.apps.infer import Models, infer
-from easel.serve.access import Here, Member
+from easel.flow.apps.files import is_picture
+from easel.flow.apps.gather import metric_of
+from easel.flow.apps.infer import Models
+from easel.match.metrics import METRICS
+from easel.match.propose import propose_candidates
+from easel.match.summary import expected_summary
+from easel.match.templates import match_program as find_template
+from easel.records.app import AppTrial
+from easel.schedule.policies import named
+from easel.serve.access import Here, Member, SignedIn
 from easel.serve.creating import Create
 from easel.serve.parts import Parts
-from easel.store import apps
+from easel.store import app_trials, apps
+from easel.store.engine import Tx
 from easel.wire import app as wire
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps", tags=["apps"])
+programs = APIRouter(prefix="/api/v1/programs", tags=["apps"])
 
 Name = Annotated[str, Path(max_length=64, examples=["flowers"])]
 _MODELS: dict[str, Models] = {}
 """One cache of loaded models for each home; versions never change, so it is never stale."""
 
 
-def _models(here: Parts) -> Models:
+def models_of(here: Parts) -> Models:
     folder = here.settings.folder / "models"
     return _MODELS.setdefault(str(folder), Models(folder))
 
 
+class _Following:
+    """What comes next for every app, computed again only when a trial started or ended."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, ...], dict[str, look.Next]]] = {}
+
+    def __call__(self, here: Parts, tx: Tx) -> dict[str, look.Next]:
+        key = str(here.settings.folder)
+        stand = (*app_trials.fingerprint(tx), *apps.fingerprint(tx))
+        known = self._known.get(key)
+        if known is None or known[0] != stand:
+            known = self._known[key] = (stand, look.following(tx, named("easel")))
+        return known[1]
+
+
+following = _Following()
+
+
+def _model(trial: AppTrial | None) -> wire.BestModel | None:
+    if trial is None:
+        return None
+    return wire.BestModel(
+        candidate=look.candidate_name(trial), model=trial.model_set or "", quality=trial.quality or 0.0
+    )
+
+
 def shown(found: look.Standing) -> wire.App:
-    best = found.best
+    app = found.app
     return wire.App(
-        id=found.app.id,
-        name=found.app.name,
-        program=found.app.program,
+        id=app.id,
+        name=app.name,
+        program=app.program,
         template=found.template,
         metric=found.metric,
-        created_at=found.app.created_at,
+        created_at=app.created_at,
+        folder=app.folder,
+        pictures=is_picture(parse_program(app.program)),
         examples=found.examples,
         switched_off=found.switched_off,
         trials=found.trials,
         running=list(found.running),
-        best=None
-        if best is None
-        else wire.BestModel(
-            candidate=look.candidate_name(best), model=best.model_set or "", quality=best.quality or 0.0
-        ),
+        best=_model(found.best),
+        serving=_model(found.serving),
+        pinned=app.pinned,
         last_improvement_at=found.last_improvement_at,
         why=found.why,
+        next=None if found.next is None else wire.NextTrial.model_validate(found.next),
     )
+
+
+@programs.post("/match", response_model=wire.Matched)
+def match_program(caller: SignedIn, body: wire.MatchProgram) -> wire.Matched:
+    """Check a program: which template fires, and every candidate with its estimated cost."""
+    program = read_program(body.program)
+    template = find_template(program)
+    found = propose_candidates(program, expected_summary(program, body.examples))
+    return wire.Matched(
+        program=str(program),
+        template=template.name,
+        task=template.task.value,
+        metrics=list(METRICS[template.task]),
+        candidates=[wire.CandidateView.model_validate({"name": c.name, **c.to_json()}) for c in found],
+    )
+
+
+@programs.post("/propose", response_model=wire.Proposed)
+def propose_program(caller: SignedIn, body: wire.ProposeProgram) -> wire.Proposed:
+    """Look at data and propose the program that describes them, with a reason for each choice."""
+    if body.pictures:
+        sizes = {p: (s[0], s[1], s[2]) if s and len(s) == 3 else None for p, s in body.pictures.items()}
+        found = propose_from_folder(sizes)
+    elif body.header and body.rows:
+        if len(set(body.header)) < len(body.header):
+            raise InvalidInput("two columns have the same name")
+        columns = {
+            name: [row[k] if k < len(row) else "" for row in body.rows] for k, name in enumerate(body.header)
+        }
+        found = propose_from_table(columns, body.target)
+    else:
+        raise InvalidInput("send a header with rows, or the pictures of a folder")
+    return wire.Proposed(program=str(found.program), target=found.target, reasons=list(found.reasons))
 
 
 @router.post("", response_model=wire.App, status_code=201)
 def declare_app(caller: Member, body: wire.DeclareApp, create: Create) -> Response:
     """Say what goes in and what comes out: the paper's notation, YAML or JSON."""
-    return create(
-        caller,
-        body,
-        lambda tx: shown(
-            look.standing(tx, declare.declare_app(tx, caller, body.name, body.program, body.metric))
-        ),
-    )
+
+    def make(tx: Tx) -> wire.App:
+        made = declare.declare_app(tx, caller, body.name, body.program, body.metric)
+        return shown(look.standing(tx, made, {}))
+
+    return create(caller, body, make)
 
 
 @router.get("", response_model=wire.AppList)
 def list_apps(here: Here, caller: Member) -> wire.AppList:
-    """Every app with its best model, what runs and why."""
+    """Every app with its best model, what runs, what comes next and why."""
     with here.store.read() as tx:
-        found = [look.standing(tx, app) for app in apps.list_apps(tx, caller.project_id)]
+        after = following(here, tx)
+        found = [look.standing(tx, app, after) for app in apps.list_apps(tx, caller.project_id)]
     return wire.AppList(items=[shown(one) for one in found])
 
 
 @router.get("/{name}", response_model=wire.App)
 def get_app(here: Here, caller: Member, name: Name) -> wire.App:
-    """One app: its program, examples, best model so far and what runs for it."""
+    """One app: its program, examples, best model so far, what runs for it and what comes next."""
     with here.store.read() as tx:
-        return shown(look.standing(tx, apps.find(tx, caller.project_id, name)))
+        app = apps.find(tx, caller.project_id, name)
+        return shown(look.standing(tx, app, following(here, tx)))
+
+
+@router.patch("/{name}", response_model=wire.App)
+def change_app(here: Here, caller: Member, name: Name, body: wire.ChangeApp) -> wire.App:
+    """Another metric: what was tried is tried again under it."""
+    with here.store.write() as tx:
+        return shown(look.standing(tx, declare.change_app(tx, caller, name, body.metric), {}))
 
 
 @router.delete("/{name}", status_code=204)
 def delete_app(here: Here, caller: Member, name: Name) -> None:
-    """Its trials that still run end by themselves and are ignored."""
+    """Its running trials are ended; its examples and models stay in the lake's history."""
     with here.store.write() as tx:
         declare.delete_app(tx, caller, name)
 
 
-@router.post("/{name}/feed", response_model=wire.Fed)
-def feed(here: Here, caller: Member, name: Name, body: wire.FeedPairs) -> wire.Fed:
-    """Add pairs. Those fed before are left out, so a repeated feed adds nothing."""
-    pairs = [(pair.input, pair.output) for pair in body.pairs]
-    return wire.Fed.model_validate(feeding.feed(here.lake, caller, name, pairs))
-
-
-@router.get("/{name}/examples", response_model=wire.ExampleList)
-def browse(here: Here, caller: Member, name: Name) -> wire.ExampleList:
-    """All examples ever fed, oldest first."""
-    with here.store.read() as tx:
-        found = feeding.browse(tx, caller, name)
-    return wire.ExampleList(items=[wire.Example.model_validate(example) for example in found])
-
-
-@router.post("/{name}/refine", response_model=wire.Refined)
-def refine(here: Here, caller: Member, name: Name, body: wire.Refine) -> wire.Refined:
-    """Switch examples off or on, or undo the newest switch."""
+@router.put("/{name}/pin", response_model=wire.App)
+def pin_model(here: Here, caller: Member, name: Name, body: wire.PinModel) -> wire.App:
+    """From now on this model answers, whatever is found."""
     with here.store.write() as tx:
-        if body.undo:
-            return wire.Refined(changed=feeding.undo_refine(tx, caller, name))
-        return wire.Refined(changed=feeding.refine(tx, caller, name, body.digests, on=body.on))
+        return shown(look.standing(tx, declare.pin(tx, caller, name, body.model), {}))
 
 
-@router.post("/{name}/infer", response_model=wire.Answers)
-def infer_objects(here: Here, caller: Member, name: Name, body: wire.Infer) -> wire.Answers:
-    """Through the best model so far, with its name, version and validation score."""
-    found = infer(here.lake, _models(here), caller, name, body.objects)
-    return wire.Answers.model_validate(found)
+@router.delete("/{name}/pin", response_model=wire.App)
+def unpin_model(here: Here, caller: Member, name: Name) -> wire.App:
+    """From now on the best model so far answers again."""
+    with here.store.write() as tx:
+        return shown(look.standing(tx, declare.unpin(tx, caller, name), {}))
+
+
+@router.get("/{name}/trials", response_model=wire.TrialList)
+def list_trials(here: Here, caller: Member, name: Name) -> wire.TrialList:
+    """Candidates tried, with score and cost, in the order of the decisions, each with its reasons."""
+    with here.store.read() as tx:
+        views = look.trial_views(tx, caller, name)
+    return wire.TrialList(
+        items=[
+            wire.TrialView.model_validate(
+                {
+                    "job": view.trial.job_id,
+                    "candidate": view.candidate,
+                    "state": view.state,
+                    "quality": view.trial.quality,
+                    "seconds": view.trial.seconds,
+                    "cost_s": view.cost_s,
+                    "expected": view.expected,
+                    "deviation": view.deviation,
+                    "examples": view.trial.examples,
+                    "model": view.trial.model_set,
+                    "started_at": view.trial.started_at,
+                    "ended_at": view.trial.ended_at,
+                    "why": view.why,
+                }
+            )
+            for view in views
+        ]
+    )
+
+
+@router.get("/{name}/progress", response_model=wire.Progress)
+def app_progress(here: Here, caller: Member, name: Name) -> wire.Progress:
+    """The best score over time."""
+    with here.store.read() as tx:
+        metric = metric_of(apps.find(tx, caller.project_id, name))
+        found = look.progress(tx, caller, name)
+    return wire.Progress(metric=metric, items=[wire.Improvement.model_validate(step) for step in found])
+
+
+@router.get("/{name}/next", response_model=wire.Prospects)
+def app_next(here: Here, caller: Member, name: Name) -> wire.Prospects:
+    """What the policy would run next and why, and what it believes of every candidate."""
+    with here.store.read() as tx:
+        app = apps.find(tx, caller.project_id, name)
+        after = following(here, tx).get(app.id)
+        found = look.prospects(tx, caller, name)
+    return wire.Prospects(
+        next=None if after is None else wire.NextTrial.model_validate(after),
+        items=[wire.Prospect.model_validate(one) for one in found],
+    )

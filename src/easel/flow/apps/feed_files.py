@@ -1,0 +1,253 @@
+"""feed from files of the lake: folders of pictures, arrays, CSV, Parquet, JSON lines.
+
+The client uploads like any other upload, resumable and deduplicated; then one call names what was uploaded.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from easel.declare.pairs import pairs_of_rows
+from easel.declare.parse import parse_program
+from easel.declare.program import Program, Tensor
+from easel.declare.propose import PICTURES
+from easel.errors import InvalidInput
+from easel.flow.apps.feed import MOST_REFUSALS, feed
+from easel.flow.apps.files import AppFiles
+from easel.flow.lake import browse, upload
+from easel.flow.lake.upload import Lake
+from easel.lake.manifest.node import Entry
+from easel.records.app import App, Fed
+from easel.records.identity import Caller
+from easel.records.lake import UploadItem
+from easel.store import apps
+from easel.store.engine import Tx
+
+MOST_FILES = 200_000
+BATCH_FILES, BATCH_BYTES = 10_000, 128 * 2**20
+BATCH_ROWS = 20_000
+LARGEST_TABLE = 2**30
+INPUTS = ("x", "input", "inputs", "data", "images")
+OUTPUTS = ("y", "output", "outputs", "target", "targets", "label", "labels")
+
+
+def feed_files(
+    lake: Lake, caller: Caller, name: str, reference: str, *, fit: str = "stretch", skip_bad: bool = False
+) -> Fed:
+    """All that `reference` (`/photos/`, `/@photos:3`, `/apps/…/data.npz`) names.
+
+    Pictures: the folder that a picture lies in is its class; for a program that makes pictures, files of the
+    same name below `input/` and `output/` are a pair. Arrays: an npz file with `x` and `y`, or the files
+    `x.npy` and `y.npy`.
+    """
+    with lake.store.read() as tx:
+        app = apps.find(tx, caller.project_id, name)
+        entries = _listed(tx, caller, reference)
+    pictures = [entry for entry in entries if entry.path.lower().endswith(PICTURES)]
+    if pictures:
+        return _feed_pictures(lake, caller, app, pictures, fit, skip_bad=skip_bad)
+    program = parse_program(app.program)
+    total = Fed(0, 0, 0)
+    found = False
+    for batch in _batches(_tables(lake, caller, app, program, entries)):
+        found = True
+        total = _sum(total, feed(lake, caller, app.id, batch, skip_bad=skip_bad))
+    if not found:
+        raise InvalidInput(
+            f"{reference} holds nothing that can be fed: pictures, .npz, x.npy with y.npy, .csv, .parquet, .jsonl"
+        )
+    return total
+
+
+def _listed(tx: Tx, caller: Caller, reference: str) -> list[Entry]:
+    entries: list[Entry] = []
+    after = ""
+    while True:
+        listing = browse.list_files(
+            tx, caller, reference, recursive=True, limit=browse.MAX_LIMIT, after=after, whole=True
+        )
+        entries += [item for item in listing.items if isinstance(item, Entry)]
+        if listing.next_cursor is None:
+            return entries
+        if len(entries) > MOST_FILES:
+            raise InvalidInput(f"more than {MOST_FILES:,} files at once: feed folder by folder")
+        after = listing.next_cursor
+
+
+def _feed_pictures(
+    lake: Lake, caller: Caller, app: App, entries: Sequence[Entry], fit: str, *, skip_bad: bool
+) -> Fed:
+    program = parse_program(app.program)
+    ours = _brought_home(lake, caller, app, entries)
+    total = Fed(0, 0, 0)
+    pairs = list(_picture_pairs(program, ours, fit))
+    start = 0
+    while start < len(pairs):
+        batch = list[Entry]()
+        size, end = 0, start
+        while end < len(pairs) and len(batch) < BATCH_FILES and size < BATCH_BYTES:
+            batch += pairs[end][2]
+            size += sum(entry.size for entry in pairs[end][2])
+            end += 1
+        files = AppFiles(lake, caller, app, batch)
+        some = [(source, target) for source, target, _ in pairs[start:end]]
+        total = _sum(total, feed(lake, caller, app.id, some, skip_bad=skip_bad, files=files))
+        start = end
+    return total
+
+
+def _picture_pairs(
+    program: Program, entries: Sequence[Entry], fit: str
+) -> Iterator[tuple[Any, Any, list[Entry]]]:
+    goal = program.output.fields[0]
+    if isinstance(goal, Tensor) and goal.rank in (2, 3):
+        sides: dict[str, dict[str, Entry]] = {"input": {}, "output": {}}
+        for entry in entries:
+            parent, _, file = entry.path.rpartition("/")
+            side = parent.rpartition("/")[2]
+            if side in sides:
+                sides[side][file.rpartition(".")[0]] = entry
+        for key, source in sides["input"].items():
+            target = sides["output"].get(key)
+            if target is not None:
+                yield {"$file": source.path, "fit": fit}, {"$file": target.path, "fit": fit}, [source, target]
+        return
+    for entry in entries:
+        label = entry.path.rpartition("/")[0].rpartition("/")[2]
+        yield {"$file": entry.path, "fit": fit}, label, [entry]
+
+
+def _brought_home(lake: Lake, caller: Caller, app: App, entries: Sequence[Entry]) -> list[Entry]:
+    """The same content below the app's folder, without sending a byte: the app's examples are its own."""
+    outside = [entry for entry in entries if not entry.path.startswith(app.folder)]
+    if not outside:
+        return list(entries)
+    moved = {entry.path: _home(app, entry) for entry in outside}
+    with lake.store.write() as tx:
+        session = upload.start(tx, caller)
+    items = [UploadItem(moved[entry.path], entry.size, entry.digest) for entry in outside]
+    for start in range(0, len(items), upload.MAX_FILES):
+        with lake.store.write() as tx:
+            missing = upload.add_files(tx, caller, session.id, items[start : start + upload.MAX_FILES])
+            if missing:
+                raise InvalidInput("some of these files may not be read: ask an admin for a grant")
+    with lake.store.write() as tx:
+        upload.commit(tx, caller, session.id)
+    return [entry._replace(path=moved.get(entry.path, entry.path)) for entry in entries]
+
+
+def _home(app: App, entry: Entry) -> str:
+    """Named by its content, in a folder called like the one it came from: that is its class."""
+    folder = entry.path.rpartition("/")[0].rpartition("/")[2]
+    suffix = entry.path.rpartition(".")[2].lower()
+    return f"{app.folder}files/{folder}/{entry.digest.hex()[:24]}.{suffix}"
+
+
+def _tables(
+    lake: Lake, caller: Caller, app: App, program: Program, entries: Sequence[Entry]
+) -> Iterator[tuple[Any, Any]]:
+    files = AppFiles(lake, caller, app, entries)
+    by_name = {entry.path.rpartition("/")[2].lower(): entry for entry in entries}
+    if "x.npy" in by_name and "y.npy" in by_name:
+        x, y = (_array(files(by_name[key].path), by_name[key].path) for key in ("x.npy", "y.npy"))
+        yield from _array_pairs(x, y, "x.npy, y.npy")
+    for entry in entries:
+        if entry.size > LARGEST_TABLE:
+            raise InvalidInput(f"{entry.path} is larger than {LARGEST_TABLE:,} bytes: feed it in parts")
+        kind = entry.path.rpartition(".")[2].lower()
+        if kind in ("csv", "parquet", "jsonl", "npz"):
+            yield from read_table(kind, files(entry.path), program, entry.path)
+
+
+def read_table(kind: str, data: bytes, program: Program, path: str) -> Iterator[tuple[Any, Any]]:
+    """Pairs of one file; a file that is not what its name says is refused in words."""
+    match kind:
+        case "csv":
+            try:
+                reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig")))
+            except UnicodeDecodeError as error:
+                raise InvalidInput(f"{path} is not UTF-8 text: {error}") from None
+            yield from pairs_of_rows(program, list(reader.fieldnames or ()), reader)
+        case "parquet":
+            import pyarrow
+            import pyarrow.parquet
+
+            try:
+                table = pyarrow.parquet.read_table(io.BytesIO(data))
+            except (pyarrow.ArrowException, OSError) as error:
+                raise InvalidInput(f"{path} is not a Parquet file: {error}") from None
+            yield from pairs_of_rows(program, table.column_names, table.to_pylist())
+        case "jsonl":
+            yield from json_lines(data, path)
+        case _:
+            try:
+                with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                    x, y = (_named(arrays, names, path) for names in (INPUTS, OUTPUTS))
+            except (ValueError, OSError, BadZipFile) as error:
+                raise InvalidInput(f"{path} is not an npz file of plain arrays: {error}") from None
+            yield from _array_pairs(x, y, path)
+
+
+def json_lines(data: bytes, path: str) -> Iterator[tuple[Any, Any]]:
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InvalidInput(f"{path}, line {number} is not JSON: {error}") from None
+        if not isinstance(row, dict) or set(row) != {"input", "output"}:
+            raise InvalidInput(f'{path}, line {number}: each line is {{"input": …, "output": …}}')
+        yield row["input"], row["output"]
+
+
+def _array(data: bytes, path: str) -> np.ndarray:
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InvalidInput(f"{path} is not an npy file of a plain array: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise InvalidInput(f"{path} is not an npy file of a plain array")
+    return array
+
+
+def _named(arrays: Any, names: Sequence[str], path: str) -> np.ndarray:
+    for key in arrays.files:
+        if key.lower() in names:
+            found: np.ndarray = arrays[key]
+            return found
+    raise ValueError(f"it has no array called {names[0]}; it has {', '.join(arrays.files)[:100]} ({path})")
+
+
+def _array_pairs(x: np.ndarray, y: np.ndarray, path: str) -> Iterator[tuple[Any, Any]]:
+    if x.ndim == 0 or y.ndim == 0 or len(x) != len(y):
+        raise InvalidInput(f"{path}: {x.shape} inputs and {y.shape} outputs are not so many pairs")
+    for one, answer in zip(x, y, strict=True):
+        source = one if isinstance(one, np.ndarray) and one.dtype.kind in "fiub" else one.tolist()
+        yield (
+            source,
+            answer if isinstance(answer, np.ndarray) and answer.dtype.kind in "fiub" else answer.item(),
+        )
+
+
+def _batches(pairs: Iterator[tuple[Any, Any]]) -> Iterator[list[tuple[Any, Any]]]:
+    batch: list[tuple[Any, Any]] = []
+    for pair in pairs:
+        batch.append(pair)
+        if len(batch) == BATCH_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _sum(before: Fed, more: Fed) -> Fed:
+    refused = (*before.refused, *more.refused)[:MOST_REFUSALS]
+    return Fed(before.new + more.new, before.known + more.known, more.total, refused)

@@ -1,0 +1,75 @@
+"""Files on this machine → pairs to feed and objects to ask about."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from easel.declare.pairs import objects_of_rows, pairs_of_rows
+from easel.declare.program import Program
+from easel.errors import InvalidInput
+from easel.sdk.values import PICTURES
+
+
+def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
+    """From a CSV file, or JSON lines {"input": …, "output": …}."""
+    if path.suffix.lower() in (".csv", ".tsv"):
+        header, rows = _table(path)
+        yield from pairs_of_rows(program, header, rows)
+        return
+    with path.open(encoding="utf-8") as lines:
+        yield from json_pairs(lines)
+
+
+def read_objects(path: Path, program: Program) -> Iterator[Any]:
+    """From a CSV file, JSON lines, one picture, or a folder of pictures in the order of their names."""
+    if not path.exists():
+        raise InvalidInput(f"there is no file or folder {path}")
+    if path.is_dir():
+        yield from sorted(p for p in path.rglob("*") if p.suffix.lower() in PICTURES)
+    elif path.suffix.lower() in PICTURES:
+        yield path
+    elif path.suffix.lower() in (".csv", ".tsv"):
+        header, rows = _table(path)
+        yield from objects_of_rows(program, header, rows)
+    else:
+        with path.open(encoding="utf-8") as lines:
+            yield from json_values(lines)
+
+
+def json_pairs(lines: Iterable[str]) -> Iterator[tuple[Any, Any]]:
+    for value in json_values(lines):
+        if not isinstance(value, dict) or set(value) != {"input", "output"}:
+            raise InvalidInput('each line is {"input": …, "output": …}')
+        yield value["input"], value["output"]
+
+
+def json_values(lines: Iterable[str]) -> Iterator[Any]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise InvalidInput(f"line {number} is not JSON: {error}") from None
+
+
+def _table(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            sample = file.read(16_384)
+            file.seek(0)
+            try:
+                dialect: type[csv.Dialect] = csv.Sniffer().sniff(sample, delimiters=",;\t")
+            except csv.Error:
+                dialect = csv.excel
+            reader = csv.DictReader(file, dialect=dialect)
+            rows = list(reader)
+            header = list(reader.fieldnames or ())
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"{path.name} cannot be read as CSV: {error}") from None
+    if not header:
+        raise InvalidInput(f"{path.name} is empty")
+    return header, rows

@@ -1,0 +1,68 @@
+"""The models of an app: infer, report, export, generated programs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from easel.declare.generate import generate
+from easel.declare.parse import parse_program
+from easel.flow.apps.export import Form, export_model
+from easel.flow.apps.gather import metric_of
+from easel.flow.apps.infer import infer, served
+from easel.flow.apps.look import candidate_name
+from easel.serve.access import Here, Member
+from easel.serve.routes.apps import Name, models_of
+from easel.store import apps
+from easel.wire import app as wire
+
+router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
+
+
+@router.post("/infer", response_model=wire.Answers)
+def infer_objects(here: Here, caller: Member, name: Name, body: wire.Infer) -> wire.Answers:
+    """Through the best model so far, or the pinned one, with its name, version and validation score."""
+    return wire.Answers.model_validate(infer(here.lake, models_of(here), caller, name, body.objects))
+
+
+@router.get("/report", response_model=wire.Report)
+def model_report(here: Here, caller: Member, name: Name) -> wire.Report:
+    """Confusion matrix or residuals and the training curves of the model that answers."""
+    app, best = served(here.lake, caller, name)
+    about = models_of(here).json(here.lake, caller, best.model_set or "", "report.json") or {}
+    return wire.Report(
+        candidate=candidate_name(best),
+        model=best.model_set or "",
+        metric=metric_of(app),
+        quality=best.quality or 0.0,
+        **about,
+    )
+
+
+@router.get(
+    "/export",
+    response_class=Response,
+    responses={200: {"content": {"application/zip": {}}, "description": "The model with a runnable example"}},
+)
+def export(
+    here: Here,
+    caller: Member,
+    name: Name,
+    form: Annotated[Form, Query(description="onnx, or native: safetensors or skops")] = "onnx",
+) -> Response:
+    """The model that answers, as a zip archive with a runnable example."""
+    file, data = export_model(here.lake, models_of(here), caller, name, form)
+    return Response(
+        data, media_type="application/zip", headers={"Content-Disposition": f'attachment; filename="{file}"'}
+    )
+
+
+@router.get("/client", response_model=wire.Sources)
+def client_sources(here: Here, caller: Member, name: Name, request: Request) -> wire.Sources:
+    """Stand-alone programs feed, refine, infer and a typed Python module; the token stays outside."""
+    with here.store.read() as tx:
+        app = apps.find(tx, caller.project_id, name)
+    address = str(request.base_url).rstrip("/")
+    project = caller.project.name if caller.project else ""
+    return wire.Sources(files=generate(parse_program(app.program), app.name, app.id, project, address))

@@ -1,0 +1,209 @@
+"""Queries on the examples of apps and on what was switched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+
+from easel.declare.page import Filter, PageRequest
+from easel.errors import NotFound
+from easel.ids import AppId, UserId
+from easel.records.app import ExampleCounts, FedExample
+from easel.store.engine import AnyRow, Tx
+from easel.store.paging import Collection, Page, conditions, fetch
+from easel.store.schema.apps import app_examples, app_refinements, apps
+
+_CHUNK = 500
+EXAMPLES = Collection(
+    {
+        "seq": app_examples.c.seq,
+        "digest": app_examples.c.digest,
+        "class": app_examples.c.stratum,
+        "fold": app_examples.c.fold,
+        "on": app_examples.c.on,
+        "fed_at": app_examples.c.fed_at,
+        "answer": app_examples.c.answer,
+        "preview": app_examples.c.preview,
+    },
+    "seq",
+    "seq",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewExample:
+    """A row to be: `shard`, `start` and `length` say where the lake holds its line."""
+
+    digest: str
+    stratum: str
+    fold: int
+    preview: str
+    answer: str
+    shard: str
+    start: int
+    length: int
+
+
+def known(tx: Tx, app_id: AppId, digests: Sequence[str]) -> set[str]:
+    """Which of these were fed before."""
+    found: set[str] = set()
+    for start in range(0, len(digests), _CHUNK):
+        some = digests[start : start + _CHUNK]
+        query = select(app_examples.c.digest).where(
+            app_examples.c.app_id == app_id, app_examples.c.digest.in_(some)
+        )
+        found |= {row.digest for row in tx.execute(query)}
+    return found
+
+
+def fold_counts(tx: Tx, app_id: AppId) -> Counter[tuple[str, int]]:
+    """How many examples of each stratum are in each fold."""
+    query = (
+        select(app_examples.c.stratum, app_examples.c.fold, func.count())
+        .where(app_examples.c.app_id == app_id)
+        .group_by(app_examples.c.stratum, app_examples.c.fold)
+    )
+    return Counter({(stratum, fold): count for stratum, fold, count in tx.execute(query)})
+
+
+def counts(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, ExampleCounts]:
+    """By app; one that was fed nothing has none."""
+    on: dict[AppId, dict[str, int]] = {app_id: {} for app_id in app_ids}
+    off: Counter[AppId] = Counter()
+    query = (
+        select(app_examples.c.app_id, app_examples.c.stratum, app_examples.c.on, func.count())
+        .where(app_examples.c.app_id.in_(app_ids))
+        .group_by(app_examples.c.app_id, app_examples.c.stratum, app_examples.c.on)
+    )
+    for app_id, stratum, is_on, count in tx.execute(query):
+        if is_on:
+            on[app_id][stratum] = count
+        else:
+            off[app_id] += count
+    return {app_id: ExampleCounts(on[app_id], off[app_id]) for app_id in app_ids}
+
+
+def count_on(tx: Tx, app_id: AppId) -> int:
+    query = select(func.count()).where(app_examples.c.app_id == app_id, app_examples.c.on.is_(True))
+    return int(tx.execute(query).scalar_one())
+
+
+def count(tx: Tx, app_id: AppId) -> int:
+    return int(tx.execute(select(func.count()).where(app_examples.c.app_id == app_id)).scalar_one())
+
+
+def add(
+    tx: Tx, app_id: AppId, new: Sequence[NewExample], examples_set: str, summary: Mapping[str, Any]
+) -> None:
+    """Rows, and the file-set version that holds them with all earlier ones."""
+    values = [
+        {
+            "app_id": app_id,
+            "digest": one.digest,
+            "stratum": one.stratum,
+            "fold": one.fold,
+            "on": True,
+            "fed_at": tx.now,
+            "preview": one.preview,
+            "answer": one.answer,
+            "shard": one.shard,
+            "start": one.start,
+            "length": one.length,
+        }
+        for one in new
+    ]
+    tx.execute(insert(app_examples), values)
+    tx.execute(
+        update(apps).where(apps.c.id == app_id).values(examples_set=examples_set, summary=dict(summary))
+    )
+
+
+def page(tx: Tx, app_id: AppId, request: PageRequest) -> Page[FedExample]:
+    """Oldest first, unless asked otherwise."""
+    return fetch(tx, select(app_examples).where(app_examples.c.app_id == app_id), EXAMPLES, request).map(
+        _example
+    )
+
+
+def find(tx: Tx, app_id: AppId, digest: str) -> FedExample:
+    row = tx.execute(
+        select(app_examples).where(app_examples.c.app_id == app_id, app_examples.c.digest == digest)
+    ).first()
+    if row is None:
+        raise NotFound(f"the app has no example {digest[:40]!r}")
+    return _example(row)
+
+
+def some(tx: Tx, app_id: AppId, digests: Sequence[str]) -> dict[str, FedExample]:
+    """Those that exist, by digest."""
+    found: dict[str, FedExample] = {}
+    for start in range(0, len(digests), _CHUNK):
+        part = digests[start : start + _CHUNK]
+        query = select(app_examples).where(app_examples.c.app_id == app_id, app_examples.c.digest.in_(part))
+        found |= {row.digest: _example(row) for row in tx.execute(query)}
+    return found
+
+
+def matching(tx: Tx, app_id: AppId, filters: Sequence[Filter]) -> list[str]:
+    """The digests of all examples that pass the filters, oldest first."""
+    query = select(app_examples.c.digest).where(
+        app_examples.c.app_id == app_id, *conditions(EXAMPLES, filters)
+    )
+    return [row.digest for row in tx.execute(query.order_by(app_examples.c.seq))]
+
+
+def off(tx: Tx, app_id: AppId) -> list[str]:
+    query = select(app_examples.c.digest).where(app_examples.c.app_id == app_id, app_examples.c.on.is_(False))
+    return [row.digest for row in tx.execute(query.order_by(app_examples.c.seq))]
+
+
+def switch(tx: Tx, app_id: AppId, digests: Sequence[str], on: bool) -> list[str]:
+    """Those that really changed."""
+    changed: list[str] = []
+    for start in range(0, len(digests), _CHUNK):
+        part = digests[start : start + _CHUNK]
+        here = (app_examples.c.app_id == app_id, app_examples.c.digest.in_(part), app_examples.c.on != on)
+        changed += [row.digest for row in tx.execute(select(app_examples.c.digest).where(*here))]
+        tx.execute(update(app_examples).where(*here).values(on=on))
+    return changed
+
+
+def note_refinement(tx: Tx, app_id: AppId, actor: UserId, digests: Sequence[str], on: bool) -> None:
+    tx.execute(
+        insert(app_refinements).values(
+            app_id=app_id, actor=actor, on=on, digests=list(digests), undone=False, at=tx.now
+        )
+    )
+
+
+def take_last_refinement(tx: Tx, app_id: AppId) -> tuple[list[str], bool] | None:
+    """The newest one that was not undone, marked as undone."""
+    row = tx.execute(
+        select(app_refinements)
+        .where(app_refinements.c.app_id == app_id, app_refinements.c.undone.is_(False))
+        .order_by(app_refinements.c.seq.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    tx.execute(update(app_refinements).where(app_refinements.c.seq == row.seq).values(undone=True))
+    return list(row.digests), bool(row.on)
+
+
+def _example(row: AnyRow) -> FedExample:
+    return FedExample(
+        row.digest,
+        row.stratum,
+        row.fold,
+        row.on,
+        row.fed_at,
+        row.preview,
+        row.answer,
+        row.shard,
+        row.start,
+        row.length,
+    )

@@ -1,0 +1,105 @@
+"""Queries on the trials of apps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from easel.ids import AppId, JobId
+from easel.records.app import AppTrial
+from easel.store.engine import AnyRow, Tx
+from easel.store.schema.apps import app_trials
+
+
+def add(
+    tx: Tx,
+    app_id: AppId,
+    job_id: JobId,
+    candidate: Mapping[str, Any],
+    decision: Mapping[str, Any],
+    count: int,
+) -> None:
+    """A decision and the job that carries it out, on `count` examples."""
+    tx.execute(
+        insert(app_trials).values(
+            app_id=app_id,
+            job_id=job_id,
+            candidate=dict(candidate),
+            decision=dict(decision),
+            started_at=tx.now,
+            examples=count,
+            ended=False,
+        )
+    )
+
+
+def trials(tx: Tx, app_id: AppId | None = None, *, running: bool = False) -> list[AppTrial]:
+    """In the order of the decisions; of all apps where none is named."""
+    query = select(app_trials).order_by(app_trials.c.seq)
+    if app_id is not None:
+        query = query.where(app_trials.c.app_id == app_id)
+    if running:
+        query = query.where(app_trials.c.ended.is_(False))
+    return [_trial(row) for row in tx.execute(query)]
+
+
+def end(tx: Tx, job_id: JobId, quality: float | None, seconds: float, model_set: str | None) -> bool:
+    """Once: a repeated report changes nothing."""
+    done = tx.execute(
+        update(app_trials)
+        .where(app_trials.c.job_id == job_id, app_trials.c.ended.is_(False))
+        .values(ended=True, ended_at=tx.now, quality=quality, seconds=seconds, model_set=model_set)
+    )
+    return done.rowcount == 1
+
+
+def forget(tx: Tx, app_id: AppId) -> None:
+    """Its results are of no use any more; jobs and models stay in the history of the lake."""
+    tx.execute(delete(app_trials).where(app_trials.c.app_id == app_id))
+
+
+def best(tx: Tx, app_id: AppId, at_least: float) -> AppTrial | None:
+    """The highest quality, the earlier of equals, among those found on `at_least` so many examples.
+
+    If all were found on fewer, those on the most examples count.
+    """
+    served = select(app_trials).where(
+        app_trials.c.app_id == app_id, app_trials.c.quality.is_not(None), app_trials.c.model_set.is_not(None)
+    )
+    fresh = served.where(app_trials.c.examples >= at_least)
+    row = tx.execute(fresh.order_by(app_trials.c.quality.desc(), app_trials.c.seq).limit(1)).first()
+    if row is None:
+        order = (app_trials.c.examples.desc(), app_trials.c.quality.desc(), app_trials.c.seq)
+        row = tx.execute(served.order_by(*order).limit(1)).first()
+    return None if row is None else _trial(row)
+
+
+def of_model(tx: Tx, app_id: AppId, model_set: str) -> AppTrial | None:
+    row = tx.execute(
+        select(app_trials).where(app_trials.c.app_id == app_id, app_trials.c.model_set == model_set)
+    ).first()
+    return None if row is None else _trial(row)
+
+
+def fingerprint(tx: Tx) -> tuple[int, int]:
+    """Changes whenever a trial is started or ends."""
+    found = tx.execute(select(func.count(), func.count(app_trials.c.ended_at))).one()
+    return int(found[0]), int(found[1])
+
+
+def _trial(row: AnyRow) -> AppTrial:
+    return AppTrial(
+        row.app_id,
+        row.job_id,
+        row.candidate,
+        row.decision,
+        row.started_at,
+        row.examples,
+        row.ended,
+        row.quality,
+        row.seconds,
+        row.model_set,
+        row.ended_at,
+    )
