@@ -91,7 +91,9 @@ def run_python(
 
 def test_the_best_model_answers_and_says_who_it_is(people: dict[str, Client], shop: str) -> None:
     ana = people["ana"].apps
-    found = ana.infer("shop", [{"size": 2.0, "town": "Bern"}, {"size": -2.0, "weight": -4, "town": "Basel"}])
+    found = ana.infer(
+        "shop", [{"size": 1.0, "weight": 2.0, "town": "Bern"}, {"size": -1.0, "weight": -2, "town": "Basel"}]
+    )
     assert [answer["label"] for answer in found.answers] == ["yes", "no"]
     assert found.model.startswith("shop-model:")
     assert found.quality > 0.8
@@ -210,9 +212,9 @@ def test_generated_programs_feed_refine_and_infer(
         == "1 examples switched off\n"
     )
     assert run_python(server, ana, ["refine.py", "undo"], cwd=tmp_path).stdout == "1 examples switched back\n"
-    asked = run_python(server, ana, ["infer.py", '{"size": 3, "town": "Bern"}'], cwd=tmp_path)
+    asked = run_python(server, ana, ["infer.py", '{"size": 1, "weight": 2, "town": "Bern"}'], cwd=tmp_path)
     assert json.loads(asked.stdout)["label"] == "yes", asked.stderr
-    typed = "import shop_app as a; print(a.infer([a.Input(size=-3.0, town='Bern')])[0]['label'])"
+    typed = "import shop_app as a; print(a.infer([a.Input(size=-1.0, weight=-2.0, town='Bern')])[0]['label'])"
     assert run_python(server, ana, ["-c", typed], cwd=tmp_path).stdout == "no\n"
 
 
