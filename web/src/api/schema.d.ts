@@ -168,6 +168,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/programs/match": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Match Program
+         * @description Check a program: which template fires, and every candidate with its estimated cost.
+         */
+        post: operations["match_program"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/programs/propose": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose Program
+         * @description Look at data and propose the program that describes them, with a reason for each choice.
+         */
+        post: operations["propose_program"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects": {
         parameters: {
             query?: never;
@@ -221,7 +261,7 @@ export interface paths {
         };
         /**
          * List Apps
-         * @description Every app with its best model, what runs and why.
+         * @description Every app with its best model, what runs, what comes next and why.
          */
         get: operations["list_apps"];
         put?: never;
@@ -245,16 +285,40 @@ export interface paths {
         };
         /**
          * Get App
-         * @description One app: its program, examples, best model so far and what runs for it.
+         * @description One app: its program, examples, best model so far, what runs for it and what comes next.
          */
         get: operations["get_app"];
         put?: never;
         post?: never;
         /**
          * Delete App
-         * @description Its trials that still run end by themselves and are ignored.
+         * @description Its running trials are ended; its examples and models stay in the lake's history.
          */
         delete: operations["delete_app"];
+        options?: never;
+        head?: never;
+        /**
+         * Change App
+         * @description Another metric: what was tried is tried again under it.
+         */
+        patch: operations["change_app"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/client": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Client Sources
+         * @description Stand-alone programs feed, refine, infer and a typed Python module; the token stays outside.
+         */
+        get: operations["client_sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -268,10 +332,70 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Browse
-         * @description All examples ever fed, oldest first.
+         * List Examples
+         * @description All examples ever fed; filter by class, on, fold, fed_at, answer, preview.
          */
-        get: operations["browse"];
+        get: operations["list_examples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/examples/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Example
+         * @description One example with its input and output.
+         */
+        get: operations["get_example"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/examples/{digest}/thumbnail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Example Thumbnail
+         * @description A small picture of an example whose input is one. It never changes.
+         */
+        get: operations["example_thumbnail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export
+         * @description The model that answers, as a zip archive with a runnable example.
+         */
+        get: operations["export"];
         put?: never;
         post?: never;
         delete?: never;
@@ -300,6 +424,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps/{name}/feed/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Feed Files
+         * @description Add what was uploaded to the lake: pictures in one folder for each class, arrays, tables, JSON lines.
+         */
+        post: operations["feed_files"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/apps/{name}/infer": {
         parameters: {
             query?: never;
@@ -311,9 +455,73 @@ export interface paths {
         put?: never;
         /**
          * Infer Objects
-         * @description Through the best model so far, with its name, version and validation score.
+         * @description Through the best model so far, or the pinned one, with its name, version and validation score.
          */
         post: operations["infer_objects"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/next": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * App Next
+         * @description What the policy would run next and why, and what it believes of every candidate.
+         */
+        get: operations["app_next"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Pin Model
+         * @description From now on this model answers, whatever is found.
+         */
+        put: operations["pin_model"];
+        post?: never;
+        /**
+         * Unpin Model
+         * @description From now on the best model so far answers again.
+         */
+        delete: operations["unpin_model"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * App Progress
+         * @description The best score over time.
+         */
+        get: operations["app_progress"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -330,10 +538,74 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Refine
-         * @description Switch examples off or on, or undo the newest switch.
+         * Refine Examples
+         * @description Switch examples off or on, singly or by filter, or undo the newest switch.
          */
-        post: operations["refine"];
+        post: operations["refine_examples"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Model Report
+         * @description Confusion matrix or residuals and the training curves of the model that answers.
+         */
+        get: operations["model_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/suspects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Suspects
+         * @description Examples that are most likely mislabelled first, as far as they were judged.
+         */
+        get: operations["list_suspects"];
+        put?: never;
+        /**
+         * Look For Suspects
+         * @description Judge every example by models trained without it: starts a job, or names the one under way.
+         */
+        post: operations["look_for_suspects"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Trials
+         * @description Candidates tried, with score and cost, in the order of the decisions, each with its reasons.
+         */
+        get: operations["list_trials"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2003,9 +2275,20 @@ export interface components {
             }[];
             /** Candidate */
             candidate: string;
-            /** Model */
+            /**
+             * Model
+             * @description The file set, name:version, that holds it
+             */
             model: string;
-            /** Quality */
+            /**
+             * Pinned
+             * @default false
+             */
+            pinned?: boolean;
+            /**
+             * Quality
+             * @description Its validation score
+             */
             quality: number;
         };
         /** App */
@@ -2018,6 +2301,12 @@ export interface components {
             created_at: string;
             /** Examples */
             examples: number;
+            /**
+             * Folder
+             * @description Where the lake keeps its examples; upload pictures below it
+             * @default
+             */
+            folder?: string;
             /** Id */
             id: string;
             /** Last Improvement At */
@@ -2026,10 +2315,22 @@ export interface components {
             metric: string;
             /** Name */
             name: string;
+            /** @description What it would run next, and why */
+            next?: components["schemas"]["NextTrial"] | null;
+            /**
+             * Pictures
+             * @description Whether examples have thumbnails
+             * @default false
+             */
+            pictures?: boolean;
+            /** Pinned */
+            pinned?: string | null;
             /** Program */
             program: string;
             /** Running */
             running: string[];
+            /** @description What answers: the pinned model, or the best */
+            serving?: components["schemas"]["BestModel"] | null;
             /** Switched Off */
             switched_off: number;
             /** Template */
@@ -2180,6 +2481,32 @@ export interface components {
             kind: string;
             /** Spent */
             spent: number;
+        };
+        /** CandidateView */
+        CandidateView: {
+            /**
+             * Cost S
+             * @description Estimated seconds on one core
+             */
+            cost_s: number;
+            /** Family */
+            family: string;
+            /** Name */
+            name: string;
+            /** Promise */
+            promise: number;
+            /** Settings */
+            settings: {
+                [key: string]: string | number;
+            };
+        };
+        /** ChangeApp */
+        ChangeApp: {
+            /**
+             * Metric
+             * @description What was tried is tried again under it
+             */
+            metric: string;
         };
         /**
          * ChangeQueue
@@ -2441,6 +2768,7 @@ export interface components {
             name: string;
             /**
              * Program
+             * @description The paper's notation, YAML or JSON
              * @example input: image 28 x 28
              *     output: [cat, dog]
              */
@@ -2606,6 +2934,8 @@ export interface components {
         };
         /** Example */
         Example: {
+            /** Answer */
+            answer?: string | null;
             /** Digest */
             digest: string;
             /**
@@ -2617,13 +2947,27 @@ export interface components {
             fold: number;
             /** On */
             on: boolean;
-            /** Stratum */
+            /** Preview */
+            preview?: string | null;
+            /**
+             * Stratum
+             * @description Its class; empty where there are no classes
+             */
             stratum: string;
         };
-        /** ExampleList */
-        ExampleList: {
-            /** Items */
-            items: components["schemas"]["Example"][];
+        /** ExampleContent */
+        ExampleContent: {
+            example: components["schemas"]["Example"];
+            /**
+             * Input
+             * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
+             */
+            input: unknown;
+            /**
+             * Output
+             * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
+             */
+            output: unknown;
         };
         /** Fed */
         Fed: {
@@ -2631,13 +2975,43 @@ export interface components {
             known: number;
             /** New */
             new: number;
+            /** Refused */
+            refused?: components["schemas"]["Refused"][];
             /** Total */
             total: number;
+        };
+        /**
+         * FeedFiles
+         * @description What was uploaded to the lake: a folder of pictures, or .npz, x.npy with y.npy, .csv, .parquet, .jsonl.
+         */
+        FeedFiles: {
+            /**
+             * Fit
+             * @default stretch
+             * @enum {string}
+             */
+            fit?: "stretch" | "pad" | "crop";
+            /**
+             * Reference
+             * @example /apps/flowers/uploads/
+             */
+            reference: string;
+            /**
+             * Skip Bad
+             * @default false
+             */
+            skip_bad?: boolean;
         };
         /** FeedPairs */
         FeedPairs: {
             /** Pairs */
             pairs: components["schemas"]["Pair"][];
+            /**
+             * Skip Bad
+             * @description Leave out pairs that do not fit, rather than refuse all
+             * @default false
+             */
+            skip_bad?: boolean;
         };
         /**
          * Fetch
@@ -2790,6 +3164,20 @@ export interface components {
         Imported: {
             /** New */
             new: number;
+        };
+        /** Improvement */
+        Improvement: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Candidate */
+            candidate: string;
+            /** Model */
+            model: string;
+            /** Quality */
+            quality: number;
         };
         /** Infer */
         Infer: {
@@ -2981,6 +3369,38 @@ export interface components {
             /** Over */
             over: boolean;
         };
+        /** MatchProgram */
+        MatchProgram: {
+            /**
+             * Examples
+             * @description For the costs
+             * @default 1000
+             */
+            examples?: number;
+            /**
+             * Program
+             * @description The paper's notation, YAML or JSON
+             * @example input: image 28 x 28
+             *     output: [cat, dog]
+             */
+            program: string;
+        };
+        /**
+         * Matched
+         * @description `program` in the paper's notation; the first metric is the usual one.
+         */
+        Matched: {
+            /** Candidates */
+            candidates: components["schemas"]["CandidateView"][];
+            /** Metrics */
+            metrics: string[];
+            /** Program */
+            program: string;
+            /** Task */
+            task: string;
+            /** Template */
+            template: string;
+        };
         /** Me */
         Me: {
             /**
@@ -3049,6 +3469,18 @@ export interface components {
             members?: components["schemas"]["PackMember"][];
             /** Size */
             size: number;
+        };
+        /** NextTrial */
+        NextTrial: {
+            /** Candidate */
+            candidate: string;
+            /**
+             * First
+             * @description Whether it is the very next trial of the whole pool
+             */
+            first: boolean;
+            /** Why */
+            why: string;
         };
         /** Node */
         Node: {
@@ -3136,6 +3568,16 @@ export interface components {
         Page_Event_: {
             /** Items */
             items: components["schemas"]["Event"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
+        /** Page[Example] */
+        Page_Example_: {
+            /** Items */
+            items: components["schemas"]["Example"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -3284,9 +3726,15 @@ export interface components {
         };
         /** Pair */
         Pair: {
-            /** Input */
+            /**
+             * Input
+             * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
+             */
             input: unknown;
-            /** Output */
+            /**
+             * Output
+             * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
+             */
             output: unknown;
         };
         /** Part */
@@ -3319,6 +3767,14 @@ export interface components {
             quality: number | null;
             /** Tenant */
             tenant: string;
+        };
+        /** PinModel */
+        PinModel: {
+            /**
+             * Model
+             * @example flowers-model:3
+             */
+            model: string;
         };
         /** Pipeline */
         Pipeline: {
@@ -3496,6 +3952,16 @@ export interface components {
             /** Version */
             version: number;
         };
+        /**
+         * Progress
+         * @description The best score over time.
+         */
+        Progress: {
+            /** Items */
+            items: components["schemas"]["Improvement"][];
+            /** Metric */
+            metric: string;
+        };
         /** Project */
         Project: {
             /**
@@ -3509,6 +3975,67 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * ProposeProgram
+         * @description A table's first rows as text cells, or the pictures of a folder by their path `class/file.png`.
+         */
+        ProposeProgram: {
+            /** Header */
+            header?: string[];
+            /**
+             * Pictures
+             * @description Height, width, channels where known
+             */
+            pictures?: {
+                [key: string]: number[] | null;
+            };
+            /** Rows */
+            rows?: string[][];
+            /**
+             * Target
+             * @description The column to predict
+             */
+            target?: string | null;
+        };
+        /** Proposed */
+        Proposed: {
+            /** Program */
+            program: string;
+            /** Reasons */
+            reasons: string[];
+            /** Target */
+            target: string;
+        };
+        /**
+         * Prospect
+         * @description What is believed of one candidate: `mean` ± `deviation` of its score, from 0 to 1, and its cost.
+         */
+        Prospect: {
+            /** Candidate */
+            candidate: string;
+            /** Cost S */
+            cost_s: number;
+            /** Deviation */
+            deviation: number;
+            /** Mean */
+            mean: number;
+            /** Quality */
+            quality: number | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "open" | "running" | "done" | "failed";
+        };
+        /**
+         * Prospects
+         * @description The posterior over all candidates, best first, and what the policy would run next.
+         */
+        Prospects: {
+            /** Items */
+            items: components["schemas"]["Prospect"][];
+            next: components["schemas"]["NextTrial"] | null;
         };
         /**
          * Provision
@@ -3658,11 +4185,20 @@ export interface components {
         };
         /**
          * Refine
-         * @description Switch these examples; `undo` takes back the newest switch and names none.
+         * @description Switch these examples, or those that pass all filters; `undo` takes back the newest switch.
          */
         Refine: {
             /** Digests */
             digests?: string[];
+            /**
+             * Filter
+             * @description field:operator:value on class, on, fold, fed_at, answer, preview, digest
+             * @example [
+             *       "class:eq:cat",
+             *       "fed_at:lt:2026-01-01T00:00:00Z"
+             *     ]
+             */
+            filter?: string[];
             /**
              * On
              * @default false
@@ -3678,6 +4214,15 @@ export interface components {
         Refined: {
             /** Changed */
             changed: string[];
+        };
+        /** Refused */
+        Refused: {
+            /** File */
+            file?: string | null;
+            /** Pair */
+            pair: number;
+            /** Why */
+            why: string;
         };
         /**
          * Region
@@ -3728,6 +4273,31 @@ export interface components {
              * @description Jobs whose time or cost is not known
              */
             unknown: string[];
+        };
+        /**
+         * Report
+         * @description How the model that answers did on validation.
+         *
+         *     `confusion[true][predicted]` counts; `residuals` are pairs of truth and prediction; `curves` hold the
+         *     training and validation loss of each epoch, one curve for each fold.
+         */
+        Report: {
+            /** Candidate */
+            candidate: string;
+            /** Classes */
+            classes?: string[];
+            /** Confusion */
+            confusion?: number[][];
+            /** Curves */
+            curves?: (number | null)[][][];
+            /** Metric */
+            metric: string;
+            /** Model */
+            model: string;
+            /** Quality */
+            quality: number;
+            /** Residuals */
+            residuals?: number[][];
         };
         /** RerunJob */
         RerunJob: {
@@ -3955,6 +4525,16 @@ export interface components {
             policy: string;
             /** Time */
             time: number[];
+        };
+        /**
+         * Sources
+         * @description Generated programs by file name.
+         */
+        Sources: {
+            /** Files */
+            files: {
+                [key: string]: string;
+            };
         };
         /**
          * StartProfile
@@ -4265,6 +4845,29 @@ export interface components {
             /** Steps */
             steps: components["schemas"]["StepFields"][];
         };
+        /**
+         * Suspects
+         * @description `judged` examples have a loss. `job` judges all of them, once it is asked for.
+         */
+        Suspects: {
+            /** Items */
+            items: components["schemas"]["Suspicion"][];
+            /** Job */
+            job: string | null;
+            /** Judged */
+            judged: number;
+            /** State */
+            state: string | null;
+        };
+        /**
+         * Suspicion
+         * @description `loss` under a model that was trained without the example: larger is stranger.
+         */
+        Suspicion: {
+            example: components["schemas"]["Example"];
+            /** Loss */
+            loss: number;
+        };
         /** Token */
         Token: {
             /**
@@ -4297,6 +4900,55 @@ export interface components {
         Transfers: {
             /** Transfers */
             transfers: components["schemas"]["Transfer"][];
+        };
+        /** TrialList */
+        TrialList: {
+            /** Items */
+            items: components["schemas"]["TrialView"][];
+        };
+        /**
+         * TrialView
+         * @description A decision with its reasons, and what came of it. Costs and times are seconds.
+         */
+        TrialView: {
+            /** Candidate */
+            candidate: string;
+            /**
+             * Cost S
+             * @description What it was expected to take
+             */
+            cost_s: number;
+            /** Deviation */
+            deviation: number;
+            /** Ended At */
+            ended_at: string | null;
+            /** Examples */
+            examples: number;
+            /**
+             * Expected
+             * @description The score that was expected of it, from 0 to 1
+             */
+            expected: number;
+            /** Job */
+            job: string;
+            /** Model */
+            model: string | null;
+            /** Quality */
+            quality: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "running" | "done" | "failed";
+            /** Why */
+            why: string;
         };
         /** Unused */
         Unused: {
@@ -4698,6 +5350,72 @@ export interface operations {
             };
         };
     };
+    match_program: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MatchProgram"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Matched"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    propose_program: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProposeProgram"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proposed"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     projects: {
         parameters: {
             query?: {
@@ -4934,7 +5652,43 @@ export interface operations {
             };
         };
     };
-    browse: {
+    change_app: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeApp"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    client_sources: {
         parameters: {
             query?: never;
             header?: never;
@@ -4952,7 +5706,149 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExampleList"];
+                    "application/json": components["schemas"]["Sources"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_examples: {
+        parameters: {
+            query?: {
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Example_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_example: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                digest: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExampleContent"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    example_thumbnail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                digest: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A small PNG */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": unknown;
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export: {
+        parameters: {
+            query?: {
+                /** @description onnx, or native: safetensors or skops */
+                form?: "onnx" | "native";
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model with a runnable example */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": unknown;
                 };
             };
             /** @description What went wrong and what to do */
@@ -4979,6 +5875,42 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["FeedPairs"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fed"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    feed_files: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FeedFiles"];
             };
         };
         responses: {
@@ -5038,7 +5970,139 @@ export interface operations {
             };
         };
     };
-    refine: {
+    app_next: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prospects"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pin_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PinModel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unpin_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    app_progress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Progress"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    refine_examples: {
         parameters: {
             query?: never;
             header?: never;
@@ -5061,6 +6125,136 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Refined"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    model_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_suspects: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suspects"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    look_for_suspects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suspects"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_trials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialList"];
                 };
             };
             /** @description What went wrong and what to do */

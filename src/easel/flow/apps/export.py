@@ -17,7 +17,6 @@ from easel.flow.apps.infer import Models, served
 from easel.flow.lake.upload import Lake
 from easel.match.candidate import Candidate
 from easel.match.examples import Object
-from easel.match.export import export_onnx
 from easel.match.raw import open_value
 from easel.match.read import read_object
 from easel.records.app import App
@@ -60,6 +59,9 @@ def export_model(lake: Lake, models: Models, caller: Caller, name: str, form: Fo
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         if form == "onnx":
+            # Only here: it brings scikit-learn, which a server that exports nothing need not load.
+            from easel.match.export import export_onnx
+
             model = models.get(lake, caller, best.model_set)
             files = AppFiles(lake, caller, app)
             inputs: list[Object] = [
