@@ -12,6 +12,7 @@ import pytest
 from easel.store.engine import Store
 from easel.store.migrate import migrate
 from easel.testing import postgres
+from easel.testing.engine import Engine, running
 
 _numbers = itertools.count()
 
@@ -72,6 +73,18 @@ def store(request: pytest.FixtureRequest) -> Store:
     name = "sqlite_store" if request.param == "sqlite" else "postgres_store"
     found: Store = request.getfixturevalue(name)
     return found
+
+
+@pytest.fixture(params=BOTH)
+def either_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """An engine with a real worker, on each database in turn: for what depends on how transactions meet."""
+    url = None
+    if request.param == "postgresql":
+        server: postgres.Postgres = request.getfixturevalue("postgres_server")
+        template: str = request.getfixturevalue("postgres_template")
+        url = server.create(f"engine{next(_numbers)}", template=template)
+    with running(tmp_path / "home", url) as made:
+        yield made
 
 
 def _migrated(url: str) -> None:

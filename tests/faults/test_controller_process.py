@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from easel.declare.resources import Resources
 from easel.flow.jobs.control import kill_job
 from easel.records.job import TERMINAL, Job, JobState
+from easel.serve.hosting import hosted
 from easel.store import job_queues
 from easel.testing.engine import Engine, until
 
@@ -85,3 +86,18 @@ def test_kill_9_of_the_controller_at_every_state_loses_nothing_and_repeats_nothi
     for job in ended:
         assert engine.events(job).count(f"job.{job.state.value}") == 1
         until(lambda job=job: not engine.processes(job))  # type: ignore[misc]
+
+
+def test_whoever_stood_by_and_is_stopped_leaves_the_jobs_of_the_one_in_charge_alone(engine: Engine) -> None:
+    leader = engine.controller()
+    job = engine.submit("sleep", "1000")
+    engine.turn_until(leader, lambda: engine.job(job).state is HELD)
+    worker = engine.worker_pid
+    standby = engine.controller()
+    with hosted(standby):
+        until(lambda: standby._watched is not None)
+    assert engine.worker_pid == worker
+    with engine.store.write() as tx:
+        kill_job(tx, engine.people["ana"], job.id, "enough")
+    (ended,) = engine.finish(leader, job)
+    assert (ended.state, ended.attempt) == (JobState.KILLED, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -141,3 +143,33 @@ def test_a_second_server_on_the_same_port_says_so(tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="did not start"):
             rival.start()
         assert "EASEL_PORT" in rival.log
+
+
+def test_a_full_disk_refuses_writes_with_the_reason_and_is_forgotten_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs", str(home)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    try:
+        with running(tmp_path) as server:
+            client = server.client()
+            client.projects.create("before")
+            filler = home / "filler"
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+            headers = {"Authorization": f"Bearer {server.admin_token}"}
+            with httpx.Client(base_url=server.address, headers=headers, timeout=60) as http:
+                answers = [http.post("/api/v1/projects", json={"name": f"p{i}"}) for i in range(20)]
+                full = next(answer for answer in answers if answer.status_code == 503)
+                assert "disk" in full.json()["detail"]
+                assert http.get("/api/v1/projects/before").status_code == 200
+            filler.unlink()
+            client.projects.create("after")
+            acknowledged = {f"p{i}" for i, answer in enumerate(answers) if answer.status_code == 201}
+            assert {p.name for p in client.projects.list()} == {"before", "after"} | acknowledged
+    finally:
+        subprocess.run(["umount", "-l", str(home)], check=True)

@@ -55,6 +55,8 @@ class Controller:
         self.holder, self.clock, self.pace = holder, clock, pace
         self.wake = threading.Event()
         self.fence: int | None = None
+        self.led = False
+        """Whether it was in charge when it stopped: the worker of one that stood by is somebody else's."""
         self.connected = False
         self._renew_at = self._connect_at = self._look_at = float("-inf")
         self._watched: tuple[tuple[str, int, datetime], float] | None = None
@@ -83,6 +85,7 @@ class Controller:
                 self.wake.clear()
         finally:
             stop_listening()
+            self.led = self.fence is not None
             self._resign()
 
     def turn(self) -> bool:

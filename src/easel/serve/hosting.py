@@ -129,5 +129,5 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
         thread.join(30)
         books.join(30)
         learning.join(30)
-        if stop_worker:
+        if stop_worker and controller.led:
             controller.executor.close(stop=True)

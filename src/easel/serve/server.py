@@ -99,7 +99,7 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
     try:
         loop.run(stopping)
     finally:
-        loop.executor.close(stop=spawn_worker)
+        loop.executor.close(stop=spawn_worker and loop.led)
         ledger.join(30)
         learning.join(30)
         store.close()

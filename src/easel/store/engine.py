@@ -202,6 +202,13 @@ def _begin_sqlite(conn: Connection) -> None:
     driver.execute("BEGIN")
 
 
+def _why_away(error: DBAPIError) -> str:
+    said = str(error.orig)
+    if "disk is full" in said or "No space left" in said:
+        return "the disk under the database is full, nothing was changed: an admin must make room"
+    return "the database is not available right now; try again shortly"
+
+
 @contextmanager
 def _away_means_try_later() -> Iterator[None]:
     try:
@@ -209,7 +216,7 @@ def _away_means_try_later() -> Iterator[None]:
     except PoolTimeout as error:
         raise TryLater("the server is busy; try again shortly", retry_after=1.0) from error
     except (OperationalError, InterfaceError) as error:
-        raise TryLater("the database is not available right now; try again shortly") from error
+        raise TryLater(_why_away(error)) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise TryLater("the connection to the database was lost; try again shortly") from error

@@ -32,21 +32,21 @@ def finish(engine: Engine, controller: Controller, pipeline: Pipeline) -> Pipeli
 COPY = "find input -type f -exec cat {} + > $EASEL_OUTPUT/all; cat $EASEL_OUTPUT/all"
 
 
-def test_steps_run_in_order_each_on_the_output_of_the_one_before(engine: Engine) -> None:
-    controller = engine.controller()
-    words = engine.upload({"words.txt": b"to be or not to be\n"}, "words")
+def test_steps_run_in_order_each_on_the_output_of_the_one_before(either_engine: Engine) -> None:
+    controller = either_engine.controller()
+    words = either_engine.upload({"words.txt": b"to be or not to be\n"}, "words")
     made = submit(
-        engine,
+        either_engine,
         step("count", "cat input/*/all | wc -w", "step:clean"),
         step("clean", COPY, words),
         step("report", "echo after count", needs=("count",)),
     )
     assert [each.name for each in made.steps] == ["clean", "count", "report"]
-    done = finish(engine, controller, made)
+    done = finish(either_engine, controller, made)
     assert done.state == "finished"
     clean, count, report = (each.job for each in done.steps)
     assert count.input_set == clean.output_set
-    assert engine.log(count) == ["6"]
+    assert either_engine.log(count) == ["6"]
     moments = [clean.ended_at, count.started_at, count.ended_at, report.started_at]
     assert moments == sorted(moment for moment in moments if moment is not None)
 

@@ -19,19 +19,19 @@ from easel.store.schema.lake import artifacts, lineage, tags
 from easel.testing.engine import Engine
 
 
-def test_a_command_runs_and_its_log_and_output_are_kept(engine: Engine) -> None:
-    controller = engine.controller()
-    job = engine.submit("sh", "-c", "echo hello; echo oops >&2; echo 42 > $EASEL_OUTPUT/answer.txt")
-    (done,) = engine.finish(controller, job)
+def test_a_command_runs_and_its_log_and_output_are_kept(either_engine: Engine) -> None:
+    controller = either_engine.controller()
+    job = either_engine.submit("sh", "-c", "echo hello; echo oops >&2; echo 42 > $EASEL_OUTPUT/answer.txt")
+    (done,) = either_engine.finish(controller, job)
     assert (done.state, done.exit_code, done.reason) == (JobState.FINISHED, 0, None)
-    assert sorted(engine.log(job)) == ["hello", "oops"]
+    assert sorted(either_engine.log(job)) == ["hello", "oops"]
     assert done.output_set == f"{job.id}-output:1"
     assert done.usage is not None
 
 
-def test_a_trial_returns_its_result(engine: Engine) -> None:
-    controller = engine.controller()
-    (done,) = engine.finish(controller, engine.trial("add", arguments={"a": 2, "b": 3}))
+def test_a_trial_returns_its_result(either_engine: Engine) -> None:
+    controller = either_engine.controller()
+    (done,) = either_engine.finish(controller, either_engine.trial("add", arguments={"a": 2, "b": 3}))
     assert done.state is JobState.FINISHED, done.reason
     assert done.result == {"sum": 5, "read": []}
 
@@ -53,16 +53,16 @@ def test_a_job_that_reaches_its_memory_limit_says_so(engine: Engine) -> None:
     assert done.reason == "the memory limit of 128 MB was reached"
 
 
-def test_tags_printed_by_a_job_reach_the_job_its_output_and_other_sets(engine: Engine) -> None:
-    controller = engine.controller()
-    other = engine.upload({"a.txt": b"x"}, "other")
+def test_tags_printed_by_a_job_reach_the_job_its_output_and_other_sets(either_engine: Engine) -> None:
+    controller = either_engine.controller()
+    other = either_engine.upload({"a.txt": b"x"}, "other")
     script = (
         "echo '[EASEL_TAG] job model:BERT'; echo '[ACAI_TAG_NUM] fileset precision:0.75';"
         "echo '[EASEL_TAG] other seen:yes'; echo '[EASEL_TAG] nobody seen:yes'"
     )
-    job = engine.submit("sh", "-c", script, tags={"given": 1.0})
-    (done,) = engine.finish(controller, job)
-    with engine.store.read() as tx:
+    job = either_engine.submit("sh", "-c", script, tags={"given": 1.0})
+    (done,) = either_engine.finish(controller, job)
+    with either_engine.store.read() as tx:
         query = select(artifacts.c.name, tags.c.key, tags.c.text, tags.c.number)
         found = {tuple(row) for row in tx.execute(query.join(tags, tags.c.artifact_id == artifacts.c.id))}
     assert done.output_set is not None
@@ -74,9 +74,9 @@ def test_tags_printed_by_a_job_reach_the_job_its_output_and_other_sets(engine: E
     }
 
 
-def test_the_word_count_of_the_paper(engine: Engine) -> None:
-    controller = engine.controller()
-    works = engine.upload(
+def test_the_word_count_of_the_paper(either_engine: Engine) -> None:
+    controller = either_engine.controller()
+    works = either_engine.upload(
         {
             "hamlet.txt": b"to be or not to be\n",
             "lear.txt": b"nothing will come of nothing\n",
@@ -87,8 +87,8 @@ def test_the_word_count_of_the_paper(engine: Engine) -> None:
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr("wordcount.py", WORD_COUNT)
-    engine.upload({"wordcount.zip": code.getvalue()}, "wordcount")
-    job = engine.submit(
+    either_engine.upload({"wordcount.zip": code.getvalue()}, "wordcount")
+    job = either_engine.submit(
         "python",
         "wordcount.py",
         "input",
@@ -98,16 +98,16 @@ def test_the_word_count_of_the_paper(engine: Engine) -> None:
         output_folder="./my_output/",
         output_set="counts",
     )
-    (done,) = engine.finish(controller, job)
-    assert done.state is JobState.FINISHED, (done.reason, engine.log(job))
+    (done,) = either_engine.finish(controller, job)
+    assert done.state is JobState.FINISHED, (done.reason, either_engine.log(job))
     assert done.output_set == "counts:1"
-    with engine.store.read() as tx:
-        (file,) = files_of(tx, engine.people["ana"], "counts:1")
+    with either_engine.store.read() as tx:
+        (file,) = files_of(tx, either_engine.people["ana"], "counts:1")
         reads = select(lineage.c.source, lineage.c.target).where(lineage.c.job.is_not(None))
         edges = [tuple(row) for row in tx.execute(reads)]
         names = {row.id: f"{row.name}:{row.version}" for row in tx.execute(select(artifacts))}
     assert file.path == "/counts/counts.json"
-    data = b"".join(engine.lake.blobs.read(from_hex(file.object), file.offset, file.size))
+    data = b"".join(either_engine.lake.blobs.read(from_hex(file.object), file.offset, file.size))
     assert json.loads(data)["be"] == 3
     assert [(names[a], names[b]) for a, b in edges] == [(works, "counts:1")]
 
@@ -140,11 +140,11 @@ def test_a_killed_trial_finds_its_checkpoint_when_it_is_tried_again(engine: Engi
     assert (done.state, done.attempt, done.result) == (JobState.FINISHED, 2, {"found": "done so far"})
 
 
-def test_the_history_of_a_job_replays_to_its_state(engine: Engine) -> None:
-    controller = engine.controller()
-    job = engine.submit("sh", "-c", "exit 1", retry=RetryRule(failed=1))
-    (done,) = engine.finish(controller, job)
-    with engine.store.read() as tx:
+def test_the_history_of_a_job_replays_to_its_state(either_engine: Engine) -> None:
+    controller = either_engine.controller()
+    job = either_engine.submit("sh", "-c", "exit 1", retry=RetryRule(failed=1))
+    (done,) = either_engine.finish(controller, job)
+    with either_engine.store.read() as tx:
         told = [
             e.body for e in events_after(tx, job.project_id, 0) if e.subject == job.id and "what" in e.body
         ]
