@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 
 import ConfigSpace as CS  # noqa: N817
 import optuna
 import pytest
+from optuna.distributions import BaseDistribution, FloatDistribution
 
 from easel.declare.dimensions import Categorical, Float, Integer, Ordinal, When
 from easel.declare.goal import maximise
@@ -146,3 +148,44 @@ def test_a_budget_smaller_than_one_run_limits_that_run() -> None:
     answer = tuner.ask()
     assert hasattr(answer, "limit")
     assert answer.limit == 1e-6
+
+
+@pytest.mark.parametrize("strategy", ["fabulinus", "nephele", "hyperband", "cherrypick"])
+def test_an_optuna_study_that_prunes_fails_and_branches_goes_on(strategy: str) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.suggest_categorical("note", [None, "some"])
+        if trial.suggest_categorical("kind", ["plain", "deep"]) == "deep":
+            x += trial.suggest_int("depth", 1, 64, log=True) / 64
+        trial.report(x, 1)
+        if x > 1.0:
+            raise optuna.TrialPruned
+        return math.nan if x < 0.05 else x
+
+    study = optuna.create_study(sampler=EaselSampler(strategy, seed=1))
+    study.enqueue_trial({"x": 0.5, "kind": "plain", "note": None})
+    study.optimize(objective, n_trials=12)
+    assert len(study.trials) == 12
+    assert study.trials[0].value == 0.5
+    assert study.best_value <= 0.5
+
+
+def test_trials_of_an_optuna_study_that_run_at_once_get_different_points() -> None:
+    sampler = EaselSampler("ei", seed=1)
+    study = optuna.create_study(sampler=sampler)
+    space: dict[str, BaseDistribution] = {"x": FloatDistribution(0.0, 1.0)}
+    for _ in range(6):
+        trial = study.ask(space)
+        study.tell(trial, (trial.params["x"] - 0.3) ** 2)
+    asked = [study.ask(space) for _ in range(3)]
+    # two threads that ask before the parameters of either are stored
+    blind = [study.ask(), study.ask()]
+    given = [sampler.sample_relative(study, study.trials[trial.number], space)["x"] for trial in blind]
+    assert len({*(trial.params["x"] for trial in asked), *given}) == 5
+    assert pickle.loads(pickle.dumps(sampler)).strategy == "ei"
+
+
+def test_several_objectives_need_a_goal() -> None:
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=EaselSampler("ei"))
+    with pytest.raises(InvalidInput, match="goal"):
+        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=3)

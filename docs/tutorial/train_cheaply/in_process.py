@@ -2,7 +2,7 @@
 
 A small real job: a two-layer network on 8 × 8 pictures of digits (scikit-learn's, 1,797 of them), trained here and now.
 Tuned together: the learning rate, the width, the batch size, the share of the data — and the size of the machine,
-which is a resource with a price. `python docs/tutorial/train_cheaply.py` takes about a minute on one core.
+which is a resource with a price. `python docs/tutorial/train_cheaply/in_process.py` takes about a minute on one core.
 """
 
 from __future__ import annotations

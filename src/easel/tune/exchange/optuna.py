@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,13 +91,27 @@ class EaselSampler(BaseSampler):
         self.options = options
         self._random = RandomSampler(seed=seed)
         self._inferred = optuna.search_space.IntersectionSearchSpace()
+        # A study's threads ask at once, and a trial's parameters are stored only after we answered: what was given
+        # is remembered here, one answer at a time.
+        self._given: dict[int, dict[str, Any]] = {}
+        self._turn = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _turn=threading.Lock())
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         if self.space is not None:
             return {d.name: _loose(d) for d in self.space.dimensions}
-        return {name: d for name, d in self._inferred.calculate(study).items() if not d.single()}
+        return {
+            name: d
+            for name, d in self._inferred.calculate(study).items()
+            if not d.single() and not _has_none(d)
+        }
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -105,22 +120,33 @@ class EaselSampler(BaseSampler):
             return {}
         space = self.space if self.space is not None else from_optuna(search_space)
         goal = self.goal if self.goal is not None else _goal(study)
-        tuner = Tuner.resume(
-            space,
-            goal,
-            self.strategy,
-            _history(study, space, goal),
-            _running(study, space, trial.number),
-            seed=self.seed,
-            options=self.options,
-        )
-        answer = tuner.ask()
-        return {} if isinstance(answer, Finished) else dict(answer.point)
+        with self._turn:
+            running = _running(study, space, trial.number, self._given)
+            tuner = Tuner.resume(
+                space,
+                goal,
+                self.strategy,
+                _history(study, space, goal),
+                running,
+                seed=self.seed,
+                options=self.options,
+            )
+            answer = tuner.ask()
+            if isinstance(answer, Finished):
+                return {}
+            self._given = {n: p for n, p in self._given.items() if n in running}
+            self._given[trial.number] = dict(answer.point)
+        return dict(answer.point)
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         return self._random.sample_independent(study, trial, param_name, param_distribution)
+
+
+def _has_none(d: BaseDistribution) -> bool:
+    """A choice of None is no value of ours: such a parameter is left to chance."""
+    return isinstance(d, CategoricalDistribution) and None in d.choices
 
 
 def _loose(d: Dimension) -> BaseDistribution:
@@ -165,9 +191,9 @@ def _history(study: optuna.Study, space: Space, goal: Goal) -> Sequence[Observat
     return found
 
 
-def _running(study: optuna.Study, space: Space, own: int) -> dict[int, Any]:
-    return {
-        t.number: t.params
-        for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        if t.number != own and space.contains(t.params)
-    }
+def _running(
+    study: optuna.Study, space: Space, own: int, given: Mapping[int, Mapping[str, Any]]
+) -> dict[int, Any]:
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    points = {t.number: t.params or given.get(t.number, {}) for t in running if t.number != own}
+    return {number: point for number, point in points.items() if space.contains(point)}
