@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.declare.goal import COST, TIME, Constraint, Goal
 from easel.optimise.acquire import expected_improvement
@@ -56,7 +56,7 @@ class Belief:
         gap = self.scaled(constraint.bound) - self.mean
         gap = -gap if constraint.at_least else gap
         width = np.maximum(self.sd, 1e-9)
-        return np.asarray(ndtr(gap / width))
+        return np.asarray(scipy.special.ndtr(gap / width))
 
     def holds(self, constraint: Constraint) -> npt.NDArray[np.bool_]:
         """`(m,)`: whether the mean meets the constraint."""
@@ -64,7 +64,7 @@ class Belief:
         return self.mean >= bound if constraint.at_least else self.mean <= bound
 
     def at(self, i: int) -> Estimate:
-        centre, width = float(self.mean[i]), float(self.sd[i]) * float(ndtri(0.95))
+        centre, width = float(self.mean[i]), float(self.sd[i]) * float(scipy.special.ndtri(0.95))
         ends = (centre, centre - width, centre + width)
         median, low, high = (math.exp(min(e, 700.0)) if self.log else e for e in ends)
         return Estimate(median, low, high)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import qmc
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.declare.dimensions import Categorical, Dimension, Role, Value
 from easel.declare.space import Point, PointKey, Space, point_key
@@ -121,7 +121,7 @@ def levels(space: Space) -> list[dict[str, Value]]:
 def latin(space: Space, count: int, rng: np.random.Generator) -> list[dict[str, Value]]:
     """A Latin hypercube over the quantiles of every dimension; forbidden rows are drawn again at random."""
     names = [dimension.name for dimension in space.dimensions]
-    units = qmc.LatinHypercube(len(names), rng=rng).random(count)
+    units = scipy.stats.qmc.LatinHypercube(len(names), rng=rng).random(count)
     found = []
     for row in units:
         point = space.from_unit(dict(zip(names, row, strict=True)))
@@ -135,7 +135,7 @@ def scattered(space: Space, count: int, rng: np.random.Generator) -> list[dict[s
     """`count` distinct points spread by a scrambled Sobol sequence, fewer where the space is smaller."""
     names = [dimension.name for dimension in space.dimensions]
     size = 1 << max(1, (count - 1).bit_length())
-    units = qmc.Sobol(len(names), rng=rng).random(size)
+    units = scipy.stats.qmc.Sobol(len(names), rng=rng).random(size)
     found: dict[PointKey, dict[str, Value]] = {}
     for row in units:
         point = space.from_unit(dict(zip(names, row, strict=True)))

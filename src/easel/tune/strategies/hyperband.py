@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.declare.dimensions import Value
 from easel.declare.space import PointKey, point_key
@@ -192,4 +192,6 @@ def density(x: Array, centres: Array) -> Array:
     n, d = centres.shape
     width = np.maximum(centres.std(axis=0) * n ** (-1.0 / (d + 4)), 0.1)
     away = (x[:, None, :] - centres[None]) / width
-    return np.asarray(logsumexp(-0.5 * (away**2).sum(axis=2), axis=1) - np.log(n) - np.log(width).sum())
+    return np.asarray(
+        scipy.special.logsumexp(-0.5 * (away**2).sum(axis=2), axis=1) - np.log(n) - np.log(width).sum()
+    )

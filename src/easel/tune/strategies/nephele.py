@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.declare.goal import At
 from easel.declare.space import Point, point_key
@@ -227,4 +227,4 @@ class Lynceus(Nephele):
             return np.ones_like(beliefs.cost_of(kind), dtype=bool)
         belief: Belief = beliefs.of[kind]
         bound = np.log(np.maximum(left, 1e-300)) if belief.log else np.asarray(left)
-        return np.asarray(ndtr((bound - belief.mean) / np.maximum(belief.sd, 1e-9)) >= 0.99)
+        return np.asarray(scipy.special.ndtr((bound - belief.mean) / np.maximum(belief.sd, 1e-9)) >= 0.99)
