@@ -1,12 +1,13 @@
-"""Measures real training runs under a CPU quota and a memory limit, one at a time, into a CSV.
+"""Measures real training runs under a CPU quota and a memory limit into a CSV.
 
-    python -m benchmarks.provision_measure --out docs/results/provision_runs.csv
+    python -m benchmarks.provision_measure --out docs/results/provision_runs.csv [--seconds 240]
 
 Two scripts (`benchmarks/training/`) run over the profiling grid of the paper and over held-out cells with
-other epochs, trees, rows and memory. The quota and the limit are those of a control group (version 1,
-root needed), as a container would have; the group also has a high CPU weight, so that other people's work on
-the machine disturbs the clock little. Runs already in the CSV are not measured again, so an interrupted
-measurement goes on.
+other epochs, trees, rows and memory. The quota and the limit are those of the cages in which Easel runs jobs:
+control groups of either version, for which one must be root (or own the groups); without them nothing can be
+measured, and the program says so. A run of at most one vCPU has a processor of its own, so two of them run side by
+side; runs of two have the machine to themselves. Runs already in the CSV are not measured again, so an interrupted
+measurement, or one cut into pieces by `--seconds`, goes on.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+
+from easel.declare.resources import Resources
+from easel.run.cage import Cages
 
 HERE = Path(__file__).parent
 DATA = (
@@ -30,11 +35,7 @@ DATA = (
     / "train_sets"
     / "mnist_5k.csv.gz"
 )
-CPU_GROUP, MEMORY_GROUP = (
-    Path("/sys/fs/cgroup/cpu/easel_measure"),
-    Path("/sys/fs/cgroup/memory/easel_measure"),
-)
-PERIOD_US = 100_000
+CORES = (0, 1)
 
 
 @dataclass(frozen=True)
@@ -59,27 +60,26 @@ class MeasuredRun:
     memory_mb: int
     wall_s: float
     cpu_s: float
-    throttled_s: float
     peak_mb: float
     load_before: float
     returncode: int
 
 
 def cells() -> list[Cell]:
-    """54 profiling cells a task (3 steps × 2 rows × 3 vCPU × 3 memory), then 32 held-out ones, half of them
+    """54 profiling cells a task (3 steps × 2 rows × 3 vCPU × 3 memory), then 36 held-out ones, half of them
     inside the profiled range and half with up to twice the largest number of steps.
     """
     chosen = []
     for task, steps, inside, beyond in (
-        ("mlp", (6, 15, 40), (10, 20, 30), (60, 80)),
-        ("forest", (30, 80, 200), (50, 120, 160), (280, 400)),
+        ("mlp", (6, 15, 40), (12, 22, 32), (56, 72)),
+        ("forest", (30, 80, 200), (60, 110, 170), (260, 360)),
     ):
         grid = itertools.product(steps, (1000, 4000), (0.5, 1.0, 2.0), (512, 1024, 2048))
         chosen += [Cell("profile", task, *cell) for cell in grid]
-        rng = random.Random(f"held-out {task}")
+        rng = random.Random(f"second held-out {task}")
         for values in (inside, beyond):
-            others = itertools.product(values, (1500, 2500, 3500), (0.5, 1.0, 2.0), (768, 1536, 4096))
-            chosen += [Cell("held-out", task, *cell) for cell in rng.sample(list(others), 16)]
+            others = itertools.product(values, (1700, 2300, 3300), (0.5, 1.0, 2.0), (640, 1280, 3072))
+            chosen += [Cell("held-out", task, *cell) for cell in rng.sample(list(others), 18)]
     # A random order: a busy quarter of an hour then touches all kinds of cells alike.
     random.Random(0).shuffle(chosen)
     return chosen
@@ -91,45 +91,47 @@ def command(cell: Cell) -> list[str]:
     return [sys.executable, str(script), flag, str(cell.steps), "--rows", str(cell.rows), "--data", str(DATA)]
 
 
-def confine(cell: Cell) -> None:
-    """Gives the control groups the cell's share."""
-    for group in (CPU_GROUP, MEMORY_GROUP):
-        group.mkdir(exist_ok=True)
-    (CPU_GROUP / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-    (CPU_GROUP / "cpu.cfs_quota_us").write_text(str(int(cell.cpus * PERIOD_US)))
-    (CPU_GROUP / "cpu.shares").write_text(str(1 << 18))
-    (MEMORY_GROUP / "memory.limit_in_bytes").write_text(str(cell.memory_mb << 20))
-
-
-def throttled() -> float:
-    pairs = (line.split() for line in (CPU_GROUP / "cpu.stat").read_text().splitlines())
-    return float(dict(pairs)["throttled_time"]) / 1e9
-
-
-def measure(cell: Cell) -> MeasuredRun:
-    confine(cell)
-    before, load = throttled(), os.getloadavg()[0]
-    threads = str(math.ceil(cell.cpus))
-    joined = f'echo $$ > {CPU_GROUP}/tasks && echo $$ > {MEMORY_GROUP}/tasks && exec "$@"'
-    start = time.perf_counter()
+def measure(cell: Cell, cages: Cages, cores: Sequence[int]) -> MeasuredRun:
+    """Runs the cell's command in a cage of its size on the given processors."""
+    cage = cages.make(f"run-{cores[0]}-{os.urandom(3).hex()}")
+    cage.limit(Resources(cell.cpus, cell.memory_mb))
+    load, threads = os.getloadavg()[0], str(math.ceil(cell.cpus))
     process = subprocess.Popen(
-        ["/bin/sh", "-c", joined, "sh", *command(cell)],
+        # It waits until it is in its cage.
+        ["/bin/sh", "-c", 'read go && exec "$@"', "sh", *command(cell)],
         env=os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    assert process.stdin is not None
+    cage.enter(process.pid)
+    os.sched_setaffinity(process.pid, cores)
+    start = time.perf_counter()
+    process.stdin.write(b"go\n")
+    process.stdin.close()
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
+    cage.remove()
     return MeasuredRun(
         **asdict(cell),
         wall_s=round(wall, 4),
         cpu_s=round(used.ru_utime + used.ru_stime, 4),
-        throttled_s=round(throttled() - before, 4),
         peak_mb=round(used.ru_maxrss / 1024, 1),
         load_before=round(load, 2),
         returncode=process.returncode,
     )
+
+
+def sittings(waiting: Sequence[Cell]) -> Iterator[tuple[Cell, ...]]:
+    """Cells of at most one vCPU in pairs, in the order given; the others alone."""
+    single = [cell for cell in waiting if cell.cpus <= 1]
+    pairs = [tuple(single[i : i + 2]) for i in range(0, len(single), 2)]
+    alone = [(cell,) for cell in waiting if cell.cpus > 1]
+    mixed = [*pairs, *alone]
+    random.Random(1).shuffle(mixed)
+    return iter(mixed)
 
 
 def read_runs(path: Path) -> Iterator[MeasuredRun]:
@@ -147,33 +149,35 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--out", type=Path, required=True)
-    options.add_argument(
-        "--repeats", type=int, default=1, help="how many runs of each cell to have in the end"
-    )
+    options.add_argument("--seconds", type=float, default=math.inf, help="begin no run after so long")
     asked = options.parse_args()
     if not DATA.exists():
         sys.exit(f"{DATA} is missing: set EASEL_DATA to the folder with train_sets/")
-    if not Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").exists() or os.geteuid() != 0:
-        sys.exit("needs root and control groups of version 1; the stored CSV can be analysed without them")
+    cages = Cages("easel-measure")
+    if not cages.hard:
+        sys.exit("needs control groups that we may write to (root); the stored CSV can be analysed without")
 
     names = [field.name for field in fields(MeasuredRun)]
     done = [Cell(r.part, r.task, r.steps, r.rows, r.cpus, r.memory_mb) for r in read_runs(asked.out)]
-    try:
-        with asked.out.open("a", newline="") as file:
-            writer = csv.DictWriter(file, names, lineterminator="\n")
-            if not done:
-                writer.writeheader()
-            for number, cell in enumerate(cells(), 1):
-                wanted = asked.repeats if cell.part == "held-out" else 1
-                for _ in range(wanted - done.count(cell)):
-                    run = measure(cell)
-                    writer.writerow(asdict(run))
-                    file.flush()
-                    print(f"{number}/{len(cells())} {run}")
-    finally:
-        for group in (CPU_GROUP, MEMORY_GROUP):
-            if group.exists():
-                group.rmdir()
+    waiting = [cell for cell in cells() if cell not in done]
+    until, left = time.monotonic() + asked.seconds, len(waiting)
+    with asked.out.open("a", newline="") as file, ThreadPoolExecutor(len(CORES)) as pool:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        if not done:
+            writer.writeheader()
+        for sitting in sittings(waiting):
+            if time.monotonic() > until:
+                break
+            cores = [CORES] if sitting[0].cpus > 1 else [(core,) for core in CORES]
+            going = [
+                pool.submit(measure, cell, cages, own) for cell, own in zip(sitting, cores, strict=False)
+            ]
+            for run in (one.result() for one in going):
+                left -= 1
+                writer.writerow(asdict(run))
+                print(f"{left} left: {run}")
+            file.flush()
+    cages.remove()
 
 
 if __name__ == "__main__":

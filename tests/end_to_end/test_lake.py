@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import fsspec
 import httpx
 import pandas as pd
 import pytest
+from dask.bytes import read_bytes
 
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound
@@ -206,6 +209,24 @@ def test_pyarrow_reads_a_parquet_file_by_ranges(john: Client, tmp_path: Path) ->
         only_a = pd.read_parquet(file, columns=["a"])
     assert list(only_a.columns) == ["a"]
     assert len(only_a) == 200_000
+
+
+def test_dask_reads_many_files_of_a_pinned_set_at_once(john: Client, tmp_path: Path) -> None:
+    for part in range(3):
+        rows = pd.DataFrame({"part": [part] * 100, "x": range(100)})
+        rows.to_csv(tmp_path / f"{part}.csv", index=False)
+    john.lake.upload(tmp_path, "/parts/")
+    john.lake.create_file_set("Parts", ["/parts/"])
+    options = {"server": john.server, "token": _token(john), "skip_instance_cache": True}
+    refs = [f"easel://qa/parts/{part}.csv@Parts:1" for part in range(3)]
+    with dask.config.set(scheduler="synchronous"):
+        _, blocks = read_bytes(refs, blocksize=None, **options)
+        tables = [pd.read_csv(io.BytesIO(dask.compute(block)[0])) for part in blocks for block in part]
+        _, pieces = read_bytes(refs[0], blocksize=200, delimiter=b"\n", **options)
+        again = b"".join(dask.compute(*pieces[0]))
+    assert pd.concat(tables)["x"].sum() == 3 * sum(range(100))
+    assert len(pieces[0]) > 1, "one file in blocks, by ranges"
+    assert again == (tmp_path / "0.csv").read_bytes()
 
 
 def test_a_folder_comes_back_byte_for_byte(john: Client, tmp_path: Path) -> None:

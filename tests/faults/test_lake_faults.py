@@ -188,17 +188,24 @@ class Trouble(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def troubled(bucket: Bucket, refuse: int = 0, cut: int = 0) -> Iterator[S3Blobs]:
+def standing_before(bucket: Bucket, refuse: int = 0, cut: int = 0) -> Iterator[tuple[str, type[Trouble]]]:
+    """An address that leads to the bucket through trouble, and the trouble, which can be changed."""
     handler = type("Here", (Trouble,), {"target": bucket.endpoint, "refuse": refuse, "cut": cut})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield bucket.blobs(f"http://127.0.0.1:{server.server_port}")
+        yield f"http://127.0.0.1:{server.server_port}", handler
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def troubled(bucket: Bucket, refuse: int = 0, cut: int = 0) -> Iterator[S3Blobs]:
+    with standing_before(bucket, refuse, cut) as (endpoint, _):
+        yield bucket.blobs(endpoint)
 
 
 def test_a_bucket_that_answers_503_for_a_while_is_asked_again(bucket: Bucket) -> None:
@@ -264,6 +271,34 @@ def test_the_whole_lake_on_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
         for path in source.iterdir():
             assert (tmp_path / "out/d" / path.name).read_bytes() == path.read_bytes()
         assert not any(p.is_file() for p in (tmp_path / "home/blobs").rglob("*"))
+
+
+def test_a_download_from_a_bucket_that_breaks_off_or_answers_503_goes_on(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    data = os.urandom(700_000)
+    (tmp_path / "big").write_bytes(data)
+    with standing_before(bucket) as (endpoint, trouble):
+        settings = {
+            "blobs_url": bucket.url,
+            "s3_endpoint": endpoint,
+            "s3_access_key": "test",
+            "s3_secret_key": "test",
+        }
+        with running(tmp_path, **settings) as server:
+            root = server.client()
+            root.projects.create("p")
+            lake = root.in_project("p").lake
+            lake.upload(tmp_path / "big", "/d/")
+            trouble.cut, trouble.refuse = 2, 1
+            assert lake.cat("/d/big") == data
+            assert (trouble.cut, trouble.refuse) == (0, 0), "both came to pass"
+            trouble.cut = 2
+            assert lake.read_range("/d/big", 1000, 600_000) == data[1000:600_000]
+            trouble.cut = 1000
+            with pytest.raises(TryLater, match="stop coming"):
+                lake.download("/d/big", tmp_path / "never")
+            assert not (tmp_path / "never").exists()
 
 
 def test_a_killed_server_forgets_nothing_that_was_uploaded(tmp_path: Path) -> None:

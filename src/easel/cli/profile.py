@@ -26,6 +26,7 @@ RUN_COLUMNS: Columns[wire.PlannedRun] = [
     ("command", lambda r: r.command),
     ("vCPU", lambda r: f"{r.vcpu:g}"),
     ("MB", lambda r: f"{r.memory_mb:g}"),
+    ("GPUs", lambda r: f"{r.gpus:g}" if r.gpus else None),
     ("at most", lambda r: f"{r.most_cost:.4f}"),
 ]
 
@@ -38,6 +39,7 @@ def start(
     inputs: Annotated[list[str] | None, typer.Option("--input", help="File set to read, repeatable")] = None,
     cpus: Annotated[str, typer.Option(help="vCPU sizes to try")] = "0.5,1,2",
     memory: Annotated[str, typer.Option(help="Memory sizes to try, in MB")] = "512,1024,2048",
+    gpus: Annotated[str, typer.Option(help="Numbers of GPUs to try, such as 0,1")] = "0",
     design: Annotated[str, typer.Option(help="optimal (few runs) or full (the whole grid)")] = "optimal",
     size: Annotated[int | None, typer.Option(help="How many runs; without it enough")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds after which a run is stopped")] = 600.0,
@@ -55,6 +57,7 @@ def start(
         "inputs": inputs or [],
         "cpus": numbers(cpus),
         "memories_mb": [int(m) for m in numbers(memory)],
+        "gpus": numbers(gpus),
         "design": design,
         "size": size,
         "time_limit_s": time_limit,

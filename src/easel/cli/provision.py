@@ -29,6 +29,7 @@ ConfidenceOption = Annotated[float | None, typer.Option(help="0.95: keep the lim
 OFFERS: Columns[wire.Offer] = [
     ("vCPU", lambda o: f"{o.vcpu:g}"),
     ("MB", lambda o: f"{o.memory_mb:g}"),
+    ("GPUs", lambda o: f"{o.gpus:g}" if o.gpus else None),
     ("time", lambda o: spell(o.seconds)),
     ("90 % interval", lambda o: f"{spell(o.low_seconds)} – {spell(o.high_seconds)}"),
     ("cost", lambda o: f"{o.cost:.5f}"),
@@ -42,12 +43,13 @@ def estimate(
     values: ValuesOption,
     cpus: Annotated[str, typer.Option(help="vCPU sizes")] = "0.5,1,2,4,8",
     memory: Annotated[str, typer.Option(help="Memory sizes in MB")] = "1024",
+    gpus: Annotated[str, typer.Option(help="Numbers of GPUs")] = "0",
     confidence: ConfidenceOption = None,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """What sizes would take and cost."""
-    shapes = [(c, m) for c in numbers(cpus) for m in numbers(memory)]
+    shapes = [(c, m, g) for g in numbers(gpus) for c in numbers(cpus) for m in numbers(memory)]
     with connect(project) as client:
         found = client.profiles.estimate(name, read_values(values), shapes, confidence)
     show_list(found, OFFERS, as_json, "Nothing.")
@@ -61,6 +63,7 @@ def provision(
     max_cost: Annotated[float | None, typer.Option(help="2.00: the fastest size within it")] = None,
     deadline: Annotated[str | None, typer.Option(help='"fri 18:00": waiting in the queue counts')] = None,
     confidence: ConfidenceOption = None,
+    gpus: Annotated[str | None, typer.Option(help="Only these numbers of GPUs, such as 0 or 1,2")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which size")] = False,
     front: Annotated[bool, typer.Option("--front", help="Only show the sizes worth choosing among")] = False,
     picture: Annotated[Path | None, typer.Option(help="Write the picture of the grid here (PNG)")] = None,
@@ -74,6 +77,7 @@ def provision(
         "max_cost": max_cost,
         "deadline": parse_deadline(deadline, datetime.now().astimezone()) if deadline else None,
         "confidence": confidence,
+        "gpus": numbers(gpus) if gpus else None,
     }
     if not front and all(wish[limit] is None for limit in ("max_seconds", "max_cost", "deadline")):
         raise InvalidInput("within which limit? --max-time 10m, --max-cost 2.00 or --deadline 'fri 18:00'")
@@ -103,6 +107,7 @@ def _tell(made: wire.Provisioned) -> None:
     say(f"Not possible: {made.why}.")
     for way in made.nearest:
         size = f"{way.offer.vcpu:g} vCPU, {way.offer.memory_mb:g} MB"
+        size += f", {way.offer.gpus:g} GPUs" if way.offer.gpus else ""
         say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f}")
 
 

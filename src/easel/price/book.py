@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from easel.errors import InvalidInput, NotFound
+from easel.price.grid import ANY_GPU, ON_CPU
 
 Array = npt.NDArray[np.float64]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -177,6 +178,14 @@ class PriceBook(_Value):
                 raise InvalidInput(f"price book {self.name} has no price for GPU {gpu}; it lists {listed}")
             total = total + self.gpus[gpu].unit(g) * g
         return np.asarray(total * self.terms.factor)
+
+    def gpu_kind(self, device: str) -> str | None:
+        """Which entry a device pays: none for processors, its own, and for `gpu` the first listed if there is any."""
+        if device == ON_CPU:
+            return None
+        if device != ANY_GPU or ANY_GPU in self.gpus:
+            return device
+        return min(self.gpus, default=None)
 
     def charge(self, rate: Any, elapsed: Any) -> Array:
         """Money for `elapsed` seconds at `rate`, with this book's rounding and minimum."""

@@ -11,26 +11,29 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from easel.errors import InvalidInput
-
-Array = npt.NDArray[np.float64]
+from easel.price.runs import GPUS, Array, log_features
 
 CPUS = (0.5, 1.0, 2.0)
 MEMORIES_MB = (512.0, 1024.0, 2048.0)
 """The paper's resource levels."""
+NO_GPU = (0.0,)
 
 
 def full_grid(
     levels: Mapping[str, Sequence[float]],
     cpus: Sequence[float] = CPUS,
     memories_mb: Sequence[float] = MEMORIES_MB,
+    gpus: Sequence[float] = NO_GPU,
 ) -> list[dict[str, float]]:
-    """Every cell: `|cpus|·|memories|·∏|levels|` of them (ACAI §4.2.2)."""
+    """Every cell: `|cpus|·|memories|·∏|levels|` of them (ACAI §4.2.2), times `|gpus|` where any are asked for."""
     everything = {**levels, "cpus": cpus, "memory_mb": memories_mb}
+    if tuple(gpus) != NO_GPU:
+        everything[GPUS] = gpus
     for name, values in everything.items():
-        if not values or any(not (np.isfinite(v) and v > 0) for v in values):
+        least = 0.0 if name == GPUS else np.nextafter(0.0, 1.0)
+        if not values or any(not (np.isfinite(v) and v >= least) for v in values):
             raise InvalidInput(f"{name}: list at least one positive number")
         if len(set(values)) < len(values):
             raise InvalidInput(f"{name}: the same level twice")
@@ -39,7 +42,7 @@ def full_grid(
 
 def unit_scaled(cells: Sequence[Mapping[str, float]]) -> Array:
     """`(n, d)`: logarithms scaled to −1..1 per feature; constant features are left out."""
-    X = np.log(np.array([list(cell.values()) for cell in cells], dtype=float))
+    X = log_features(tuple(cells[0]), cells)
     low, high = X.min(0), X.max(0)
     varied = high > low
     return np.asarray((2.0 * X[:, varied] - high[varied] - low[varied]) / (high[varied] - low[varied]))

@@ -14,9 +14,9 @@ import numpy as np
 
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook
-from easel.price.grid import ON_CPU, Shape
+from easel.price.grid import Shape
 from easel.price.memory import MemoryModel
-from easel.price.runs import RESOLUTION_S, Array, Flags
+from easel.price.runs import GPUS, RESOLUTION_S, Array, Flags
 from easel.price.runtime import Prediction, RuntimeModel
 
 LEVEL_SD, FAMILY_SD, OWN_SD, NOISE_SD = 0.7, 0.5, 0.4, 0.25
@@ -48,14 +48,14 @@ class CostModel:
     @property
     def names(self) -> tuple[str, ...]:
         """The arguments that a run must give, besides its resources."""
-        return tuple(name for name in self.runtime.names if name not in ("cpus", "memory_mb", "gpus"))
+        return tuple(name for name in self.runtime.names if name not in ("cpus", "memory_mb", GPUS))
 
     def expect(self, arguments: Sequence[Mapping[str, float]], shapes: Sequence[Shape]) -> Expected:
         """Run `i` has `arguments[i]` on `shapes[i]`; there are `m` of both."""
         if len(arguments) != len(shapes):
             raise InvalidInput(f"{len(arguments)} runs on {len(shapes)} shapes: give one shape for each run")
         rows = [
-            {**given, "cpus": shape.cpus, "memory_mb": shape.memory_mb, "gpus": shape.gpus}
+            {**given, "cpus": shape.cpus, "memory_mb": shape.memory_mb, GPUS: shape.gpus}
             for given, shape in zip(arguments, shapes, strict=True)
         ]
         time = self.runtime.predict(rows)
@@ -70,8 +70,8 @@ class CostModel:
         return Expected(time, self.book.charge(per_hour, time.seconds), per_hour, fits)
 
     def _rate(self, shape: Shape) -> float:
-        gpu = None if shape.device == ON_CPU else shape.device
-        return float(self.book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
+        kind = self.book.gpu_kind(shape.device)
+        return float(self.book.rate(shape.cpus, shape.memory_mb, kind, shape.gpus))
 
 
 @dataclass(frozen=True)

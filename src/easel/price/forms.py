@@ -14,8 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from easel.price.runs import Array, Table
+from easel.price.runs import GPUS, Array, Table
 
+QUOTA_POWER = 0.03
+"""How far from one the power of a quota below one processor is expected: half of the time takes twice as long."""
+GPU_POWER = (-1.0, 2.0)
+"""What a GPU does to the work, as a power of `gpus + 1` and its doubt: nothing, or a factor of a hundred."""
 MEMORY_POWER = 0.02
 """How far from zero memory's power is expected: enough memory is enough."""
 
@@ -139,7 +143,8 @@ class Amdahl(Form):
 
     Below one processor a quota slows everything down; above it only the parallel share gets faster. This is
     the curvature in the number of processors that the log-linear model misses. Memory enters as one more
-    power, held close to zero: enough memory is enough.
+    power, held close to zero: enough memory is enough. GPUs, where they were profiled, are a power of `gpus + 1`
+    that only the work feels: loading the data is not faster for having one.
     """
 
     kind = "amdahl"
@@ -155,9 +160,10 @@ class Amdahl(Form):
 
     @property
     def prior(self) -> Prior:
-        memory = [name == "memory_mb" for name in self._arguments]
-        centre = np.array([-3.0, 0.0, 0.0, -1.5, 1.0, *np.where(memory, 0.0, 1.0)])
-        spread = np.array([2.0, 4.0, 20.0, 1.5, 0.1, *np.where(memory, MEMORY_POWER, 0.4)])
+        known = {"memory_mb": (0.0, MEMORY_POWER), GPUS: GPU_POWER}
+        powers = [known.get(name, (1.0, 0.4)) for name in self._arguments]
+        centre = np.array([-3.0, 0.0, 0.0, -1.5, 1.0, *(middle for middle, _ in powers)])
+        spread = np.array([2.0, 4.0, 20.0, 1.5, QUOTA_POWER, *(sd for _, sd in powers)])
         return Prior(centre, spread**-2)
 
     def starts(self, table: Table) -> list[Array]:

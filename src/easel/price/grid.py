@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from easel.errors import InvalidInput
-from easel.price.runs import Array
+from easel.price.runs import Array, Flags
 
 ON_CPU = "cpu"
+ANY_GPU = "gpu"
+"""A GPU of whatever kind the price book lists first: jobs ask for GPUs by number only."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,18 @@ class Grid:
         return len(self.cpus)
 
     def shape(self, i: int) -> Shape:
-        gpus = 0.0 if self.gpus is None else float(self.gpus[i])
-        return Shape(float(self.cpus[i]), float(self.memory_mb[i]), self.device, gpus)
+        gpus = float(self.gpu_counts[i])
+        return Shape(float(self.cpus[i]), float(self.memory_mb[i]), self.device if gpus else ON_CPU, gpus)
+
+    @property
+    def gpu_counts(self) -> Array:
+        """`(m,)`, zeros where there are none."""
+        return np.zeros(len(self)) if self.gpus is None else self.gpus
+
+    def where(self, keep: Flags) -> Grid:
+        """Only the cells for which `keep` `(m,)` holds."""
+        gpus = None if self.gpus is None else self.gpus[keep]
+        return Grid(self.cpus[keep], self.memory_mb[keep], self.device, gpus)
 
 
 def span(low: float, high: float, step: float) -> Array:
@@ -47,17 +59,23 @@ def span(low: float, high: float, step: float) -> Array:
     return np.asarray(low + step * np.arange(int(np.floor((high - low) / step + 1e-9)) + 1))
 
 
-def product_grid(cpus: Sequence[float] | Array, memories_mb: Sequence[float] | Array) -> Grid:
-    """Every combination, memory fastest."""
-    c, m = np.meshgrid(np.asarray(cpus, float), np.asarray(memories_mb, float), indexing="ij")
-    if not c.size or (c <= 0).any() or (m <= 0).any():
+def product_grid(
+    cpus: Sequence[float] | Array, memories_mb: Sequence[float] | Array, gpus: Sequence[float] = (0.0,)
+) -> Grid:
+    """Every combination, memory fastest, numbers of GPUs slowest."""
+    g, c, m = np.meshgrid(
+        np.asarray(gpus, float), np.asarray(cpus, float), np.asarray(memories_mb, float), indexing="ij"
+    )
+    if not c.size or (c <= 0).any() or (m <= 0).any() or (g < 0).any():
         raise InvalidInput("the grid needs at least one vCPU size and one memory size, all positive")
-    return Grid(c.ravel(), m.ravel())
+    if not g.any():
+        return Grid(c.ravel(), m.ravel())
+    return Grid(c.ravel(), m.ravel(), ANY_GPU, g.ravel())
 
 
-def paper_grid() -> Grid:
-    """ACAI §4.2.4: 0.5 to 8 vCPU by 0.5 and 512 to 8192 MB by 256, 496 cells."""
-    return product_grid(span(0.5, 8.0, 0.5), span(512.0, 8192.0, 256.0))
+def paper_grid(gpus: Sequence[float] = (0.0,)) -> Grid:
+    """ACAI §4.2.4: 0.5 to 8 vCPU by 0.5 and 512 to 8192 MB by 256, 496 cells; so many for each number of GPUs."""
+    return product_grid(span(0.5, 8.0, 0.5), span(512.0, 8192.0, 256.0), gpus)
 
 
 def listed_grid(shapes: Sequence[Shape]) -> Grid:

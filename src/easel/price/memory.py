@@ -11,9 +11,9 @@ import scipy  # its parts load when they are used: a server that starts pays for
 
 from easel.price.fit import Fitted, fit
 from easel.price.forms import Growing
-from easel.price.runs import Array, Flags, Outcome, ProfiledRun, Table, feature_names, log_features
+from easel.price.runs import GPUS, Array, Flags, Outcome, ProfiledRun, Table, feature_names, log_features
 
-RESOURCES = frozenset({"cpus", "memory_mb"})
+RESOURCES = frozenset({"cpus", "memory_mb", GPUS})
 
 
 @dataclass(frozen=True)

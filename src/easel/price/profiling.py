@@ -11,8 +11,9 @@ import numpy as np
 
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook
-from easel.price.design import CPUS, MEMORIES_MB, d_optimal, default_size, full_grid
-from easel.price.grid import Shape
+from easel.price.design import CPUS, MEMORIES_MB, NO_GPU, d_optimal, default_size, full_grid
+from easel.price.grid import ANY_GPU, ON_CPU, Shape
+from easel.price.runs import GPUS
 from easel.price.runtime import RuntimeModel
 from easel.price.template import Template
 
@@ -63,6 +64,7 @@ def plan(
     *,
     cpus: Sequence[float] = CPUS,
     memories_mb: Sequence[float] = MEMORIES_MB,
+    gpus: Sequence[float] = NO_GPU,
     inputs_mb: Sequence[float] = (),
     design: Design = Design.OPTIMAL,
     size: int | None = None,
@@ -79,7 +81,7 @@ def plan(
     levels: dict[str, Sequence[float]] = {hint.name: hint.values for hint in template.hints}
     if len(inputs_mb) > 1:
         levels["input_mb"] = inputs_mb
-    grid = full_grid(levels, cpus, memories_mb)
+    grid = full_grid(levels, cpus, memories_mb, gpus)
     if len(grid) > MOST_RUNS:
         raise InvalidInput(f"the grid has {len(grid)} cells, more than {MOST_RUNS}: list fewer values")
     runs = [_planned(template, cell, book, time_limit_s, earlier) for cell in grid]
@@ -110,8 +112,9 @@ def _planned(
     time_limit_s: float,
     earlier: RuntimeModel | None,
 ) -> PlannedRun:
-    shape = Shape(cell["cpus"], cell["memory_mb"])
-    rate = book.rate(shape.cpus, shape.memory_mb)
+    count = cell.get(GPUS, 0.0)
+    shape = Shape(cell["cpus"], cell["memory_mb"], ANY_GPU if count else ON_CPU, count)
+    rate = book.rate(shape.cpus, shape.memory_mb, book.gpu_kind(shape.device), count)
     likely = None
     if earlier is not None and set(earlier.names) == set(cell):
         seconds = np.minimum(earlier.predict([cell]).seconds, time_limit_s)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook, Spot
-from easel.price.grid import ON_CPU, Grid, Shape
+from easel.price.grid import Grid, Shape
 from easel.price.memory import MemoryModel
-from easel.price.runs import Array, Flags
+from easel.price.runs import GPUS, Array, Flags, to_logarithms
 from easel.price.runtime import RuntimeModel
 
 
@@ -121,7 +121,7 @@ class Quote:
 
     def offer(self, i: int) -> Offer:
         shape = self.grid.shape(i)
-        row = {**self.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb}
+        row = {**self.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb, GPUS: shape.gpus}
         return Offer(
             shape,
             float(self.seconds[i]),
@@ -148,14 +148,12 @@ def quote(
     interruptions that are to be expected.
     """
     columns = {**{name: np.full(len(grid), value) for name, value in arguments.items()}}
-    columns |= {"cpus": grid.cpus, "memory_mb": grid.memory_mb}
+    columns |= {"cpus": grid.cpus, "memory_mb": grid.memory_mb, GPUS: grid.gpu_counts}
     missing = [name for name in model.names if name not in columns]
     if missing:
         raise InvalidInput(f"the profile also needs {', '.join(missing)}: give a value for each")
     X = np.column_stack([columns[name] for name in model.names])
-    if not (np.isfinite(X).all() and (X > 0).all()):
-        raise InvalidInput("arguments and resources must be positive: runtime is modelled in logarithms")
-    prediction = model.predict_log(np.log(X))
+    prediction = model.predict_log(to_logarithms(model.names, X))
     low, high = prediction.interval(0.9)
     seconds = prediction.seconds
     sure = seconds if confidence is None else prediction.quantile(confidence)
@@ -168,8 +166,7 @@ def quote(
             each = 1.0 - (1.0 - confidence) / 2.0
             alone = prediction.quantile(each)
             sure = alone * book.terms.attempts(alone, each)
-    gpu = None if grid.device == ON_CPU else grid.device
-    per_hour = book.rate(grid.cpus, grid.memory_mb, gpu, 0.0 if grid.gpus is None else grid.gpus)
+    per_hour = book.rate(grid.cpus, grid.memory_mb, book.gpu_kind(grid.device), grid.gpu_counts)
     fits = memory.enough(arguments, grid.memory_mb, max(confidence or 0.0, 0.9))
     return Quote(
         grid,

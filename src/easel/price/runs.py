@@ -14,6 +14,8 @@ from easel.errors import InvalidInput
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+GPUS = "gpus"
+"""A resource that may be 0, so its logarithm is taken of `gpus + 1`: 0 GPUs are 0, one is log 2."""
 RESOLUTION_S = 1e-3
 """A run that the clock saw as 0 s counts as this long: shorter runs cannot be told apart, and log 0 is no
 number.
@@ -31,8 +33,8 @@ class Outcome(StrEnum):
 class ProfiledRun:
     """One run of a template: its arguments and resources by feature name, and what happened.
 
-    `features` always hold `cpus` and `memory_mb`, the template's arguments, and `input_mb` where inputs of
-    several sizes were tried. `job` names the run for provenance.
+    `features` always hold `cpus` and `memory_mb`, the template's arguments, `gpus` where the profile asked for
+    any, and `input_mb` where inputs of several sizes were tried. `job` names the run for provenance.
     """
 
     features: Mapping[str, float]
@@ -61,13 +63,13 @@ class Table:
 
 
 def feature_names(runs: Iterable[ProfiledRun]) -> tuple[str, ...]:
-    """The features common to all runs; arguments first, then `input_mb`, `cpus`, `memory_mb`."""
+    """The features common to all runs; arguments first, then `input_mb`, `gpus`, `cpus`, `memory_mb`."""
     sets = [set(run.features) for run in runs]
     if not sets:
         raise InvalidInput("no profiling run to learn from")
     if any(names != sets[0] for names in sets):
         raise InvalidInput("the runs of one profile must all have the same arguments")
-    last = ("input_mb", "cpus", "memory_mb")
+    last = ("input_mb", GPUS, "cpus", "memory_mb")
     return (*sorted(sets[0] - set(last)), *(name for name in last if name in sets[0]))
 
 
@@ -77,11 +79,22 @@ def log_features(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> A
         X = np.array([[float(row[name]) for name in names] for row in rows]).reshape(len(rows), len(names))
     except KeyError as error:
         raise InvalidInput(f"{error.args[0]} is missing: the profile knows {', '.join(names)}") from None
-    if not (np.isfinite(X).all() and (X > 0).all()):
+    return to_logarithms(names, X)
+
+
+def to_logarithms(names: Sequence[str], X: Array) -> Array:
+    """`(n, d)` of the features `names`, in their own units, as logarithms."""
+    counted = X + np.array([name == GPUS for name in names], dtype=float)
+    if not (np.isfinite(counted).all() and (counted > 0).all() and (X >= 0).all()):
         raise InvalidInput(
             "arguments and resources must be positive numbers: runtime is modelled in logarithms"
         )
-    return np.asarray(np.log(X))
+    return np.asarray(np.log(counted))
+
+
+def from_logarithms(names: Sequence[str], X: Array) -> Array:
+    """The inverse of `to_logarithms`."""
+    return np.asarray(np.exp(X) - np.array([name == GPUS for name in names], dtype=float))
 
 
 def table(runs: Sequence[ProfiledRun]) -> Table:

@@ -15,7 +15,7 @@ from easel.errors import InvalidInput
 from easel.price.fit import Fitted, fit
 from easel.price.forms import CANDIDATES, FORMS, Amdahl, Form, Interactions, LogLinear, Prior
 from easel.price.residual import Residual, fit_residual
-from easel.price.runs import Array, ProfiledRun, Table, log_features, table
+from easel.price.runs import Array, ProfiledRun, Table, from_logarithms, log_features, table
 
 FEWEST_RUNS = 4
 """Below this nothing can be left out and judged; an earlier profile of the same code lifts the limit to one
@@ -89,7 +89,9 @@ class RuntimeModel:
         """The features of `row` outside what was profiled: there the form extrapolates."""
         within = 1.0 + 1e-9
         seen = self.seen.items()
-        return tuple(n for n, (low, high) in seen if not low / within <= row[n] <= high * within)
+        return tuple(
+            n for n, (low, high) in seen if not low / within - 1e-9 <= row[n] <= high * within + 1e-9
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -199,7 +201,7 @@ def learn_log_linear(runs: Sequence[ProfiledRun]) -> RuntimeModel:
 
 
 def _ranges(data: Table) -> dict[str, tuple[float, float]]:
-    low, high = np.exp(data.X.min(0)), np.exp(data.X.max(0))
+    low, high = (from_logarithms(data.names, end[None])[0] for end in (data.X.min(0), data.X.max(0)))
     return {name: (float(low[j]), float(high[j])) for j, name in enumerate(data.names)}
 
 

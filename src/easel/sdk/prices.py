@@ -38,7 +38,7 @@ class Profiles:
         return self._client.connection.post(f"{self._path}/plan", body, wire.Plan)
 
     def start(self, name: str, template: str, *, key: str | None = None, **fields: Any) -> wire.Profile:
-        """Submit the runs. Fields are those of the API: code, inputs, environment, cpus, memories_mb, design,
+        """Submit the runs. Fields are those of the API: code, inputs, environment, cpus, memories_mb, gpus, design,
         size, time_limit_s, budget, tags.
         """
         body = ask(wire.StartProfile, name=name, template=template, **fields)
@@ -69,11 +69,12 @@ class Profiles:
         self,
         name: str,
         values: Values,
-        shapes: Sequence[tuple[float, float]],
+        shapes: Sequence[tuple[float, ...]],
         confidence: float | None = None,
     ) -> Sequence[wire.Offer]:
-        """What (vCPU, MB) sizes would take and cost."""
-        sizes = [{"vcpu": vcpu, "memory_mb": memory} for vcpu, memory in shapes]
+        """What (vCPU, MB) or (vCPU, MB, GPUs) sizes would take and cost."""
+        names = ("vcpu", "memory_mb", "gpus")
+        sizes = [dict(zip(names, shape, strict=False)) for shape in shapes]
         body = ask(wire.Estimate, values=_values(values), shapes=sizes, confidence=confidence)
         return self._client.connection.post(f"{self._path}/{name}/estimate", body, wire.OfferList).items
 

@@ -16,6 +16,9 @@ Cpus = Annotated[
     list[Annotated[float, Field(ge=0.5, le=1024, multiple_of=0.5)]], Field(min_length=1, max_length=50)
 ]
 Memories = Annotated[list[Annotated[int, Field(ge=16, le=2**26)]], Field(min_length=1, max_length=50)]
+Gpus = Annotated[
+    list[Annotated[float, Field(ge=0, le=64, allow_inf_nan=False)]], Field(min_length=1, max_length=10)
+]
 Values = dict[Annotated[str, Field(max_length=100)], Positive] | list[Positive]
 Confidence = Annotated[float, Field(ge=0.5, lt=1, description="0.95: the limits hold with 95 % probability")]
 
@@ -36,6 +39,7 @@ class StartProfile(Request):
     tags: dict[Label, float | Plain] = Field(default_factory=dict, max_length=100)
     cpus: Cpus = Field(default_factory=lambda: [0.5, 1.0, 2.0])
     memories_mb: Memories = Field(default_factory=lambda: [512, 1024, 2048])
+    gpus: Gpus = Field(default_factory=lambda: [0.0], description="Numbers of GPUs to try: 0,1")
     design: Literal["optimal", "full"] = "optimal"
     size: Annotated[int | None, Field(ge=4, le=2000, description="How many runs; empty means enough")] = None
     time_limit_s: Annotated[float, Field(gt=0, le=366 * 86400, description="Of each run")] = 600.0
@@ -46,6 +50,7 @@ class PlannedRun(Answer):
     command: str
     vcpu: float
     memory_mb: float
+    gpus: float
     most_cost: float
     likely_cost: float | None
 
@@ -88,6 +93,7 @@ class Shape(Answer):
 class AskShape(Request):
     vcpu: Positive
     memory_mb: Positive
+    gpus: Annotated[float, Field(ge=0, le=64, allow_inf_nan=False)] = 0.0
 
 
 class Estimate(Request):
@@ -101,6 +107,7 @@ class Offer(Answer):
 
     vcpu: float
     memory_mb: float
+    gpus: float
     seconds: float
     low_seconds: float
     high_seconds: float
@@ -127,6 +134,7 @@ class Provision(Request):
     input: Reference | None = None
     cpus: Cpus | None = None
     memories_mb: Memories | None = None
+    gpus: Annotated[Gpus | None, Field(description="Without it those that the profile tried")] = None
     submit: Annotated[bool, Field(description="Whether to submit the job, or only say what it would be")] = (
         True
     )

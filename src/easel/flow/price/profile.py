@@ -16,7 +16,7 @@ from easel.flow.jobs.submit import Submission, submit_jobs
 from easel.flow.price.billing import book_now
 from easel.flow.price.budgets import check_admission
 from easel.price.bill import MICROS
-from easel.price.design import CPUS, MEMORIES_MB
+from easel.price.design import CPUS, MEMORIES_MB, NO_GPU
 from easel.price.memory import learn_memory
 from easel.price.profiling import Design, FitNow, Plan, PlannedRun, RunState, plan, progress
 from easel.price.runs import Outcome, ProfiledRun
@@ -43,6 +43,7 @@ class ProfileRequest:
     inputs: tuple[str, ...] = ()
     cpus: tuple[float, ...] = CPUS
     memories_mb: tuple[float, ...] = MEMORIES_MB
+    gpus: tuple[float, ...] = NO_GPU
     design: Design = Design.OPTIMAL
     size: int | None = None
     time_limit_s: float = 600.0
@@ -58,6 +59,7 @@ def make_plan(tx: Tx, caller: Caller, asked: ProfileRequest) -> Plan:
         asked.time_limit_s,
         cpus=asked.cpus,
         memories_mb=asked.memories_mb,
+        gpus=asked.gpus,
         inputs_mb=list(_sizes(tx, caller, asked.inputs)),
         design=asked.design,
         size=asked.size,
@@ -108,7 +110,7 @@ def _run_spec(
         run=shell(run.command),
         input=chosen,
         output_set=None,
-        resources=Resources(run.shape.cpus, round(run.shape.memory_mb)),
+        resources=Resources(run.shape.cpus, round(run.shape.memory_mb), run.shape.gpus),
         time_limit_s=asked.time_limit_s,
         tags={**asked.base.tags, "profile": f"{profile.name}:{profile.version}"},
     )

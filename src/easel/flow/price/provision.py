@@ -16,11 +16,12 @@ from easel.flow.price.billing import book_now
 from easel.flow.price.budgets import check_admission
 from easel.flow.price.profile import plain, run_from, shell
 from easel.price.bill import MICROS
-from easel.price.grid import Grid, Shape, paper_grid
+from easel.price.design import NO_GPU
+from easel.price.grid import ANY_GPU, ON_CPU, Grid, Shape, paper_grid
 from easel.price.memory import MemoryModel
 from easel.price.provision import Aim, Chosen, Infeasible, Offer, Quote, Wish, front, provision, quote
 from easel.price.queueing import Held, Waiting, expected_wait
-from easel.price.runs import Array, Outcome, ProfiledRun
+from easel.price.runs import GPUS, Array, Outcome, ProfiledRun
 from easel.price.runtime import RuntimeModel, learn
 from easel.price.template import Template, parse
 from easel.records.identity import Caller
@@ -82,6 +83,11 @@ def models(profile: Profile) -> tuple[RuntimeModel, MemoryModel]:
     return RuntimeModel.from_json(profile.runtime), MemoryModel.from_json(profile.memory)
 
 
+def gpus_of(profile: Profile) -> tuple[float, ...]:
+    """The numbers of GPUs that the profile tried."""
+    return tuple(sorted({float(run["features"].get(GPUS, 0.0)) for run in profile.runs})) or NO_GPU
+
+
 def arguments_of(profile: Profile, template: Template, asked: ProvisionRequest) -> dict[str, float]:
     values = asked.values
     if isinstance(values, Mapping) and "input_mb" in values:
@@ -96,7 +102,7 @@ def answer(tx: Tx, caller: Caller, name: str, asked: ProvisionRequest, grid: Gri
     runtime, memory = models(profile)
     arguments = arguments_of(profile, parse(profile.template), asked)
     wish = _wish(asked, tx.now)
-    cells = within_pool(tx, grid or paper_grid())
+    cells = within_pool(tx, grid or paper_grid(gpus_of(profile)))
     waits = _waits(tx, cells)
     priced = quote(cells, arguments, runtime, memory, book_now(tx), asked.confidence, waits)
     return Answer(profile, wish, priced, provision(priced, wish))
@@ -114,13 +120,20 @@ def _wish(asked: ProvisionRequest, now: datetime) -> Wish:
 
 def within_pool(tx: Tx, grid: Grid) -> Grid:
     """The cells that some device can hold. Where no device is known yet, all of them."""
-    pool = devices.largest(tx)
-    if pool is None:
+    rooms = [device.capacity for device in devices.list_devices(tx)]
+    if not rooms:
         return grid
-    fits = (grid.cpus <= pool.vcpu + 1e-9) & (grid.memory_mb <= pool.memory_mb)
+    fits = np.zeros(len(grid), dtype=bool)
+    for room in rooms:
+        enough = grid.gpu_counts <= len(room.gpus)
+        fits |= (grid.cpus <= room.vcpu + 1e-9) & (grid.memory_mb <= room.memory_mb) & enough
     if not fits.any():
-        raise Conflict(f"no size of the grid fits the pool: its largest device has {pool.vcpu:g} vCPU")
-    return Grid(grid.cpus[fits], grid.memory_mb[fits], grid.device)
+        most = max(rooms, key=lambda room: (len(room.gpus), room.vcpu))
+        raise Conflict(
+            f"no size of the grid fits the pool: its largest device has {most.vcpu:g} vCPU, {most.memory_mb} MB and"
+            f" {len(most.gpus)} GPUs"
+        )
+    return grid.where(fits)
 
 
 def _waits(tx: Tx, grid: Grid) -> Array:
@@ -162,7 +175,7 @@ def submit_provisioned(
             "job_id": job.id,
             "project_id": caller.project_id,
             "profile_id": made.profile.id,
-            "features": {**made.priced.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb},
+            "features": _features(made, shape),
             "wish": {
                 "aim": made.wish.aim.value,
                 "max_seconds": made.wish.max_seconds,
@@ -178,6 +191,12 @@ def submit_provisioned(
     return replace(made, job=job)
 
 
+def _features(made: Answer, shape: Shape) -> dict[str, float]:
+    """In the words of the profile, so that the comparison can learn from it."""
+    found = {**made.priced.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb, GPUS: shape.gpus}
+    return {name: value for name, value in found.items() if name != GPUS or GPUS in made.priced.model.names}
+
+
 def _spec(profile: Profile, asked: ProvisionRequest, arguments: Mapping[str, float], shape: Shape) -> JobSpec:
     base: JobSpec = SPEC.validate_python(profile.spec)
     template = parse(profile.template)
@@ -187,7 +206,7 @@ def _spec(profile: Profile, asked: ProvisionRequest, arguments: Mapping[str, flo
         name=f"{profile.name} {' '.join(f'{v:g}' for v in arguments.values())}"[:100].strip(),
         run=shell(command),
         input=asked.input or base.input,
-        resources=Resources(shape.cpus, round(shape.memory_mb)),
+        resources=Resources(shape.cpus, round(shape.memory_mb), shape.gpus),
         tags={**base.tags, "provisioned-by": f"{profile.name}:{profile.version}"},
     )
 
@@ -199,7 +218,15 @@ def estimate(
     profile = fitted(tx, caller, name)
     runtime, memory = models(profile)
     arguments = arguments_of(profile, parse(profile.template), asked)
-    grid = Grid(np.array([s.cpus for s in shapes]), np.array([s.memory_mb for s in shapes]))
+    gpus = np.array([s.gpus for s in shapes])
+    if gpus.any() and GPUS not in runtime.names:
+        raise InvalidInput(f"profile {name} was made without GPUs: profile the command with --gpus 0,1")
+    grid = Grid(
+        np.array([s.cpus for s in shapes]),
+        np.array([s.memory_mb for s in shapes]),
+        ANY_GPU if gpus.any() else ON_CPU,
+        gpus,
+    )
     priced = quote(grid, arguments, runtime, memory, book_now(tx), asked.confidence, _waits(tx, grid))
     return [priced.offer(i) for i in range(len(shapes))]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import islice
 from typing import Annotated
 
@@ -10,8 +11,9 @@ from fastapi import APIRouter, Path, Query, Response
 
 from easel.flow.lake import file_set, replay
 from easel.flow.lake.file_set import add_version, check_may_write, resolve
+from easel.flow.price.billing import book_now, price_history, shape_of
 from easel.lake.paths import set_name
-from easel.price.book import book_named
+from easel.price.grid import ON_CPU
 from easel.records.job import Job
 from easel.records.lake import FileSetVersion
 from easel.serve.access import Here, Member, ProjectAdmin
@@ -116,25 +118,31 @@ def drop_file_set(here: Here, caller: ProjectAdmin, ref: SetRef) -> wire.FileSet
 def replay_plan(here: Here, caller: Member, ref: SetRef) -> wire.ReplayPlan:
     """The jobs that would run to regenerate a set, and what they took the last time."""
     with here.store.read() as tx:
-        return _plan(replay.plan(tx, caller, ref, list_price), [])
+        return _plan(replay.plan(tx, caller, ref, _price(tx)), [])
 
 
 @router.post("/{ref}/replay", response_model=wire.ReplayPlan)
 def replay_file_set(here: Here, caller: Member, ref: SetRef) -> wire.ReplayPlan:
     """Submit the next job of the plan; call again when it has finished. Nothing is submitted once the set is whole."""
     with here.store.write() as tx:
-        found = replay.plan(tx, caller, ref, list_price)
+        found = replay.plan(tx, caller, ref, _price(tx))
         job = replay.replay_next(tx, caller, ref)
     return _plan(found, [job] if job else [])
 
 
-def list_price(job: Job) -> float | None:
-    """What a job's time would cost at the reference prices."""
-    if job.started_at is None or job.ended_at is None:
-        return None
-    book, needs = book_named("acai"), job.spec.resources
-    seconds = (job.ended_at - job.started_at).total_seconds()
-    return float(book.charge(book.rate(needs.vcpu, needs.memory_mb), seconds))
+def _price(tx: Tx) -> replay.Price:
+    """What a job's time would cost at today's prices."""
+    book, history = book_now(tx), price_history(tx)
+
+    def price(job: Job) -> float | None:
+        if job.started_at is None or job.ended_at is None:
+            return None
+        shape = shape_of(asdict(job.spec.resources), history)
+        seconds = (job.ended_at - job.started_at).total_seconds()
+        gpu = None if shape.device == ON_CPU else shape.device
+        return float(book.charge(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus), seconds))
+
+    return price
 
 
 def _plan(found: replay.ReplayPlan, submitted: Sequence[str]) -> wire.ReplayPlan:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from easel.declare import job as declare
+from easel.errors import InvalidInput
 from easel.flow.price import profile as profiling
 from easel.flow.price import provision as provisioning
 from easel.flow.price.profile import ProfileRequest
@@ -15,6 +16,7 @@ from easel.price import grid as grids
 from easel.price.picture import draw
 from easel.price.profiling import Design
 from easel.price.provision import Aim, Chosen, Offer
+from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
 from easel.serve.access import Here, Member
 from easel.serve.creating import Create
@@ -48,6 +50,7 @@ def _request(body: wire.StartProfile) -> ProfileRequest:
         tuple(body.inputs),
         tuple(body.cpus),
         tuple(float(m) for m in body.memories_mb),
+        tuple(body.gpus),
         Design(body.design),
         body.size,
         body.time_limit_s,
@@ -87,6 +90,7 @@ def plan_profile(here: Here, caller: Member, body: wire.StartProfile) -> wire.Pl
             command=run.command,
             vcpu=run.shape.cpus,
             memory_mb=run.shape.memory_mb,
+            gpus=run.shape.gpus,
             most_cost=run.most_cost,
             likely_cost=run.likely_cost,
         )
@@ -130,7 +134,7 @@ def show_profile(here: Here, caller: Member, name: Name, version: Version = None
 def estimate(here: Here, caller: Member, name: Name, body: wire.Estimate) -> wire.OfferList:
     """What given sizes would take and cost."""
     asked = ProvisionRequest(body.values, Aim.CHEAPEST, confidence=body.confidence)
-    shapes = [grids.Shape(shape.vcpu, shape.memory_mb) for shape in body.shapes]
+    shapes = [grids.Shape(shape.vcpu, shape.memory_mb, gpus=shape.gpus) for shape in body.shapes]
     with here.store.read() as tx:
         return wire.OfferList(
             items=[_offer(o) for o in provisioning.estimate(tx, caller, name, asked, shapes)]
@@ -140,9 +144,10 @@ def estimate(here: Here, caller: Member, name: Name, body: wire.Estimate) -> wir
 @router.post("/{name}/provision", response_model=wire.Provisioned, status_code=201)
 def provision(caller: Member, create: Create, name: Name, body: wire.Provision) -> Response:
     """Find the best size within the limits, and submit the job on it."""
-    asked, grid = _asked(body), _grid(body)
+    asked = _asked(body)
 
     def make(tx: Tx) -> wire.Provisioned:
+        grid = _grid(tx, caller, name, body)
         do = provisioning.submit_provisioned if body.submit else provisioning.answer
         return _provisioned(do(tx, caller, name, asked, grid))
 
@@ -153,7 +158,7 @@ def provision(caller: Member, create: Create, name: Name, body: wire.Provision) 
 def picture(here: Here, caller: Member, name: Name, body: wire.Provision) -> Response:
     """The predicted runtime over the grid as PNG, with the excluded sizes in red."""
     with here.store.read() as tx:
-        made = provisioning.answer(tx, caller, name, _asked(body), _grid(body))
+        made = provisioning.answer(tx, caller, name, _asked(body), _grid(tx, caller, name, body))
     return Response(draw(made.priced, made.wish, made.outcome), media_type="image/png")
 
 
@@ -169,12 +174,18 @@ def _asked(body: wire.Provision) -> ProvisionRequest:
     )
 
 
-def _grid(body: wire.Provision) -> grids.Grid | None:
-    if body.cpus is None and body.memories_mb is None:
+def _grid(tx: Tx, caller: Caller, name: str, body: wire.Provision) -> grids.Grid | None:
+    if body.cpus is None and body.memories_mb is None and body.gpus is None:
         return None
     usual = grids.paper_grid()
+    tried = provisioning.gpus_of(provisioning.fitted(tx, caller, name))
+    unknown = sorted(set(body.gpus or ()) - set(tried))
+    if unknown and tried == (0.0,):
+        raise InvalidInput(f"profile {name} was made without GPUs: profile the command with --gpus 0,1")
     return grids.product_grid(
-        body.cpus or sorted(set(usual.cpus)), body.memories_mb or sorted(set(usual.memory_mb))
+        body.cpus or sorted(set(usual.cpus)),
+        body.memories_mb or sorted(set(usual.memory_mb)),
+        body.gpus or tried,
     )
 
 
@@ -182,6 +193,7 @@ def _offer(offer: Offer) -> wire.Offer:
     return wire.Offer(
         vcpu=offer.shape.cpus,
         memory_mb=offer.shape.memory_mb,
+        gpus=offer.shape.gpus,
         seconds=offer.seconds,
         low_seconds=offer.low_seconds,
         high_seconds=offer.high_seconds,
