@@ -136,6 +136,15 @@ def test_a_profile_learns_from_its_runs(profiled: Client) -> None:
         assert run["peak_mb"] > 0
 
 
+def test_the_model_is_traced_to_the_runs_it_was_fitted_to(profiled: Client) -> None:
+    runs = {run["job"] for run in profiled.profiles.get("my-template", 1).runs}
+    edges = profiled.lake.trace("profile-my-template:1", one_step=True).edges
+    assert {edge.job for edge in edges} == {
+        run["job"] for run in profiled.profiles.get("my-template", 1).runs
+    }
+    assert {edge.source for edge in edges} == {f"{job}-output:1" for job in runs}
+
+
 def test_the_papers_autoprovision_call_chooses_a_size_runs_it_and_keeps_the_promise(profiled: Client) -> None:
     made = profiled.profiles.provision("my-template", [40, 256], max_seconds=120)
     assert made.feasible

@@ -50,7 +50,7 @@ class MemoryModel:
         X = log_features(self.fitted.form.names, [arguments])
         centre, spread = self.fitted.predict(X)
         total = np.hypot(spread, self.fitted.noise)
-        return float(np.exp(centre[0] + scipy.stats.t.ppf(confidence, self.fitted.freedom) * total[0]))
+        return float(np.exp(centre[0] + scipy.special.stdtrit(self.fitted.freedom, confidence) * total[0]))
 
     def enough(self, arguments: Mapping[str, float], memory_mb: Array, confidence: float = 0.95) -> Flags:
         """Which of the sizes `memory_mb` `(m,)` will do, as booleans."""

@@ -42,7 +42,7 @@ class Prediction:
         """Seconds within which the run ends with probability `level`, `(m,)`."""
         if not 0.0 < level < 1.0:
             raise InvalidInput(f"a confidence of {level}: give a number between 0 and 1, such as 0.95")
-        return np.asarray(np.exp(self.centre + scipy.stats.t.ppf(level, self.freedom) * self.spread))
+        return np.asarray(np.exp(self.centre + scipy.special.stdtrit(self.freedom, level) * self.spread))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """The central interval that holds the runtime with probability `level`."""
@@ -52,7 +52,7 @@ class Prediction:
         """`P(runtime ≤ seconds)`, `(m,)`."""
         if seconds <= 0.0:
             return np.zeros(len(self.centre))
-        return np.asarray(scipy.stats.t.cdf((np.log(seconds) - self.centre) / self.spread, self.freedom))
+        return np.asarray(scipy.special.stdtr(self.freedom, (np.log(seconds) - self.centre) / self.spread))
 
 
 @dataclass(frozen=True)

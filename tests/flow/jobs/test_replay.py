@@ -14,6 +14,7 @@ from easel.flow.lake.file_set import get_file_set
 from easel.lake.digest import Digest, from_hex
 from easel.records.job import Job
 from easel.serve.controller import Controller
+from easel.store import jobs
 from easel.testing.engine import Engine
 
 NOW = timedelta(0)
@@ -39,7 +40,7 @@ def replay_all(engine: Engine, controller: Controller, reference: str) -> list[J
         if again is None:
             return done
         with engine.store.read() as tx:
-            job = next(j for j in replay.jobs.find_many(tx, engine.caller().project_id, [again]))
+            job = next(j for j in jobs.find_many(tx, engine.caller().project_id, [again]))
         done += engine.finish(controller, job)
 
 
@@ -84,7 +85,7 @@ def test_a_job_that_makes_other_bytes_the_second_time_leaves_the_set_dropped(eng
         again = replay.replay_next(tx, engine.caller(), made.output_set)
     assert again is not None
     with engine.store.read() as tx:
-        (submitted,) = replay.jobs.find_many(tx, engine.caller().project_id, [again])
+        (submitted,) = jobs.find_many(tx, engine.caller().project_id, [again])
     (other,) = engine.finish(controller, submitted)
     assert other.output_set not in (None, made.output_set)
     with engine.store.read() as tx:

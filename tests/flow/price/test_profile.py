@@ -11,6 +11,9 @@ import pytest
 from easel.declare.job import Command, JobSpec
 from easel.declare.roles import Role
 from easel.errors import Conflict, QuotaExhausted
+from easel.flow.lake.file_set import create_of
+from easel.flow.lake.find import find
+from easel.flow.lake.trace import trace
 from easel.flow.price import provision as provisioning
 from easel.flow.price.budgets import set_budget
 from easel.flow.price.profile import ProfileRequest, start_profile, watch_profiles
@@ -20,8 +23,10 @@ from easel.price.budget import Budget
 from easel.price.provision import Aim, Chosen
 from easel.records.identity import Caller
 from easel.records.job import Usage
+from easel.records.lake import Kind
 from easel.store import identity, jobs, profiles
 from easel.store.engine import AnyRow, Store
+from easel.store.lake.lineage import Direction
 from easel.store.profiles import Profile
 
 ASKED = ProfileRequest(
@@ -156,3 +161,31 @@ def test_a_budget_that_the_estimate_would_break_refuses_the_job(store: Store, an
     asked = ProvisionRequest([1000, 256], Aim.CHEAPEST)
     with store.write() as tx, pytest.raises(QuotaExhausted, match="expected to cost"):
         provisioning.submit_provisioned(tx, ana, "mnist", asked)
+
+
+def test_each_version_of_a_model_is_in_the_provenance_graph_with_its_runs(store: Store, ana: Caller) -> None:
+    with store.write() as tx:
+        profile = start_profile(tx, ana, ASKED)
+        outputs = {}
+        for run in profiles.runs_of(tx, profile.id):
+            row = jobs.rows(tx, [run.job_id])[run.job_id]
+            made = create_of(tx, ana, f"{run.job_id}-output", iter(()), made_by=row.artifact_id)
+            outputs[str(made)] = run.job_id
+            jobs.change(tx, [(row, {"output_id": made.artifact.id, "output_set": str(made)})])
+    end(store, profile, finished)
+    watch_profiles(store)
+    with store.read() as tx:
+        graph = trace(tx, ana, "profile-mnist", Direction.BACKWARD)
+        ((found, values),) = find(tx, ana, Kind.FILE_SET, "profile = mnist:1").items
+    assert (found.name, values["runs"]) == ("profile-mnist", 20.0)
+    names = {number: f"{node.name}:{node.version}" for number, node in graph.nodes.items()}
+    assert {names[edge.source] for edge in graph.edges} == set(outputs)
+    assert len(graph.edges) == 20
+
+
+def test_a_model_is_fitted_though_its_owner_has_left(store: Store, ana: Caller) -> None:
+    end(store, start(store, ana), finished)
+    with store.write() as tx:
+        identity.remove_member(tx, ana.project_id, ana.user.id)
+    assert watch_profiles(store) == 1
+    assert latest(store, ana).state == "fitted"

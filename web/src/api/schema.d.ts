@@ -2380,6 +2380,11 @@ export interface components {
         };
         /** AskShape */
         AskShape: {
+            /**
+             * Gpus
+             * @default 0
+             */
+            gpus?: number;
             /** Memory Mb */
             memory_mb: number;
             /** Vcpu */
@@ -3511,6 +3516,8 @@ export interface components {
             cost: number;
             /** Extrapolated */
             extrapolated: string[];
+            /** Gpus */
+            gpus: number;
             /** High Seconds */
             high_seconds: number;
             /** Low Seconds */
@@ -3819,6 +3826,8 @@ export interface components {
         PlannedRun: {
             /** Command */
             command: string;
+            /** Gpus */
+            gpus: number;
             /** Likely Cost */
             likely_cost: number | null;
             /** Memory Mb */
@@ -4053,6 +4062,11 @@ export interface components {
             cpus?: number[] | null;
             /** Deadline */
             deadline?: string | null;
+            /**
+             * Gpus
+             * @description Without it those that the profile tried
+             */
+            gpus?: number[] | null;
             /** Input */
             input?: string | null;
             /** Max Cost */
@@ -4557,6 +4571,11 @@ export interface components {
              */
             design?: "optimal" | "full";
             environment?: components["schemas"]["Environment"];
+            /**
+             * Gpus
+             * @description Numbers of GPUs to try: 0,1
+             */
+            gpus?: number[];
             /**
              * Inputs
              * @description File sets of different sizes

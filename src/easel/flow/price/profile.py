@@ -15,6 +15,7 @@ from easel.flow.jobs.people import Owners
 from easel.flow.jobs.submit import Submission, submit_jobs
 from easel.flow.price.billing import book_now
 from easel.flow.price.budgets import check_admission
+from easel.flow.price.provenance import record_model
 from easel.price.bill import MICROS
 from easel.price.design import CPUS, MEMORIES_MB, NO_GPU
 from easel.price.memory import learn_memory
@@ -138,8 +139,11 @@ def watch_profiles(store: Store) -> int:
     for found in ready:
         values = _fitted(store, found)
         with store.write() as tx:
-            if not profiles.settle(tx, found.profile.id, fitted_at=tx.now, **values):
+            profile = found.profile
+            if not profiles.settle(tx, profile.id, fitted_at=tx.now, **values):
                 continue
+            if values["state"] == "fitted":
+                record_model(tx, profile, values["runtime"], found.runs)
             _kill_stragglers(tx, found)
             body = {"name": found.profile.name, "version": found.profile.version, "reason": values["reason"]}
             project_id = found.profile.project_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from easel.flow.jobs.submit import submit_job
 from easel.flow.price.billing import book_now
 from easel.flow.price.budgets import check_admission
 from easel.flow.price.profile import plain, run_from, shell
+from easel.flow.price.provenance import record_model
 from easel.price.bill import MICROS
 from easel.price.design import NO_GPU
 from easel.price.grid import ANY_GPU, ON_CPU, Grid, Shape, paper_grid
@@ -267,10 +269,11 @@ def compare_promises(store: Store) -> int:
                     **values,
                 )
                 newest[row.profile_id] = made
+                record_model(tx, made, values["runtime"], [run_from(each) for each in made.runs])
     return len(over)
 
 
-def _relearned(base: Profile, run: ProfiledRun) -> dict[str, object] | None:
+def _relearned(base: Profile, run: ProfiledRun) -> dict[str, Any] | None:
     runs = [*(run_from(kept) for kept in base.runs), run]
     try:
         model = learn(runs)
