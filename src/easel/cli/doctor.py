@@ -36,7 +36,6 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "s3": ("obstore",),
     "ray": ("ray",),
-    "slurm": ("submitit",),
 }
 PROGRAMS = {
     "bwrap": "jobs of users run in a sandbox (Debian: bubblewrap)",

@@ -31,6 +31,11 @@ def run(
     vcpu: Annotated[float | None, typer.Option(help="vCPU, in halves")] = None,
     memory_mb: Annotated[int | None, typer.Option("--memory", help="Memory in MB")] = None,
     gpus: Annotated[float | None, typer.Option(help="GPUs, or a share of one")] = None,
+    workers: Annotated[int | None, typer.Option(help="Devices that run it side by side")] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option("--on", help="NAME=VALUE: a label that its device must have, repeatable"),
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which it is stopped")] = None,
     retries: Annotated[int | None, typer.Option(help="Repeats after a failure of the job")] = None,
     env: Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=VALUE, repeatable")] = None,
@@ -56,9 +61,11 @@ def run(
         "output_set": output_set,
         "output_folder": output_folder,
         "time_limit_s": time_limit,
+        "workers": workers,
     }
     fields |= {key: value for key, value in given.items() if value is not None}
     _merge(fields, "resources", {"vcpu": vcpu, "memory_mb": memory_mb, "gpus": gpus})
+    _merge(fields, "wants", _pairs(on))
     _merge(fields, "retry", {"failed": retries})
     _merge(fields, "environment", {"python": python, "image": image, "network": network or None})
     _merge(fields, "tags", {key: _number(value) for key, value in _pairs(tag).items()})

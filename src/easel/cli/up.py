@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
+import signal
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +15,7 @@ from typing import Annotated
 import typer
 
 from easel.cli.output import say
+from easel.errors import InvalidInput
 
 up_app = typer.Typer()
 serve_app = typer.Typer()
@@ -56,14 +60,93 @@ def controller(
     server.run_controller(load(), spawn_worker=own_worker)
 
 
-@worker_app.command()
-def worker(home: Home = None) -> None:
-    """Start only this machine's worker, which holds its devices and runs jobs on them."""
-    from easel.serve import server
-    from easel.serve.settings import load
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", help="name=value: what this machine is (gpu=A100, price_per_hour=2.5); repeatable"
+    ),
+]
 
-    _set({"EASEL_HOME": home})
-    server.run_worker_here(load())
+
+@worker_app.command()
+def worker(
+    home: Home = None,
+    server: Annotated[
+        str | None, typer.Option(help="Join the pool of this server, over HTTPS; else that of this machine")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the worker's token; without it EASEL_TOKEN")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The device's name; without it the host's")] = None,
+    label: Labels = None,
+    vcpu: Annotated[
+        float | None, typer.Option(min=0.5, help="vCPU that jobs may use; without it all")
+    ] = None,
+    memory_mb: Annotated[
+        int | None, typer.Option(min=64, help="Memory that jobs may use; without it nine tenths")
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=0, help="GPUs that jobs may use; without it all")] = None,
+    idle_exit: Annotated[
+        float | None, typer.Option(min=0, help="End after so many seconds without work")
+    ] = None,
+    lasts: Annotated[
+        float | None, typer.Option(min=0, help="Seconds that this machine is ours: take nothing longer")
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="Whose work to take: what a controller started workers for")
+    ] = "remote",
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", help="End when the process that started it does")
+    ] = False,
+) -> None:
+    """Turn this machine into a device: of the pool on this machine, or with --server of one elsewhere."""
+    if server is None:
+        from easel.serve import server as here
+        from easel.serve.settings import load
+
+        _set({"EASEL_HOME": home, "EASEL_WORKER_VCPU": vcpu, "EASEL_WORKER_MEMORY_MB": memory_mb})
+        here.run_worker_here(load())
+        return
+    from easel.run.executors.local import this_machine
+    from easel.run.preload import TRIAL_MODULES
+    from easel.run.remote.join import Joining, join, read_token
+    from easel.run.tree import die_with
+
+    parent = os.getppid()
+    if with_parent:
+        die_with(parent, signal.SIGTERM)
+    token = read_token(token_file, os.environ)
+    os.environ.pop("EASEL_TOKEN", None)
+    logging.basicConfig(level=logging.INFO, format="easel worker: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    join(
+        Joining(
+            server,
+            token,
+            (home or Path("~/.easel-worker")).expanduser().resolve(),
+            name or socket.gethostname(),
+            this_machine(vcpu, memory_mb, gpus),
+            _labels(label or []),
+            executor,
+            os.environ.get("EASEL_SANDBOX", "true").lower() not in ("false", "0", "no"),
+            TRIAL_MODULES
+            if os.environ.get("EASEL_WARM_TRIALS", "true").lower() not in ("false", "0")
+            else (),
+            idle_exit,
+            lasts,
+            parent if with_parent else None,
+        )
+    )
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        key, equals, value = each.partition("=")
+        if not equals or not key or not value:
+            raise InvalidInput(f"a label is name=value, not {each!r}: --label gpu=A100")
+        found[key] = value
+    return found
 
 
 def _load_server() -> ModuleType:

@@ -18,6 +18,7 @@ TagValue = str | float
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MAX_ARGV_BYTES = 100_000
+MAX_WORKERS = 256
 RESERVED_PREFIX = "EASEL_"
 TOLD_TO_POINTS = frozenset({"EASEL_DATA_FRACTION", "EASEL_POINT"})
 """What a study tells the jobs of its points; whoever runs one by hand may set them too."""
@@ -110,7 +111,8 @@ class JobSpec:
 
     `code` and `input` name file sets (`name`, `name:version`, or a path in the lake for code); in a pipeline
     `input` may be `step:NAME`. What the job leaves in `output_folder` becomes a version of the file set
-    `output_set`; without a name the job's id names it.
+    `output_set`; without a name the job's id names it. `workers` devices run it side by side, each with these
+    resources; all of them have the labels that it `wants`.
     """
 
     name: str
@@ -125,6 +127,8 @@ class JobSpec:
     time_limit_s: float | None = None
     tags: Mapping[str, TagValue] = field(default_factory=dict)
     description: str = ""
+    workers: int = 1
+    wants: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         label(self.name, "a job's name")
@@ -141,6 +145,11 @@ class JobSpec:
             label(key, "a tag's key")
             if isinstance(value, float) and not math.isfinite(value):
                 raise InvalidInput(f"tag {key!r} must be a finite number or text")
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise InvalidInput(f"a job runs on 1 to {MAX_WORKERS} workers, not {self.workers}")
+        for key, text in self.wants.items():
+            label(key, "a device label")
+            label(text, f"the device label {key!r}")
         if len(self.description) > 10_000:
             raise InvalidInput("the description is longer than 10,000 characters")
 

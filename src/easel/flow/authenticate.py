@@ -22,6 +22,8 @@ class Level(IntEnum):
     MEMBER = 2
     PROJECT_ADMIN = 3
     PLATFORM_ADMIN = 4
+    WORKER = 5
+    """No person at all: a worker with a token of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,11 +110,11 @@ class Agent:
 
     def _download(self) -> None:
         order, folders = self.order, self.folders
-        self.depot.fetch(order.code, folders.work, read_only=False)
+        self.depot.fetch(order.code, folders.work, order.key, read_only=False)
         for name in [file.path for file in order.code if file.path.endswith(".zip")]:
             _unzip(folders.work / name.lstrip("/"), folders.work, order.disk_mb * MB)
         place = folders.input if self.bwrap else folders.work / "input"
-        self.depot.fetch(order.input, place, read_only=self.bwrap is not None)
+        self.depot.fetch(order.input, place, order.key, read_only=self.bwrap is not None)
         folders.make(order)
 
     def _image(self) -> Image | None:

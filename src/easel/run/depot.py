@@ -31,8 +31,11 @@ class Kept:
 class Depot(Protocol):
     """The bytes of the lake as an agent sees them. Safe to open in every process."""
 
-    def fetch(self, files: Sequence[StoredFile], folder: Path, *, read_only: bool) -> None:
-        """Lay the files out under `folder`. With `read_only` nobody can write to them, so links will do."""
+    def fetch(self, files: Sequence[StoredFile], folder: Path, key: str, *, read_only: bool) -> None:
+        """Lay files of the attempt `key` out under `folder`.
+
+        With `read_only` nobody can write to them, so links will do.
+        """
 
     def keep(self, folder: Path, key: str, extra: Mapping[str, bytes] | None = None) -> Kept:
         """Put every file under `folder`, and `extra` by path, in the store, durably, and list them.

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from easel.lake.blobs.address import open_blobs
 from easel.lake.blobs.packs import SMALL, plan_packs
-from easel.lake.blobs.store import BlobStore, Incoming, put
+from easel.lake.blobs.store import Incoming, Puts, put
 from easel.lake.cache import BlobCache
-from easel.lake.digest import digest_file, digest_of, from_hex
+from easel.lake.digest import Digest, digest_file, digest_of, from_hex
 from easel.lake.manifest.node import Entry
 from easel.lake.materialise import Mode, materialise
 from easel.records.job import StoredFile
 from easel.run.depot import Depot, Kept, outputs
 
+TOKEN = "EASEL_TOKEN"  # noqa: S105 - the name of the variable
 INLINE_BYTES = 64 * 1024
 INLINE_FILES = 32
 _CHUNK = 1 << 20
 
 
+class Bytes(Puts, Protocol):
+    """The part of a blob store that an attempt needs."""
+
+    def read(self, digest: Digest, offset: int = 0, length: int | None = None) -> Iterator[bytes]: ...
+
+
 class BlobDepot:
-    def __init__(self, blobs: BlobStore, cache: BlobCache) -> None:
+    def __init__(self, blobs: Bytes, cache: BlobCache) -> None:
         self._blobs, self._cache = blobs, cache
 
-    def fetch(self, files: Sequence[StoredFile], folder: Path, *, read_only: bool) -> None:
+    def fetch(self, files: Sequence[StoredFile], folder: Path, key: str, *, read_only: bool) -> None:
         if not files:
             folder.mkdir(parents=True, exist_ok=True)
             return
@@ -88,6 +97,16 @@ def _in_report(contents: Mapping[str, bytes]) -> Kept:
     return Kept(files, {named[name]: data for name, data in contents.items()})
 
 
-def open_depot(address: str, cache: Path) -> Depot:
-    """`address` says where the bytes are, as in `lake.blobs.address`; `cache` is the folder that jobs share."""
+def open_depot(address: str, cache: Path, environment: Mapping[str, str] = os.environ) -> Depot:
+    """`address` says where the bytes are: as in `lake.blobs.address`, or a server that gives addresses.
+
+    `cache` is the folder that jobs share.
+    """
+    if address.startswith(("http:", "https:")):
+        from easel.run.remote.depot import (
+            Link,
+            RemoteDepot,
+        )  # only where it is used: it stands on this module
+
+        return RemoteDepot(Link(address, environment[TOKEN]), BlobCache(cache))
     return BlobDepot(open_blobs(address), BlobCache(cache))

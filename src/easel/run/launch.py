@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def prepare(
     argv = _argv(order, folders, "python" if image is None else "python3")
     if bwrap is None:
         return Launch(argv, environment, folders.work)
-    cards = tuple(Path(f"/dev/nvidia{i}") for i in gpus)
+    nodes = tuple(Path(f"/dev/nvidia{card}") for card in cards(gpus))
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
     walls = Walls(
         work=folders.work,
@@ -104,7 +105,7 @@ def prepare(
         input=folders.input,
         interpreters=shown,
         hidden=(home,),
-        devices=(*cards, *map(Path, shared)) if gpus else (),
+        devices=(*nodes, *map(Path, shared)) if gpus else (),
         network=order.network,
         status_fd=fd,
         root=image.root if image else None,
@@ -122,6 +123,12 @@ def _lasting(image: Image, order: Order) -> dict[str, str]:
     }
 
 
+def cards(gpus: Sequence[int], environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The machine's names for our GPUs: on a cluster only some of its cards are ours (EASEL_GPU_IDS)."""
+    ours = [each for each in environment.get("EASEL_GPU_IDS", "").split(",") if each]
+    return [ours[gpu] if gpu < len(ours) else str(gpu) for gpu in gpus]
+
+
 def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | None) -> dict[str, str]:
     """All of the job's environment: nothing of the server's own leaks in."""
     threads = str(order.resources.threads)
@@ -134,7 +141,7 @@ def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | No
         **dict.fromkeys(_THREADS, threads),
         **order.variables,
         **order.secrets,
-        "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
+        "CUDA_VISIBLE_DEVICES": ",".join(cards(gpus)),
         "EASEL_JOB_ID": order.job_id,
         "EASEL_INPUT": f"{inside}/input",
         "EASEL_OUTPUT": f"{inside}/{order.output_folder}",

@@ -25,7 +25,11 @@ class LogLimits:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One attempt at one job. `code` and `input` list files whose bytes are in the blob store."""
+    """One attempt at one job. `code` and `input` list files whose bytes are in the blob store.
+
+    `wants` are labels that its device must have; `workers` says how many devices run it side by side, of which
+    this one is number `rank`.
+    """
 
     job_id: str
     attempt: int
@@ -44,11 +48,19 @@ class Order:
     disk_mb: int = 20 * 1024
     grace_s: float = 5.0
     log: LogLimits = field(default_factory=LogLimits)
+    wants: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 1
+    rank: int = 0
+
+    @property
+    def gang(self) -> str:
+        """Names the attempt, of which a distributed job has several members."""
+        return f"{self.job_id}.{self.attempt}"
 
     @property
     def key(self) -> str:
-        """Names the attempt: also its folder and its control group."""
-        return f"{self.job_id}.{self.attempt}"
+        """Names this member of it: also its folder and its control group."""
+        return f"{self.gang}-{self.rank}" if self.rank else self.gang
 
     def without_secrets(self) -> Order:
         return replace(self, secrets={})

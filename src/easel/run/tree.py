@@ -23,11 +23,11 @@ def become_subreaper() -> None:
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def die_with(parent: int) -> None:
-    """In a fresh child: end when `parent` ends, also when it ended before we could ask for that."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def die_with(parent: int, number: int = signal.SIGKILL) -> None:
+    """In a fresh child: get the signal when `parent` ends; end when it ended before we could ask for that."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(128 + signal.SIGKILL)
+        os._exit(128 + number)
 
 
 def descendants(pid: int) -> list[int]:

@@ -28,7 +28,7 @@ from easel.errors import EaselError, InvalidInput
 from easel.records.job import JobState, Usage
 from easel.run.depot import Depot, output_entry
 from easel.run.journal import Journal, born
-from easel.run.launch import Folders
+from easel.run.launch import Folders, cards
 from easel.run.logkeep import LogKeeper
 from easel.run.order import Order
 from easel.run.tree import descendants
@@ -208,8 +208,8 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
         gpus=task.gpus,
     )
     if order.input:
-        depot.fetch(order.input, task.folders.input, read_only=False)
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, task.gpus))
+        depot.fetch(order.input, task.folders.input, order.key, read_only=False)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(cards(task.gpus))
     os.environ["EASEL_JOB_ID"] = order.job_id
     for name, value in order.variables.items():
         os.environ[name] = value

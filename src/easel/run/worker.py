@@ -160,7 +160,9 @@ class Worker:
             return
         attempt = Attempt(order, Folders(self.config.attempts / order.key), since=self.clock.monotonic())
         self.attempts[order.key] = attempt
-        if not self.config.capacity.fits(order.resources):
+        if order.workers > 1 and "EASEL_WORLD_SIZE" not in order.variables:
+            self._refuse(attempt, f"one device alone cannot run a job of {order.workers} workers")
+        elif not self.config.capacity.fits(order.resources):
             self._refuse(attempt, f"this device can never hold it: it has {self.config.capacity}")
         else:
             self.waiting[order.key] = None

@@ -27,6 +27,8 @@ class WorkerConfig:
     orphan_after_s: float | None = None
     """A worker that a server started ends when it has been without controller and work for so long."""
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parent: int | None = None
+    """Ends, with everything on it, when the process with this number does: its place is somebody else's then."""
 
     @property
     def attempts(self) -> Path:
@@ -51,6 +53,7 @@ def describe(config: WorkerConfig) -> str:
             "warm": config.warm,
             "sandbox": config.sandbox,
             "orphan_after_s": config.orphan_after_s,
+            "parent": config.parent,
         }
     )
 
@@ -68,4 +71,5 @@ def read_config(text: str) -> WorkerConfig:
         body["warm"],
         body["sandbox"],
         body["orphan_after_s"],
+        parent=body["parent"],
     )

@@ -8,6 +8,7 @@ import sys
 
 from easel.clock import SystemClock
 from easel.errors import EaselError
+from easel.run.tree import die_with
 from easel.run.worker import Worker
 from easel.run.worker_config import WorkerConfig, read_config
 
@@ -22,6 +23,8 @@ def run_worker(config: WorkerConfig) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    if config.parent is not None:
+        die_with(config.parent, signal.SIGTERM)
     worker.run()
 
 

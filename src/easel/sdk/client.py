@@ -19,6 +19,7 @@ from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
 from easel.sdk.simulations import simulate
 from easel.sdk.studies import Studies
+from easel.sdk.workers import WorkerTokens
 from easel.wire.identity import Me
 from easel.wire.simulation import Simulated
 
@@ -74,6 +75,10 @@ class Client:
     @cached_property
     def tokens(self) -> Tokens:
         return Tokens(self)
+
+    @cached_property
+    def worker_tokens(self) -> WorkerTokens:
+        return WorkerTokens(self)
 
     @cached_property
     def jobs(self) -> Jobs:

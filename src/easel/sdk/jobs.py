@@ -128,7 +128,7 @@ class Jobs:
         """Queue a command, or a function `module:function` of the code with JSON arguments.
 
         Fields are those of the API: name, code, input, output_folder, output_set, environment, resources,
-        retry, time_limit_s, tags, description.
+        retry, time_limit_s, tags, description, workers, wants.
         """
         run: dict[str, Any]
         if entry is not None:

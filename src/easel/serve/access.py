@@ -6,12 +6,14 @@ import threading
 from collections import deque
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import Depends, Request
 
 from easel.clock import Clock
 from easel.errors import Denied, QuotaExhausted, Unauthenticated
 from easel.flow.authenticate import Level, Secret, authenticate
-from easel.flow.secrets import csrf_token, same
+from easel.flow.pool.tokens import check as check_worker
+from easel.flow.secrets import csrf_token, hashed, same
 from easel.records.identity import Caller
 from easel.serve.parts import Parts, parts
 
@@ -87,6 +89,27 @@ class Failures:
             raise QuotaExhausted(f"too many wrong tokens from this address: wait {wait} s", retry_after=wait)
 
 
+class WorkerAccess(Access):
+    """Yields the hash of a worker's secret. A worker that was just served is known; others are looked up."""
+
+    def __init__(self) -> None:
+        super().__init__(Level.WORKER)
+
+    async def __call__(self, request: Request) -> str:  # type: ignore[override]
+        here = parts(request)
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("this is for workers: `easel worker --server URL --token-file FILE`")
+        secret_hash = hashed(token.strip())
+        if secret_hash not in here.desk.trusted:
+            try:
+                await to_thread.run_sync(check_worker, here.store, secret_hash)
+            except Unauthenticated:
+                here.failures.note(request.client.host if request.client else "unknown")
+                raise
+        return secret_hash
+
+
 signed_in = Access(Level.SIGNED_IN)
 member = Access(Level.MEMBER)
 project_admin = Access(Level.PROJECT_ADMIN)
@@ -97,6 +120,7 @@ SignedIn = Annotated[Caller, Depends(signed_in)]
 Member = Annotated[Caller, Depends(member)]
 ProjectAdmin = Annotated[Caller, Depends(project_admin)]
 PlatformAdmin = Annotated[Caller, Depends(platform_admin)]
+WorkerHash = Annotated[str, Depends(WorkerAccess())]
 
 
 async def _here(request: Request) -> Parts:

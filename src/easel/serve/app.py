@@ -11,22 +11,25 @@ from fastapi.routing import APIRoute
 
 from easel.errors import TryLater
 from easel.flow.authenticate import Level
+from easel.flow.pool.seal import Seal
 from easel.lake.blobs.signing import Signer
 from easel.serve import pages, problems
 from easel.serve.access import Access, Anyone, Failures, Here, anyone, platform_admin
+from easel.serve.desk import Desk
 from easel.serve.envelope import Envelope
 from easel.serve.lake import BLOBS, Addresses, open_lake, signing_key
 from easel.serve.metrics import Metrics
 from easel.serve.parts import Parts
 from easel.serve.routes import all_routers
+from easel.serve.routes.worker import PREFIX as WORKER
 from easel.serve.settings import Settings
 from easel.store.engine import Store
 from easel.store.migrate import is_current
 from easel.version import __version__
 from easel.wire.model import Problem
 
-UNLIMITED: tuple[str, ...] = (f"{BLOBS}/",)
-"""Path prefixes whose bodies stream and have their own limits."""
+UNLIMITED: tuple[str, ...] = (f"{BLOBS}/", f"{WORKER}/")
+"""Path prefixes whose bodies stream or are many reports, and have their own limits."""
 
 
 def create_app(settings: Settings, store: Store) -> FastAPI:
@@ -43,8 +46,10 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     )
     failures = Failures(store.clock, settings.failed_logins_per_minute)
     lake = open_lake(settings, store)
-    addresses = Addresses(lake, Signer(signing_key(settings.folder)))
-    app.state.parts = Parts(settings, store, metrics, failures, lake, addresses)
+    key = signing_key(settings.folder)
+    addresses = Addresses(lake, Signer(key))
+    desk = Desk(store, Seal(key))
+    app.state.parts = Parts(settings, store, metrics, failures, lake, addresses, desk)
     problems.install(app)
     for router in all_routers():
         app.include_router(router)

@@ -35,7 +35,7 @@ class Pace:
     """How often and how long, in seconds."""
 
     poll: float = 0.2
-    lease: float = 10.0
+    lease: float = 8.0
     lost_after: float = 60.0
     reconnect: float = 0.5
 
@@ -191,7 +191,8 @@ class Controller:
         """Compare what the executor has with what the database says it should have."""
         with self.store.write() as tx:
             self.guard(tx)
-            devices.seen(tx, self.executor.name, "local", found.capacity, found.notes)
+            if found.is_device:
+                devices.seen(tx, self.executor.name, "local", found.capacity, found.notes)
             active = {_key(row): row for row in jobs.active(tx)}
         self._stopped.clear()
         for key in found.attempts - active.keys():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,26 +16,22 @@ from easel.flow.jobs.advance import Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
 from easel.flow.lake.upload import Lake
+from easel.flow.pool.executor import PoolExecutor
+from easel.flow.pool.seal import Seal
+from easel.run.executors.base import Executor
 from easel.run.executors.local import LocalExecutor, this_machine
+from easel.run.executors.several import Several
 from easel.run.order import MB, LogLimits
+from easel.run.preload import TRIAL_MODULES
 from easel.run.vault import Vault
 from easel.run.worker_config import WorkerConfig
 from easel.serve.controller import Controller, Pace
-from easel.serve.lake import blobs_address, blobs_credentials
+from easel.serve.engines import EngineChoice, build_engine_executor, chosen
+from easel.serve.lake import blobs_address, blobs_credentials, signing_key
 from easel.serve.learning import keep_learning
 from easel.serve.ledger import keep_books
 from easel.serve.settings import Settings
-
-TRIAL_MODULES = (
-    "numpy",
-    "scipy.stats",
-    "sklearn.ensemble",
-    "torch",
-    "easel.run.trial",
-    "easel.flow.apps.trial",
-)
-"""What the nursery imports, where it is installed: the seconds that a trial then does not pay."""
-
+from easel.store.engine import Store
 
 ORPHAN_AFTER_S = 300.0
 
@@ -56,6 +52,10 @@ class EngineOptions:
     preload: tuple[str, ...] = TRIAL_MODULES
     sandbox: bool = True
     spawn_worker: bool = True
+    executor: str = "local"
+    """What drives devices: `alone` is this machine and nothing else, `local` also lets workers join."""
+    worker_lost_after_s: float = 120.0
+    engine: EngineChoice | None = None
 
     @property
     def worker(self) -> WorkerConfig:
@@ -75,7 +75,8 @@ class EngineOptions:
         return Vault(self.home / "secrets")
 
 
-def options_of(settings: Settings, *, spawn_worker: bool = True) -> EngineOptions:
+def options_of(settings: Settings, *, spawn_worker: bool = True, address: str = "") -> EngineOptions:
+    """`address` is where this server listens, if it does."""
     log_bytes = settings.job_log_mb * MB
     return EngineOptions(
         home=settings.folder,
@@ -92,6 +93,9 @@ def options_of(settings: Settings, *, spawn_worker: bool = True) -> EngineOption
         preload=TRIAL_MODULES if settings.warm_trials else (),
         sandbox=settings.sandbox,
         spawn_worker=spawn_worker,
+        executor=settings.executor,
+        worker_lost_after_s=settings.worker_lost_after_s,
+        engine=chosen(settings, address),
     )
 
 
@@ -99,14 +103,26 @@ def build_controller(lake: Lake, options: EngineOptions, clock: Clock | None = N
     clock = clock or SystemClock()
     # The executor wakes a loop that does not exist before the executor does: hence the box.
     box: list[Controller] = []
-    executor = LocalExecutor(
-        options.worker, clock, lambda: box[0].wake.set() if box else None, options.spawn_worker
-    )
+    executor = build_executor(lake.store, options, clock, lambda: box[0].wake.set() if box else None)
     launcher = Launcher(lake.store, options.vault, options.limits, options.max_active, options.buffer)
     holder = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
     controller = Controller(lake.store, executor, Advancer(lake), launcher, holder, clock, options.pace)
     box.append(controller)
     return controller
+
+
+def build_executor(store: Store, options: EngineOptions, clock: Clock, wake: Callable[[], None]) -> Executor:
+    """What drives devices, as the options say."""
+    seal = Seal(signing_key(options.home))
+    if options.engine is not None:
+        return build_engine_executor(
+            store, options.engine, options.home, seal, clock, options.worker_lost_after_s
+        )
+    pulled = PoolExecutor(store, seal, clock, lost_after=options.worker_lost_after_s)
+    if options.executor == "remote":
+        return pulled
+    local = LocalExecutor(options.worker, clock, wake, options.spawn_worker)
+    return local if options.executor == "alone" else Several(local, pulled)
 
 
 @contextmanager

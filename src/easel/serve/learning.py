@@ -73,7 +73,7 @@ def turn(lake: Lake, policy: Policy, ready: dict[str, Ready] | None = None) -> i
 def _places(tx: Tx) -> list[Device]:
     return [
         Device(f"{device.name}/{core}")
-        for device in devices.list_devices(tx)
+        for device in devices.machines(tx)
         if device.connected
         for core in range(int(device.capacity.vcpu))
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 
 from easel.flow.lake.upload import Lake
+from easel.serve.desk import Desk
 from easel.serve.lake import Addresses
 from easel.serve.metrics import Metrics
 from easel.serve.settings import Settings
@@ -26,6 +27,7 @@ class Parts:
     failures: Failures
     lake: Lake
     addresses: Addresses
+    desk: Desk
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
 

@@ -21,8 +21,6 @@ from easel.serve.app import create_app
 from easel.serve.controller import Controller
 from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.lake import open_lake
-from easel.serve.learning import keep_learning
-from easel.serve.ledger import keep_books
 from easel.serve.parts import Parts
 from easel.serve.settings import Settings, prepare_home
 from easel.store.engine import Store
@@ -39,6 +37,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._parts.stopping.set()
+        threading.Thread(target=self._parts.desk.close, name="desk-close", daemon=True).start()
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -69,17 +68,24 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
         token = create_platform_admin(store)
         app = create_app(settings, store)
         host, port = listener.getsockname()[:2]
-        greet(f"http://{host if ':' not in host else f'[{host}]'}:{port}", token)
-        with hosted(controller(settings, store)) if engine else nullcontext():
-            serve(app, listener, settings)
+        address = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
+        greet(address, token)
+        with hosted(controller(settings, store, address=address)) if engine else nullcontext():
+            try:
+                serve(app, listener, settings)
+            finally:
+                app.state.parts.desk.close()
     finally:
         listener.close()
         store.close()
 
 
-def controller(settings: Settings, store: Store, *, spawn_worker: bool = True) -> Controller:
-    """The job engine of this home."""
-    return build_controller(open_lake(settings, store), options_of(settings, spawn_worker=spawn_worker))
+def controller(
+    settings: Settings, store: Store, *, spawn_worker: bool = True, address: str = ""
+) -> Controller:
+    """The job engine of this home. `address` is where this server listens, if it does."""
+    options = options_of(settings, spawn_worker=spawn_worker, address=address)
+    return build_controller(open_lake(settings, store), options)
 
 
 def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
@@ -89,19 +95,11 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    loop = controller(settings, store, spawn_worker=spawn_worker)
-    ledger = threading.Thread(target=keep_books, args=(store, stopping), name="ledger", daemon=True)
-    ledger.start()
-    learning = threading.Thread(
-        target=keep_learning, args=(loop.advancer.lake, stopping), name="learning", daemon=True
-    )
-    learning.start()
     try:
-        loop.run(stopping)
+        loop = controller(settings, store, spawn_worker=spawn_worker)
+        with hosted(loop, stop_worker=spawn_worker):
+            stopping.wait()
     finally:
-        loop.executor.close(stop=spawn_worker and loop.led)
-        ledger.join(30)
-        learning.join(30)
         store.close()
 
 

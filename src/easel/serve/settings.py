@@ -48,6 +48,53 @@ class Settings(BaseSettings):
     public_metrics: Annotated[
         bool, Field(description="Whether /metrics may be read without a platform admin's token")
     ] = False
+    executor: Annotated[
+        str,
+        Field(
+            pattern="^(local|alone|remote|ray|slurm)$",
+            description="What runs jobs: `local` is this machine and workers that join it, `alone` this machine "
+            "only, `remote` only workers that join, `ray` and `slurm` workers that a cluster starts",
+        ),
+    ] = "local"
+    worker_lost_after_s: Annotated[
+        float,
+        Field(
+            ge=5, description="Silence after which a worker elsewhere counts as lost, and its jobs with it"
+        ),
+    ] = 120.0
+    public_url: Annotated[
+        str,
+        Field(description="Address at which machines of a cluster reach this server; empty means its own"),
+    ] = ""
+    keep_warm_s: Annotated[
+        float, Field(ge=0, description="How long a worker on a cluster waits for more work before it ends")
+    ] = 60.0
+    max_placed_workers: Annotated[
+        int, Field(ge=1, description="Most workers on a cluster at once, waiting ones counted")
+    ] = 64
+    ray_address: Annotated[
+        str,
+        Field(description="host:port of Ray's head; empty starts a cluster on this machine for a try-out"),
+    ] = ""
+    ray_token_file: Annotated[
+        Path | None, Field(description="File with the token of the Ray cluster; empty means where Ray looks")
+    ] = None
+    slurm_partition: Annotated[str, Field(description="Partition for workers; empty means the default")] = ""
+    slurm_account: Annotated[str, Field(description="Account that pays for workers")] = ""
+    slurm_qos: Annotated[str, Field(description="Quality of service of workers")] = ""
+    slurm_gres: Annotated[str, Field(description="What GPUs are called: `gpu`, or `gpu:a100`")] = "gpu"
+    slurm_minutes: Annotated[
+        int,
+        Field(ge=0, description="Time limit of a worker; a job with a longer one gets more; 0 is Slurm's"),
+    ] = 0
+    slurm_folder: Annotated[
+        Path | None,
+        Field(description="Folder that nodes see too, for scripts and logs; empty means in `home`"),
+    ] = None
+    slurm_python: Annotated[
+        str, Field(description="Interpreter on the nodes that has easel; empty means this one")
+    ] = ""
+    slurm_options: Annotated[str, Field(description="Further options for sbatch, as on a command line")] = ""
     max_active_jobs: Annotated[
         int,
         Field(ge=1, description="Jobs of one user that launch or run at once, unless an admin set another"),
@@ -78,7 +125,7 @@ class Settings(BaseSettings):
     ] = 60.0
     controller_lease_s: Annotated[
         float, Field(ge=1, description="How long a controller that died keeps those that stand by waiting")
-    ] = 10.0
+    ] = 8.0
     blobs_url: Annotated[
         str,
         Field(description="s3://bucket/prefix for an S3-compatible store; empty means a folder in `home`"),

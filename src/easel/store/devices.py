@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 
 from easel.declare.resources import Room
 from easel.records.device import Device
 from easel.store.engine import Tx
-from easel.store.schema.jobs import devices
+from easel.store.schema.jobs import devices, jobs
 from easel.store.upsert import insert_or
+
+ENGINES = ("ray", "slurm")
 
 
 def seen(tx: Tx, name: str, executor: str, capacity: Room, notes: Mapping[str, str]) -> None:
@@ -32,6 +34,17 @@ def away(tx: Tx, name: str) -> None:
     tx.execute(update(devices).where(devices.c.name == name).values(connected=False, seen_at=tx.now))
 
 
+def note_jobs(tx: Tx, places: Mapping[str, str]) -> None:
+    """Write down on which device attempts run: `places` maps their keys. No part of their state changes."""
+    rows = []
+    for key, device in places.items():
+        job, _, attempt = key.rpartition(".")
+        rows.append({"j": job, "a": int(attempt), "d": device})
+    if rows:
+        mine = (jobs.c.id == bindparam("j"), jobs.c.attempt == bindparam("a"))
+        tx.execute(update(jobs).where(*mine).values(device=bindparam("d")), rows)
+
+
 _ALL = select(devices).order_by(devices.c.name)
 
 
@@ -49,9 +62,27 @@ def list_devices(tx: Tx) -> list[Device]:
     ]
 
 
+def machines(tx: Tx) -> list[Device]:
+    """Without the workers that an engine placed: its machines, which are larger, stand for them."""
+    return [
+        device
+        for device in list_devices(tx)
+        if device.executor not in ENGINES or device.name.startswith(f"{device.executor}/")
+    ]
+
+
+def machines_are(tx: Tx, engine: str, rooms: Sequence[Room]) -> None:
+    """What an engine's machines have, one device each."""
+    for number, room in enumerate(rooms):
+        seen(tx, f"{engine}/{number}", engine, room, {"machine of": engine})
+    here = [f"{engine}/{number}" for number in range(len(rooms))]
+    gone = devices.c.name.like(f"{engine}/%") & devices.c.name.not_in(here)
+    tx.execute(update(devices).where(gone).values(connected=False))
+
+
 def largest(tx: Tx) -> Room | None:
     """More than any one job can get; None while no device is known."""
-    rooms = [device.capacity for device in list_devices(tx)]
+    rooms = [device.capacity for device in machines(tx)]
     if not rooms:
         return None
     return Room(

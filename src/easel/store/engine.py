@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from easel.clock import Clock, SystemClock
 from easel.errors import Misconfigured, TryLater
 from easel.ids import ProjectId, UserId, mint
+from easel.store.notify import CHANNEL, Ear
 from easel.store.schema.events import events
 
 AnyRow = Row[*tuple[Any, ...]]
@@ -45,6 +47,8 @@ class Tx:
     now: datetime
     rng: random.Random
     emitted: int = field(default=0)
+    woken: bool = field(default=False)
+    origin: str = field(default="")
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
         return self.conn.execute(statement, parameters)
@@ -74,7 +78,7 @@ class Tx:
             return
         if self.emitted == 0 and self.conn.dialect.name == "postgresql":
             self.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _EVENTS_LOCK})
-            self.execute(text("SELECT pg_notify('easel_events', '')"))
+        self.wake()
         self.emitted += len(new)
         self.execute(
             _ADD_EVENTS,
@@ -90,6 +94,13 @@ class Tx:
                 for each in new
             ],
         )
+
+    def wake(self) -> None:
+        """Wake whoever listens, in every process, after the commit."""
+        if not self.woken and self.conn.dialect.name == "postgresql":
+            notify = text("SELECT pg_notify(:channel, :origin)")
+            self.execute(notify, {"channel": CHANNEL, "origin": self.origin})
+        self.woken = True
 
 
 class Store:
@@ -109,6 +120,9 @@ class Store:
         # SQLite has one writer: waiting here is fair and cheap, waiting inside SQLite is polling.
         self._writer: threading.Lock | None = threading.Lock() if self.is_sqlite else None
         self._listeners: list[Callable[[], None]] = []
+        self._origin = os.urandom(8).hex()
+        self._ear: Ear | None = None
+        self._ear_lock = threading.Lock()
 
     @property
     def is_sqlite(self) -> bool:
@@ -140,26 +154,36 @@ class Store:
                     tx = yield from self._transaction()
             else:
                 tx = yield from self._transaction()
-        if tx.emitted:
-            for wake in self._listeners:
-                wake()
+        if tx.woken:
+            self._wake_here()
+
+    def _wake_here(self) -> None:
+        for wake in self._listeners:
+            wake()
 
     def _transaction(self) -> Generator[Tx, None, Tx]:
         with self.engine.connect().execution_options(easel_write=True) as conn, conn.begin():
-            tx = Tx(conn, self.clock.now(), self.rng)
+            tx = Tx(conn, self.clock.now(), self.rng, origin=self._origin)
             yield tx
         return tx
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` after each commit of this process that emitted events; returns how to stop."""
-        self._listeners = [*self._listeners, wake]
+        """Call `wake` after each commit that emitted events, of any process on PostgreSQL; returns how to stop."""
+        with self._ear_lock:
+            self._listeners = [*self._listeners, wake]
+            if self._ear is None and not self.is_sqlite:
+                address = self.engine.url.render_as_string(hide_password=False)
+                self._ear = Ear(address, self._origin, self._wake_here, self.clock)
 
         def stop() -> None:
-            self._listeners = [other for other in self._listeners if other is not wake]
+            with self._ear_lock:
+                self._listeners = [other for other in self._listeners if other is not wake]
 
         return stop
 
     def close(self) -> None:
+        if self._ear is not None:
+            self._ear.close()
         self.engine.dispose()
 
 

@@ -58,6 +58,7 @@ def options(home: Path, **changes: Any) -> EngineOptions:
     base: dict[str, Any] = {
         "capacity": Room(2.0, 4096),
         "preload": ("easel.testing.trials",),
+        "executor": "alone",
         "pace": Pace(poll=0.02, reconnect=0.05),
     }
     return EngineOptions(home, **{"depot": str(home / "blobs"), **base, **changes})

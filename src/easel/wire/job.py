@@ -82,6 +82,12 @@ class JobFields(Request):
     time_limit_s: Annotated[float | None, Field(gt=0, le=366 * 86400)] = None
     tags: dict[Label, float | Plain] = Field(default_factory=dict, max_length=100)
     description: Plain = ""
+    workers: Annotated[
+        int, Field(ge=1, le=256, description="Devices that run it side by side, each with these resources")
+    ] = 1
+    wants: Annotated[
+        dict[Label, Label], Field(max_length=16, description="Labels that its device must have: gpu=A100")
+    ] = Field(default_factory=dict)
 
     def spec(self) -> declare.JobSpec:
         run: declare.Runnable
@@ -102,6 +108,8 @@ class JobFields(Request):
             time_limit_s=self.time_limit_s,
             tags=dict(self.tags),
             description=self.description,
+            workers=self.workers,
+            wants=dict(self.wants),
         )
 
 

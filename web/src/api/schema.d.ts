@@ -2140,6 +2140,150 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/worker-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Worker Tokens
+         * @description All of them, without their secrets.
+         */
+        get: operations["worker_tokens"];
+        put?: never;
+        /**
+         * Add Worker Token
+         * @description A token with which machines join the pool; its secret is in this answer and nowhere else.
+         */
+        post: operations["add_worker_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/worker-tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Worker Token
+         * @description Revoke it: its workers are refused at once, and what they had is tried again elsewhere.
+         */
+        delete: operations["remove_worker_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/worker/attempts/{key}/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Finish Stage
+         * @description Check what arrived and store it under its name.
+         */
+        post: operations["finish_stage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/worker/attempts/{key}/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sources
+         * @description Where to read files of an attempt's code and input; only of attempts that this worker has.
+         */
+        post: operations["sources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/worker/attempts/{key}/stages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open Stage
+         * @description Begin to send an object of the attempt's output.
+         */
+        post: operations["open_stage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/worker/attempts/{key}/stages/{stage_id}/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Stage Part
+         * @description Send one part, where the blob store has no addresses of its own.
+         */
+        put: operations["put_stage_part"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/worker/exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange
+         * @description Say what is new, and be told what to do; waits up to `wait_s` for something to do.
+         */
+        post: operations["exchange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/blobs/objects/{digest}": {
         parameters: {
             query?: never;
@@ -2248,6 +2392,11 @@ export interface components {
         AddFiles: {
             /** Files */
             files: components["schemas"]["NewFile"][];
+        };
+        /** Addresses */
+        Addresses: {
+            /** Items */
+            items: string[];
         };
         /** AdmitUser */
         AdmitUser: {
@@ -2390,6 +2539,20 @@ export interface components {
             /** Vcpu */
             vcpu: number;
         };
+        /**
+         * AttemptNews
+         * @description New lines of an attempt's journal, or that nothing of it is left.
+         */
+        AttemptNews: {
+            /** Entries */
+            entries?: {
+                [key: string]: unknown;
+            }[];
+            /** Gone */
+            gone?: string | null;
+            /** Key */
+            key: string;
+        };
         /** BestModel */
         BestModel: {
             /** Candidate */
@@ -2504,6 +2667,18 @@ export interface components {
             settings: {
                 [key: string]: string | number;
             };
+        };
+        /** Capacity */
+        Capacity: {
+            /**
+             * Gpus
+             * @default 0
+             */
+            gpus?: number;
+            /** Memory Mb */
+            memory_mb: number;
+            /** Vcpu */
+            vcpu: number;
         };
         /** ChangeApp */
         ChangeApp: {
@@ -2715,6 +2890,16 @@ export interface components {
             /** Token Expires At */
             token_expires_at?: string | null;
         };
+        /** CreateWorkerToken */
+        CreateWorkerToken: {
+            /** Expires At */
+            expires_at?: string | null;
+            /**
+             * Name
+             * @example laptop
+             */
+            name: string;
+        };
         /** CreatedUser */
         CreatedUser: {
             /** Id */
@@ -2828,6 +3013,14 @@ export interface components {
          * @enum {string}
          */
         Direction: "backward" | "forward";
+        /** Done */
+        Done: {
+            /**
+             * Done
+             * @default true
+             */
+            done?: boolean;
+        };
         /** Edge */
         Edge: {
             /**
@@ -2973,6 +3166,75 @@ export interface components {
              * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
              */
             output: unknown;
+        };
+        /**
+         * Exchange
+         * @description Everything a worker has, and what is new. `session` is 0 the first time; `number` grows with each.
+         */
+        Exchange: {
+            /**
+             * Address
+             * @default
+             */
+            address?: string;
+            /**
+             * Ahead
+             * @description Short trials that it takes beyond its room
+             * @default 0
+             */
+            ahead?: number;
+            /**
+             * Attempts
+             * @description What it has: 0, or 1 or 2 where a kill was heard
+             */
+            attempts?: {
+                [key: string]: number;
+            };
+            capacity: components["schemas"]["Capacity"];
+            /**
+             * Clock
+             * @description The worker's time, seconds since 1970
+             */
+            clock: number;
+            /**
+             * Device
+             * @example gpu-box-3
+             */
+            device: string;
+            /**
+             * Executor
+             * @default remote
+             */
+            executor?: string;
+            /** Labels */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Leaving
+             * @default false
+             */
+            leaving?: boolean;
+            /** News */
+            news?: components["schemas"]["AttemptNews"][];
+            /** Notes */
+            notes?: {
+                [key: string]: string;
+            };
+            /** Number */
+            number: number;
+            /** Remaining S */
+            remaining_s?: number | null;
+            /**
+             * Session
+             * @default 0
+             */
+            session?: number;
+            /**
+             * Wait S
+             * @default 0
+             */
+            wait_s?: number;
         };
         /** Fed */
         Fed: {
@@ -3133,6 +3395,28 @@ export interface components {
              */
             sort?: string;
         };
+        /** FinishStage */
+        FinishStage: {
+            /** Digest */
+            digest: string;
+            /** Members */
+            members?: components["schemas"]["Member-Input"][];
+            /** Size */
+            size: number;
+            stage: components["schemas"]["Stage"];
+        };
+        /**
+         * Given
+         * @description An order that is this worker's now; `offer` is a name that no other order has.
+         */
+        Given: {
+            /** Offer */
+            offer: string;
+            /** Order */
+            order: {
+                [key: string]: unknown;
+            };
+        };
         /** Grant */
         Grant: {
             /** Pattern */
@@ -3191,6 +3475,29 @@ export interface components {
         };
         /** IssuedToken */
         IssuedToken: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
+            /** Id */
+            id: string;
+            /** Last Used At */
+            last_used_at: string | null;
+            /** Name */
+            name: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Secret
+             * @description Shown once. Null when a retried request finds that it was shown already
+             */
+            secret: string | null;
+        };
+        /** IssuedWorkerToken */
+        IssuedWorkerToken: {
             /**
              * Created At
              * Format: date-time
@@ -3322,6 +3629,19 @@ export interface components {
             };
             /** Time Limit S */
             time_limit_s?: number | null;
+            /**
+             * Wants
+             * @description Labels that its device must have: gpu=A100
+             */
+            wants?: {
+                [key: string]: string;
+            };
+            /**
+             * Workers
+             * @description Devices that run it side by side, each with these resources
+             * @default 1
+             */
+            workers?: number;
         };
         /** JobIds */
         JobIds: {
@@ -3418,7 +3738,16 @@ export interface components {
             user: components["schemas"]["User"];
         };
         /** Member */
-        Member: {
+        "Member-Input": {
+            /** Digest */
+            digest: string;
+            /** Offset */
+            offset: number;
+            /** Size */
+            size: number;
+        };
+        /** Member */
+        "Member-Output": {
             /** Id */
             id: string;
             /** Name */
@@ -3540,6 +3869,47 @@ export interface components {
             /** Items */
             items: components["schemas"]["Offer"][];
         };
+        /** OpenStage */
+        OpenStage: {
+            /** Id */
+            id: string;
+            /** Size */
+            size: number;
+        };
+        /** OpenedStage */
+        OpenedStage: {
+            /**
+             * Addresses
+             * @description Where to PUT each part
+             */
+            addresses: string[];
+            /** Handle */
+            handle: string;
+            /** Id */
+            id: string;
+            /** Part Size */
+            part_size: number;
+            /** Size */
+            size: number;
+        };
+        /**
+         * Orders
+         * @description What the worker should do now.
+         */
+        Orders: {
+            /** Forget */
+            forget?: {
+                [key: string]: boolean;
+            };
+            /** Kill */
+            kill?: {
+                [key: string]: boolean;
+            };
+            /** Session */
+            session: number;
+            /** Start */
+            start?: components["schemas"]["Given"][];
+        };
         /** PackMember */
         PackMember: {
             /**
@@ -3654,7 +4024,7 @@ export interface components {
         /** Page[Member] */
         Page_Member_: {
             /** Items */
-            items: components["schemas"]["Member"][];
+            items: components["schemas"]["Member-Output"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -4541,14 +4911,48 @@ export interface components {
             time: number[];
         };
         /**
+         * Source
+         * @description `size` bytes of an object from `offset`.
+         */
+        Source: {
+            /** Object */
+            object: string;
+            /** Offset */
+            offset: number;
+            /** Size */
+            size: number;
+        };
+        /** Sources */
+        "Sources-Input": {
+            /** Items */
+            items: components["schemas"]["Source"][];
+        };
+        /**
          * Sources
          * @description Generated programs by file name.
          */
-        Sources: {
+        "Sources-Output": {
             /** Files */
             files: {
                 [key: string]: string;
             };
+        };
+        /**
+         * Stage
+         * @description Where an output is gathered, as the server said it.
+         */
+        Stage: {
+            /**
+             * Handle
+             * @default
+             */
+            handle?: string;
+            /** Id */
+            id: string;
+            /** Part Size */
+            part_size: number;
+            /** Size */
+            size: number;
         };
         /**
          * StartProfile
@@ -4846,6 +5250,19 @@ export interface components {
             };
             /** Time Limit S */
             time_limit_s?: number | null;
+            /**
+             * Wants
+             * @description Labels that its device must have: gpu=A100
+             */
+            wants?: {
+                [key: string]: string;
+            };
+            /**
+             * Workers
+             * @description Devices that run it side by side, each with these resources
+             * @default 1
+             */
+            workers?: number;
         };
         /** SubmitPipeline */
         SubmitPipeline: {
@@ -5043,6 +5460,29 @@ export interface components {
         WantedHashes: {
             /** Wanted */
             wanted: string[];
+        };
+        /** WorkerToken */
+        WorkerToken: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
+            /** Id */
+            id: string;
+            /** Last Used At */
+            last_used_at: string | null;
+            /** Name */
+            name: string;
+            /** Revoked At */
+            revoked_at: string | null;
+        };
+        /** WorkerTokens */
+        WorkerTokens: {
+            /** Items */
+            items: components["schemas"]["WorkerToken"][];
         };
         /** Slice */
         easel__wire__lake__Slice: {
@@ -5725,7 +6165,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Sources"];
+                    "application/json": components["schemas"]["Sources-Output"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9243,7 +9683,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Member"];
+                    "application/json": components["schemas"]["Member-Output"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9276,7 +9716,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Member"];
+                    "application/json": components["schemas"]["Member-Output"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9344,7 +9784,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Member"];
+                    "application/json": components["schemas"]["Member-Output"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9549,6 +9989,272 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    worker_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerTokens"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_worker_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWorkerToken"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedWorkerToken"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_worker_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish_stage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FinishStage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Sources-Input"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Addresses"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    open_stage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenStage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedStage"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_stage_part: {
+        parameters: {
+            query: {
+                size: number;
+                part_size: number;
+            };
+            header?: never;
+            path: {
+                key: string;
+                stage_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    exchange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Exchange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Orders"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {

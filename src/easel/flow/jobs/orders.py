@@ -49,4 +49,6 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, vault: Vault, limits: OrderLim
         disk_mb=limits.disk_mb,
         grace_s=limits.grace_s,
         log=limits.log,
+        wants=dict(spec.wants),
+        workers=spec.workers,
     )

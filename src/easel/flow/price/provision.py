@@ -140,7 +140,7 @@ def within_pool(tx: Tx, grid: Grid) -> Grid:
 
 def _waits(tx: Tx, grid: Grid) -> Array:
     """`(m,)`: how long each size is expected to wait, from the jobs that hold or want processors now."""
-    capacity = sum(device.capacity.vcpu for device in devices.list_devices(tx) if device.connected)
+    capacity = sum(device.capacity.vcpu for device in devices.machines(tx) if device.connected)
     if capacity <= 0:
         return np.zeros(len(grid))
     typical = billing.typical_seconds(tx) or UNKNOWN_JOB_S

@@ -162,7 +162,16 @@ def exactly(chunks: Iterable[bytes], length: int) -> Iterator[bytes]:
         raise InvalidInput(f"the part ended after {seen} of {length} bytes: send it again")
 
 
-def put(store: BlobStore, stage_id: str, data: bytes, members: Sequence[Member] = ()) -> Digest:
+class Puts(Protocol):
+    """As much of a blob store as it takes to put something there."""
+
+    def begin(self, stage_id: str, size: int) -> Stage: ...
+    def put_part(self, stage: Stage, number: int, chunks: Iterable[bytes]) -> None: ...
+    def check(self, stage: Stage, incoming: Incoming) -> None: ...
+    def promote(self, stage: Stage, digest: Digest) -> None: ...
+
+
+def put(store: Puts, stage_id: str, data: bytes, members: Sequence[Member] = ()) -> Digest:
     """Store bytes that are in memory already."""
     incoming = Incoming(digest_of(data), len(data), tuple(members))
     stage = store.begin(stage_id, incoming.size)

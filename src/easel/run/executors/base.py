@@ -13,11 +13,15 @@ from easel.run.order import Order
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The executor is there (again): its capacity, the attempts that it knows, and notes for the doctor."""
+    """The executor is there (again): its capacity, the attempts that it knows, and notes for the doctor.
+
+    `is_device` where the executor itself is the one device that it has; others' devices register themselves.
+    """
 
     capacity: Room
     attempts: frozenset[str]
     notes: Mapping[str, str]
+    is_device: bool = True
 
 
 @dataclass(frozen=True, slots=True)

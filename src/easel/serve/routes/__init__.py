@@ -26,6 +26,8 @@ from easel.serve.routes import (
     tokens,
     uploads,
     users,
+    worker,
+    worker_tokens,
 )
 
 
@@ -53,4 +55,6 @@ def all_routers() -> list[APIRouter]:
         filesets.router,
         artifacts.router,
         grants.router,
+        worker.router,
+        worker_tokens.router,
     ]

@@ -1,0 +1,273 @@
+"""What workers say and are told, many of them in one transaction.
+
+A worker says everything it has: the server compares that with what it should have, so a lost answer, a lost
+request or a repeated one changes nothing in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from easel.declare.resources import Resources, Room
+from easel.errors import Conflict, EaselError
+from easel.flow.pool.seal import Seal
+from easel.flow.pool.tokens import refusal
+from easel.records.pool import Offer, Puller
+from easel.run.journal import LAST, Entry
+from easel.run.leasing import give
+from easel.run.order import ORDER
+from easel.store import devices, pool, worker_tokens
+from easel.store.engine import AnyRow, Store, Tx
+
+CANDIDATES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One exchange of one worker. `number` grows with each; `attempts` maps what it has to the kill asked of it."""
+
+    secret_hash: str
+    name: str
+    executor: str
+    session: int
+    number: int
+    clock: float
+    capacity: Room
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    address: str = ""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    entries: Sequence[tuple[str, Sequence[Entry]]] = ()
+    gone: Mapping[str, str] = field(default_factory=dict)
+    ahead: int = 0
+    remaining_s: float | None = None
+    leaving: bool = False
+    again: bool = False
+    """The same as before, asked once more on its behalf while it waits."""
+
+
+@dataclass(slots=True)
+class Answer:
+    session: int
+    start: list[dict[str, Any]] = field(default_factory=list)
+    kill: dict[str, bool] = field(default_factory=dict)
+    forget: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.start or self.kill or self.forget)
+
+
+def exchange(store: Store, said: Sequence[Said], seal: Seal) -> list[Answer | EaselError]:
+    with store.write() as tx:
+        return _Round(tx, seal).run(said)
+
+
+class _Round:
+    def __init__(self, tx: Tx, seal: Seal) -> None:
+        self.tx, self.seal = tx, seal
+        self.reports: list[pool.NewReport] = []
+        self.known: list[str] = []
+        self.removed: list[str] = []
+
+    def run(self, said: Sequence[Said]) -> list[Answer | EaselError]:
+        tokens = worker_tokens.valid(self.tx, [each.secret_hash for each in said])
+        self.workers = pool.worker_rows(self.tx, [each.name for each in said])
+        self.beats = {name: int(row.beats) for name, row in self.workers.items()}
+        answers = [self._admit(each, tokens.get(each.secret_hash)) for each in said]
+        fine = [
+            (each, answer) for each, answer in zip(said, answers, strict=True) if isinstance(answer, Answer)
+        ]
+        fine.sort(key=lambda pair: pair[0].number)
+        held = pool.of_devices(self.tx, [each.name for each, _ in fine])
+        rooms: dict[str, Puller] = {}
+        for each, answer in fine:
+            room = self._compare(each, answer, held.get(each.name, []))
+            if not each.leaving:
+                rooms[each.name] = room
+        pool.mark_known(self.tx, self.known)
+        pool.add_reports(self.tx, self.reports)
+        pool.remove(self.tx, self.removed)
+        self._lease({each.name: (each, answer) for each, answer in fine}, rooms)
+        return answers
+
+    # Who it is. -----------------------------------------------------------------------------------------------
+
+    def _admit(self, said: Said, token_id: str | None) -> Answer | EaselError:
+        if token_id is None:
+            return refusal(worker_tokens.is_personal(self.tx, said.secret_hash))
+        row = self.workers.get(said.name)
+        if row is not None and row.token_id != token_id and not row.left:
+            return Conflict(
+                f"there is a device {said.name!r} already, with another token: choose another name"
+            )
+        if row is not None and said.session and said.session != row.session:
+            return Conflict(f"another worker has taken the name {said.name!r}: this one ends")
+        session = said.session or (row.session + 1 if row else 1)
+        if said.session == 0 or (row is not None and row.left and not said.leaving and not said.again):
+            self._register(said, token_id, session)
+        elif said.leaving:
+            pool.leave(self.tx, [said.name])
+            devices.away(self.tx, said.name)
+        elif not said.again and row is not None and said.number > row.beats:
+            pool.beat(self.tx, {said.name: said.number})
+        return Answer(session)
+
+    def _register(self, said: Said, token_id: str, session: int) -> None:
+        pool.put_worker(
+            self.tx,
+            name=said.name,
+            executor=said.executor,
+            token_id=token_id,
+            session=session,
+            beats=said.number,
+            labels=dict(said.labels),
+            address=said.address,
+            left=False,
+        )
+        notes = {**said.notes, **{f"label {name}": value for name, value in said.labels.items()}}
+        devices.seen(self.tx, said.name, said.executor, said.capacity, notes)
+
+    # What it has and should have. ---------------------------------------------------------------------------------
+
+    def _compare(self, said: Said, answer: Answer, rows: Sequence[AnyRow]) -> Puller:
+        """Take its reports, say what differs; returns what it has room for."""
+        fresh = not said.again and (said.session == 0 or said.number > self.beats.get(said.name, 0))
+        if fresh:
+            self.beats[said.name] = said.number
+        mine = {row.key: row for row in rows}
+        over = self._take_reports(said, mine) if not said.again else set()
+        room = said.capacity
+        for key, row in mine.items():
+            if row.forgotten:
+                if key in said.attempts and fresh:
+                    answer.forget[key] = row.forgotten == pool.FORGET_OVER
+                elif fresh or said.leaving:
+                    self.removed.append(key)
+                elif said.again:
+                    answer.forget[key] = row.forgotten == pool.FORGET_OVER
+                continue
+            ended = row.over or key in over
+            if fresh and not ended and not row.known and key in said.attempts:
+                self.known.append(key)
+            if fresh and not ended and key not in said.attempts:
+                if row.known or row.kill or said.leaving:
+                    self._gone(row, _why(row, said))
+                    continue
+                answer.start.append(self._order(row))
+            # While it waits it may have got work that it had not when it asked.
+            if not ended and row.kill > said.attempts.get(key, 0 if said.again else pool.KILL_NOW):
+                answer.kill[key] = row.kill == pool.KILL_NOW
+            if not ended:
+                room = _less(room, row)
+        if fresh:
+            answer.forget |= {key: False for key in said.attempts if key not in mine}
+        return Puller(said.name, room, said.labels, said.remaining_s, said.ahead)
+
+    def _take_reports(self, said: Said, mine: Mapping[str, AnyRow]) -> set[str]:
+        """Each entry once, in its order; the worker's clock is set right by ours."""
+        shift = self.tx.now.timestamp() - said.clock
+        over: set[str] = set()
+        received = {key: int(row.received) for key, row in mine.items()}
+        for key, entries in said.entries:
+            row = mine.get(key)
+            new = [entry for entry in entries if entry["n"] >= received.get(key, 0)]
+            if row is None or row.forgotten or row.over or not new:
+                continue
+            received[key] = new[-1]["n"] + 1
+            last = new[-1]["k"] in LAST
+            timed = [{**entry, "at": entry["at"] + shift} for entry in new]
+            self.reports.append(pool.NewReport(row.executor, key, timed, received=received[key], over=last))
+            if last:
+                over.add(key)
+        for key, reason in said.gone.items():
+            row = mine.get(key)
+            if row is not None and not row.over and key not in over and not row.forgotten:
+                self._gone(row, reason)
+                over.add(key)
+        return over
+
+    def _gone(self, row: AnyRow, reason: str) -> None:
+        self.reports.append(pool.NewReport(row.executor, row.key, gone=reason, over=True))
+
+    def _order(self, row: AnyRow) -> dict[str, Any]:
+        order = self.seal.open(row.sealed)
+        name = f"{row.seq}-{row.offered_at.timestamp():.6f}"  # a number alone may be used again
+        return {"offer": name, "order": ORDER.dump_python(order, mode="json")}
+
+    # What it gets. ------------------------------------------------------------------------------------------------
+
+    def _lease(self, asking: Mapping[str, tuple[Said, Answer]], rooms: Mapping[str, Puller]) -> None:
+        by_executor: dict[str, list[Puller]] = {}
+        for name, puller in rooms.items():
+            if puller.room.vcpu >= 0.5 or puller.ahead:
+                by_executor.setdefault(asking[name][0].executor, []).append(puller)
+        if not by_executor:
+            return
+        rows = pool.lease_candidates(self.tx, by_executor, CANDIDATES)
+        given: dict[str, str] = {}
+        for executor, pullers in by_executor.items():
+            offers = [offer_of(row, self.tx) for row in rows if row.executor == executor]
+            given |= give(offers, pullers)
+        pool.lease(self.tx, given)
+        by_key = {row.key: row for row in rows}
+        peers = _peers(given, by_key, {name: said.address for name, (said, _) in asking.items()})
+        for key, name in given.items():
+            told = self._order(by_key[key])
+            if peers.get(key):
+                told["order"]["variables"] |= peers[key]
+                self._remember_peers(by_key[key], peers[key])
+            asking[name][1].start.append(told)
+        devices.note_jobs(self.tx, {key: name for key, name in given.items() if by_key[key].rank == 0})
+
+    def _remember_peers(self, row: AnyRow, variables: Mapping[str, str]) -> None:
+        """So that an order that has to be sent again says the same."""
+        order = self.seal.open(row.sealed)
+        sealed = self.seal.close(replace(order, variables={**order.variables, **variables}))
+        pool.reseal(self.tx, row.key, sealed)
+
+
+def _why(row: AnyRow, said: Said) -> str:
+    if not row.known and row.kill:
+        return "stopped before it began"
+    return "its device left" if said.leaving else "its device no longer knows it"
+
+
+def offer_of(row: AnyRow, tx: Tx) -> Offer:
+    return Offer(
+        row.key,
+        row.gang,
+        row.rank,
+        row.size,
+        Resources(row.vcpu, row.memory_mb, row.gpus),
+        row.wants,
+        (tx.now - row.offered_at).total_seconds(),
+        row.time_limit_s,
+        row.short,
+    )
+
+
+def _less(room: Room, row: AnyRow) -> Room:
+    asked = Resources(row.vcpu, row.memory_mb, row.gpus)
+    return room.less(asked, room.choose_gpus(asked.gpus) or ())
+
+
+def _peers(
+    given: Mapping[str, str], rows: Mapping[str, AnyRow], addresses: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """What each member of a gang is told: who it is, and where all of them are, in order of rank."""
+    gangs: dict[str, list[str]] = {}
+    for key in sorted(given, key=lambda each: rows[each].rank):
+        if rows[key].size > 1:
+            gangs.setdefault(rows[key].gang, []).append(key)
+    return {
+        key: {
+            "EASEL_RANK": str(rows[key].rank),
+            "EASEL_WORLD_SIZE": str(rows[key].size),
+            "EASEL_PEERS": ",".join(addresses.get(given[each], "") for each in keys),
+        }
+        for keys in gangs.values()
+        for key in keys
+    }

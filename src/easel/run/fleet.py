@@ -1,0 +1,83 @@
+"""How many workers of which size an engine should have. Deciding only."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from easel.declare.resources import Resources, Room
+from easel.records.pool import Placement
+from easel.run.executors.engine import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Work that no worker has: `workers` members of this size each."""
+
+    resources: Resources
+    workers: int = 1
+    time_limit_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What there is. `idle` are placements whose workers have nothing to do."""
+
+    placements: Sequence[Placement]
+    standings: Mapping[str, Standing]
+    idle: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    place: tuple[Ask, ...]
+    cancel: tuple[str, ...]
+
+
+def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: int) -> Plan:
+    """One worker for each thing that waits, as far as the cluster could run them side by side.
+
+    Those that come up or have nothing to do count first. What has been asked for and is needed no more is
+    cancelled while it still waits; a worker that is up ends by itself.
+    """
+    free: Counter[tuple[Resources, int]] = Counter()
+    pending: dict[tuple[Resources, int], list[str]] = {}
+    for each in fleet.placements:
+        shape = (each.resources, each.count)
+        standing = fleet.standings.get(each.name)
+        if standing is Standing.WAITING or (standing is None):
+            free[shape] += 1
+            pending.setdefault(shape, []).append(each.name)
+        elif each.name in fleet.idle:
+            free[shape] += 1
+    room = most - len(fleet.placements)
+    place: list[Ask] = []
+    made: Counter[tuple[Resources, int]] = Counter()
+    for ask in waiting:
+        shape = (ask.resources, ask.workers)
+        if free[shape] > 0:
+            free[shape] -= 1
+        elif room > 0 and made[shape] + _there(fleet, shape) < _side_by_side(shape, machines):
+            room -= 1
+            made[shape] += 1
+            place.append(ask)
+    surplus = [name for shape, names in pending.items() for name in names[max(0, len(names) - free[shape]) :]]
+    return Plan(tuple(place), tuple(surplus))
+
+
+def _there(fleet: Fleet, shape: tuple[Resources, int]) -> int:
+    return sum((each.resources, each.count) == shape for each in fleet.placements)
+
+
+def _side_by_side(shape: tuple[Resources, int], machines: Sequence[Room]) -> int:
+    """How many of this shape the whole cluster could hold; at least one, which then waits for a larger cluster."""
+    asked, count = shape
+    fit = 0
+    for room in machines:
+        by = [room.vcpu / asked.vcpu, room.memory_mb / asked.memory_mb]
+        if asked.gpus:
+            by.append(len(room.gpus) / asked.gpus)
+        fit += max(0, math.floor(min(by) + 1e-9))
+    return max(1, fit // count) if machines else 10**6

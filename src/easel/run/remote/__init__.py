@@ -1,0 +1,1 @@
+"""A worker far from its controller: everything goes out over HTTPS, nothing comes in."""

@@ -1,0 +1,134 @@
+"""What workers call: one exchange for everything they say and are told, and the bytes of what they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import anyio
+from anyio import from_thread
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.requests import ClientDisconnect
+
+from easel.declare.resources import Room
+from easel.errors import InvalidInput, TooLarge
+from easel.flow.pool import bytes as pool_bytes
+from easel.flow.pool.exchange import Said
+from easel.lake.blobs.store import Incoming, Member, Stage
+from easel.lake.digest import from_hex
+from easel.serve.access import Here, WorkerHash
+from easel.serve.lake import VALID_SECONDS
+from easel.wire import worker as wire
+
+PREFIX = "/api/v1/worker"
+MAX_EXCHANGE_BYTES = 16 * 2**20
+_BLOCK = 4 * 2**20
+
+router = APIRouter(prefix=PREFIX, tags=["workers"])
+Key = Annotated[str, Path(max_length=60, pattern=r"^[A-Za-z0-9_-]+\.[0-9]+(-[0-9]+)?$")]
+
+
+@router.post("/exchange", response_model=wire.Orders)
+async def exchange(request: Request, here: Here, secret: WorkerHash, body: wire.Exchange) -> Response:
+    """Say what is new, and be told what to do; waits up to `wait_s` for something to do."""
+    if int(request.headers.get("content-length") or 0) > MAX_EXCHANGE_BYTES:
+        raise TooLarge(f"an exchange has more than {MAX_EXCHANGE_BYTES} bytes: send the reports in pieces")
+    said = Said(
+        secret_hash=secret,
+        name=body.device,
+        executor=body.executor,
+        session=body.session,
+        number=body.number,
+        clock=body.clock,
+        capacity=Room(body.capacity.vcpu, body.capacity.memory_mb, (1.0,) * body.capacity.gpus),
+        labels=body.labels,
+        notes=body.notes,
+        address=body.address,
+        attempts=body.attempts,
+        entries=[(each.key, each.entries) for each in body.news if each.entries],
+        gone={each.key: each.gone for each in body.news if each.gone is not None},
+        ahead=body.ahead,
+        remaining_s=body.remaining_s,
+        leaving=body.leaving,
+    )
+    answer = await here.desk.visit(said, 0.0 if body.leaving else body.wait_s)
+    given = [wire.Given(**each) for each in answer.start]
+    orders = wire.Orders(session=answer.session, start=given, kill=answer.kill, forget=answer.forget)
+    return Response(orders.model_dump_json(), media_type="application/json")
+
+
+@router.post("/attempts/{key}/sources", response_model=wire.Addresses)
+def sources(here: Here, secret: WorkerHash, key: Key, body: wire.Sources) -> wire.Addresses:
+    """Where to read files of an attempt's code and input; only of attempts that this worker has."""
+    wanted = [(item.object, item.offset, item.size) for item in body.items]
+    pool_bytes.check_sources(here.store, here.desk.seal, secret, key, wanted)
+    return wire.Addresses(
+        items=[here.addresses.get(from_hex(name), offset, size) for name, offset, size in wanted]
+    )
+
+
+@router.post("/attempts/{key}/stages", response_model=wire.OpenedStage)
+def open_stage(here: Here, secret: WorkerHash, key: Key, body: wire.OpenStage) -> wire.OpenedStage:
+    """Begin to send an object of the attempt's output."""
+    pool_bytes.check_stage(here.store, secret, key, body.id)
+    stage = here.lake.blobs.begin(body.id, body.size)
+    return wire.OpenedStage(
+        id=stage.id,
+        size=stage.size,
+        part_size=stage.part_size,
+        handle=stage.handle,
+        addresses=[
+            here.lake.blobs.part_url(stage, number, VALID_SECONDS)
+            or f"{PREFIX}/attempts/{key}/stages/{stage.id}/{number}?size={stage.size}&part_size={stage.part_size}"
+            for number in range(1, stage.part_count + 1)
+        ],
+    )
+
+
+@router.put("/attempts/{key}/stages/{stage_id}/{number}", status_code=204, response_class=Response)
+async def put_stage_part(
+    request: Request,
+    here: Here,
+    secret: WorkerHash,
+    key: Key,
+    stage_id: Annotated[str, Path(pattern="^[a-z0-9_-]{1,120}$")],
+    number: Annotated[int, Path(ge=1, le=10_000)],
+    size: Annotated[int, Query(ge=0, lt=2**50)],
+    part_size: Annotated[int, Query(ge=1, lt=2**50)],
+) -> Response:
+    """Send one part, where the blob store has no addresses of its own."""
+    await anyio.to_thread.run_sync(pool_bytes.check_stage, here.store, secret, key, stage_id)
+    blocks = request.stream()
+
+    async def next_block() -> bytes:
+        pieces, length = [], 0
+        try:
+            async for piece in blocks:
+                pieces.append(piece)
+                length += len(piece)
+                if length >= _BLOCK:
+                    break
+        except ClientDisconnect:
+            raise InvalidInput("the connection broke off: send the part again") from None
+        return b"".join(pieces)
+
+    def arriving() -> Iterator[bytes]:
+        while block := from_thread.run(next_block):
+            yield block
+
+    stage = Stage(stage_id, size, part_size)
+    await anyio.to_thread.run_sync(here.lake.blobs.put_part, stage, number, arriving())
+    return Response(status_code=204)
+
+
+@router.post("/attempts/{key}/finish", response_model=wire.Done)
+def finish_stage(here: Here, secret: WorkerHash, key: Key, body: wire.FinishStage) -> wire.Done:
+    """Check what arrived and store it under its name."""
+    pool_bytes.check_stage(here.store, secret, key, body.stage.id)
+    stage = Stage(body.stage.id, body.stage.size, body.stage.part_size, body.stage.handle)
+    members = tuple(Member(from_hex(each.digest), each.offset, each.size) for each in body.members)
+    incoming = Incoming(from_hex(body.digest), body.size, members)
+    if here.lake.blobs.size(incoming.digest) is None or here.lake.blobs.parts(stage):
+        here.lake.blobs.check(stage, incoming)
+        here.lake.blobs.promote(stage, incoming.digest)
+    return wire.Done()

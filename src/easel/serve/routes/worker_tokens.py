@@ -1,0 +1,45 @@
+"""Credentials of workers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from easel.flow.pool.tokens import issue, revoke
+from easel.serve.access import Here, PlatformAdmin
+from easel.serve.creating import Create
+from easel.serve.routes.tokens import without_secret
+from easel.store.engine import Tx
+from easel.store.worker_tokens import list_tokens
+from easel.wire import worker as wire
+
+router = APIRouter(prefix="/api/v1/worker-tokens", tags=["workers"])
+
+
+@router.get("", response_model=wire.WorkerTokens)
+def worker_tokens(here: Here, caller: PlatformAdmin) -> wire.WorkerTokens:
+    """All of them, without their secrets."""
+    with here.store.read() as tx:
+        return wire.WorkerTokens(items=[wire.WorkerToken.model_validate(t) for t in list_tokens(tx)])
+
+
+@router.post("", response_model=wire.IssuedWorkerToken, status_code=201)
+def add_worker_token(caller: PlatformAdmin, create: Create, body: wire.CreateWorkerToken) -> Response:
+    """A token with which machines join the pool; its secret is in this answer and nowhere else."""
+
+    def make(tx: Tx) -> wire.IssuedWorkerToken:
+        made = issue(tx, caller.user.id, body.name, body.expires_at)
+        plain = wire.WorkerToken.model_validate(made.token).model_dump()
+        return wire.IssuedWorkerToken(**plain, secret=made.secret)
+
+    return create(caller, body, make, once=without_secret)
+
+
+@router.delete("/{token_id}", status_code=204)
+def remove_worker_token(
+    here: Here, caller: PlatformAdmin, token_id: Annotated[str, Path(max_length=64)]
+) -> None:
+    """Revoke it: its workers are refused at once, and what they had is tried again elsewhere."""
+    with here.store.write() as tx:
+        revoke(tx, caller.user.id, token_id)

@@ -1,0 +1,311 @@
+"""Queries on work that is pulled: offered by a controller, leased by workers, reported on, forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
+
+from easel.declare.resources import Resources
+from easel.records.pool import Offer, Placement
+from easel.store.engine import AnyRow, Tx
+from easel.store.schema.jobs import devices
+from easel.store.schema.pool import placements, pools, work, work_reports, workers
+from easel.store.upsert import chunks, insert_or, lock
+
+KILL, KILL_NOW = 1, 2
+FORGET, FORGET_OVER = 1, 2
+WAITS = and_(work.c.device.is_(None), work.c.over.is_(False), work.c.kill == 0, work.c.forgotten == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NewWork:
+    offer: Offer
+    sealed: str
+
+
+# The controller's side. -----------------------------------------------------------------------------------
+
+
+def raise_fence(tx: Tx, executor: str, fence: int) -> bool:
+    """Whether nobody with a larger fence has been here."""
+    made = insert_or(tx, pools).values(executor=executor, fence=fence)
+    made = made.on_conflict_do_update(
+        index_elements=["executor"], set_={"fence": fence}, where=pools.c.fence <= fence
+    )
+    tx.execute(made)
+    largest = select(pools.c.fence).where(pools.c.executor == executor)
+    return bool(tx.execute(largest).scalar_one() == fence)
+
+
+def fence(tx: Tx, executor: str) -> int:
+    query = select(pools.c.fence).where(pools.c.executor == executor).with_for_update(read=True)
+    return int(tx.execute(query).scalar_one_or_none() or 0)
+
+
+def offer(tx: Tx, executor: str, new: Sequence[NewWork]) -> None:
+    """Offering a key twice offers it once."""
+    if not new:
+        return
+    rows = [
+        {
+            "key": each.offer.key,
+            "executor": executor,
+            "gang": each.offer.gang,
+            "rank": each.offer.rank,
+            "size": each.offer.size,
+            "sealed": each.sealed,
+            "vcpu": each.offer.resources.vcpu,
+            "memory_mb": each.offer.resources.memory_mb,
+            "gpus": each.offer.resources.gpus,
+            "time_limit_s": each.offer.time_limit_s,
+            "wants": dict(each.offer.wants),
+            "short": each.offer.short,
+            "known": False,
+            "received": 0,
+            "over": False,
+            "kill": 0,
+            "forgotten": 0,
+            "offered_at": tx.now,
+        }
+        for each in new
+    ]
+    tx.execute(insert_or(tx, work).on_conflict_do_nothing(index_elements=["key"]), rows)
+
+
+def leaving(tx: Tx, gang: str) -> bool:
+    """Whether it was forgotten and a device has not said yet that it removed it."""
+    query = select(work.c.seq).where(work.c.gang == gang, work.c.forgotten > 0)
+    return tx.execute(query.limit(1)).first() is not None
+
+
+def attempts(tx: Tx, executor: str) -> frozenset[str]:
+    """The keys that the executor holds."""
+    query = select(work.c.gang).where(work.c.executor == executor, work.c.forgotten == 0)
+    return frozenset(row.gang for row in tx.execute(query))
+
+
+def ask_kill(tx: Tx, gangs: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """Ask for the end of attempts; returns those that had not begun, and those that nobody knows."""
+    if not gangs:
+        return [], []
+    rows = list(tx.execute(select(work).where(work.c.gang.in_(list(gangs))).with_for_update()))
+    known = {row.gang for row in rows}
+    begun = {row.gang for row in rows if row.device is not None}
+    for level in (KILL, KILL_NOW):
+        of_level = [gang for gang, asked in gangs.items() if asked == level]
+        for some in chunks(of_level):
+            tx.execute(update(work).where(work.c.gang.in_(some), work.c.kill < level).values(kill=level))
+    fresh = {row.gang for row in rows if not row.over} - begun
+    return sorted(fresh), sorted(gangs.keys() - known)
+
+
+def forget(tx: Tx, gangs: Mapping[str, bool]) -> None:
+    """Whatever a device has of them it removes; what none has is gone at once."""
+    for over in (False, True):
+        for some in chunks([gang for gang, each in gangs.items() if each is over]):
+            kept = and_(work.c.gang.in_(some), work.c.device.is_not(None))
+            tx.execute(update(work).where(kept).values(forgotten=FORGET_OVER if over else FORGET))
+    for some in chunks(list(gangs)):
+        keys = select(work.c.key).where(work.c.gang.in_(some))
+        tx.execute(delete(work_reports).where(work_reports.c.key.in_(keys)))
+        tx.execute(delete(work).where(work.c.gang.in_(some), work.c.device.is_(None)))
+
+
+def reports_after(tx: Tx, executor: str, seq: int, limit: int = 1000) -> list[AnyRow]:
+    query = select(work_reports).where(work_reports.c.executor == executor, work_reports.c.seq > seq)
+    return list(tx.execute(query.order_by(work_reports.c.seq).limit(limit)))
+
+
+def held(tx: Tx, executor: str) -> list[AnyRow]:
+    """Everything that the executor has, waiting, at a device, over, or to be removed by a device."""
+    query = select(work.c.key, work.c.gang, work.c.device, work.c.over, work.c.forgotten)
+    return list(tx.execute(query.where(work.c.executor == executor)))
+
+
+def waiting_offers(tx: Tx, executor: str, limit: int = 1000) -> list[AnyRow]:
+    query = select(work).where(work.c.executor == executor, WAITS).order_by(work.c.seq).limit(limit)
+    return list(tx.execute(query))
+
+
+# The workers' side. -----------------------------------------------------------------------------------------
+
+
+def lease_candidates(tx: Tx, executors: Iterable[str], limit: int) -> list[AnyRow]:
+    """What waits, in order. Rows that another server is just giving away are passed over."""
+    query = (
+        select(work)
+        .where(work.c.executor.in_(sorted(set(executors))), WAITS)
+        .order_by(work.c.seq)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return list(tx.execute(query))
+
+
+def of_devices(tx: Tx, names: Iterable[str]) -> dict[str, list[AnyRow]]:
+    found: dict[str, list[AnyRow]] = {}
+    for some in chunks(sorted(set(names))):
+        for row in tx.execute(select(work).where(work.c.device.in_(some)).order_by(work.c.seq)):
+            found.setdefault(row.device, []).append(row)
+    return found
+
+
+def find_of_token(tx: Tx, key: str, token_id: str) -> AnyRow | None:
+    """The work `key` if a worker with this token has it."""
+    query = select(work).join(workers, workers.c.name == work.c.device)
+    return tx.execute(query.where(work.c.key == key, workers.c.token_id == token_id)).one_or_none()
+
+
+def lease(tx: Tx, given: Mapping[str, str]) -> None:
+    """`given` says which key goes to which device."""
+    if given:
+        statement = update(work).where(work.c.key == bindparam("k")).values(device=bindparam("d"))
+        tx.execute(statement, [{"k": key, "d": device} for key, device in given.items()])
+
+
+def reseal(tx: Tx, key: str, sealed: str) -> None:
+    tx.execute(update(work).where(work.c.key == key).values(sealed=sealed))
+
+
+def mark_known(tx: Tx, keys: Sequence[str]) -> None:
+    for some in chunks(keys):
+        tx.execute(update(work).where(work.c.key.in_(some)).values(known=True))
+
+
+def remove(tx: Tx, keys: Sequence[str]) -> None:
+    for some in chunks(keys):
+        tx.execute(delete(work_reports).where(work_reports.c.key.in_(some)))
+        tx.execute(delete(work).where(work.c.key.in_(some)))
+
+
+@dataclass(frozen=True, slots=True)
+class NewReport:
+    """`received` counts the entries that are now known of the attempt."""
+
+    executor: str
+    key: str
+    entries: Sequence[Mapping[str, Any]] = ()
+    gone: str | None = None
+    received: int = 0
+    over: bool = False
+
+
+def add_reports(tx: Tx, new: Sequence[NewReport]) -> None:
+    """Numbers become visible in order: writers of reports queue here until they commit."""
+    if not new:
+        return
+    lock(tx, "work_reports")
+    rows = [
+        {
+            "executor": each.executor,
+            "key": each.key,
+            "entries": json.dumps(each.entries, separators=(",", ":")),
+            "gone": each.gone,
+        }
+        for each in new
+    ]
+    tx.execute(insert(work_reports), rows)
+    counted = [{"k": each.key, "r": each.received} for each in new if each.gone is None]
+    if counted:
+        statement = update(work).where(work.c.key == bindparam("k")).values(received=bindparam("r"))
+        tx.execute(statement, counted)
+    over = [each.key for each in new if each.over]
+    for some in chunks(over):
+        tx.execute(update(work).where(work.c.key.in_(some)).values(over=True))
+    tx.wake()
+
+
+# Workers. ---------------------------------------------------------------------------------------------------
+
+
+def worker_rows(tx: Tx, names: Iterable[str]) -> dict[str, AnyRow]:
+    found: dict[str, AnyRow] = {}
+    for some in chunks(sorted(set(names))):
+        query = select(workers).where(workers.c.name.in_(some)).with_for_update()
+        found |= {row.name: row for row in tx.execute(query)}
+    return found
+
+
+def put_worker(tx: Tx, **values: Any) -> None:
+    made = insert_or(tx, workers).values(**values)
+    tx.execute(made.on_conflict_do_update(index_elements=["name"], set_=values))
+
+
+def beat(tx: Tx, beats: Mapping[str, int]) -> None:
+    if beats:
+        statement = update(workers).where(workers.c.name == bindparam("w")).values(beats=bindparam("b"))
+        tx.execute(statement, [{"w": name, "b": number} for name, number in sorted(beats.items())])
+
+
+def leave(tx: Tx, names: Sequence[str]) -> None:
+    if names:
+        tx.execute(update(workers).where(workers.c.name.in_(names)).values(left=True))
+
+
+def drop_lost(tx: Tx, names: Sequence[str]) -> None:
+    """What these had need not be removed by them: they are not there. Should they return, they will be told."""
+    for some in chunks(names):
+        tx.execute(update(work).where(work.c.device.in_(some), work.c.over.is_(True)).values(device=None))
+        tx.execute(delete(work).where(work.c.device.is_(None), work.c.over.is_(True), work.c.forgotten > 0))
+        tx.execute(update(workers).where(workers.c.name.in_(some)).values(left=True))
+
+
+def remove_workers(tx: Tx, names: Sequence[str]) -> None:
+    for some in chunks(names):
+        tx.execute(delete(workers).where(workers.c.name.in_(some)))
+        tx.execute(delete(devices).where(devices.c.name.in_(some)))
+
+
+def workers_of(tx: Tx, executor: str) -> list[AnyRow]:
+    return list(tx.execute(select(workers).where(workers.c.executor == executor)))
+
+
+def anything_for(tx: Tx, names: Iterable[str], executors: Iterable[str]) -> bool:
+    """Whether there is something to say to one of these workers. Cheap, for whoever asks often."""
+    mine = and_(work.c.device.in_(sorted(set(names))), or_(work.c.kill > 0, work.c.forgotten > 0))
+    theirs = and_(work.c.executor.in_(sorted(set(executors))), WAITS)
+    return tx.execute(select(work.c.seq).where(or_(mine, theirs)).limit(1)).first() is not None
+
+
+# Placements. ------------------------------------------------------------------------------------------------
+
+
+def add_placement(tx: Tx, executor: str, new: Placement) -> None:
+    asked = new.resources
+    values = {"vcpu": asked.vcpu, "memory_mb": asked.memory_mb, "gpus": asked.gpus, "count": new.count}
+    tx.execute(
+        insert(placements).values(
+            name=new.name, executor=executor, time_s=new.time_s, made_at=tx.now, **values
+        )
+    )
+
+
+def set_handle(tx: Tx, name: str, handle: str) -> None:
+    tx.execute(update(placements).where(placements.c.name == name).values(handle=handle))
+
+
+def remove_placements(tx: Tx, names: Sequence[str]) -> None:
+    for some in chunks(names):
+        tx.execute(delete(placements).where(placements.c.name.in_(some)))
+
+
+def placements_of(tx: Tx, executor: str) -> list[Placement]:
+    rows = tx.execute(select(placements).where(placements.c.executor == executor))
+    return [
+        Placement(
+            row["name"],
+            Resources(row["vcpu"], row["memory_mb"], row["gpus"]),
+            row["count"],
+            row["time_s"],
+            row["handle"],
+        )
+        for row in rows.mappings()
+    ]
+
+
+def count_waiting(tx: Tx, executor: str) -> int:
+    return int(tx.execute(select(func.count()).where(work.c.executor == executor, WAITS)).scalar_one())

@@ -1,0 +1,54 @@
+"""A server whose workers an engine starts: what tests of Ray and Slurm share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from easel.clock import SystemClock
+from easel.flow.pool.executor import PoolExecutor
+from easel.flow.pool.fleet import FleetKeeper, FleetPace
+from easel.run.executors.engine import Engine, WorkerPlan
+from easel.testing.pool import PoolServer
+
+
+class EngineServer(PoolServer):
+    """`executor()` drives the engine's workers; the loop that places them runs beside."""
+
+    def __init__(self, home: Path, engine: Engine, warm_s: float = 1.0) -> None:
+        super().__init__(home)
+        self.engine, self.warm_s = engine, warm_s
+        self._current: PoolExecutor | None = None
+        self.keeper = FleetKeeper(
+            self.store, engine, self._plan, SystemClock(), self._leads, FleetPace(every_s=0.2, settle_s=10.0)
+        )
+
+    def _plan(self) -> WorkerPlan:
+        variables = {"EASEL_WARM_TRIALS": "false", "EASEL_SANDBOX": "false"}
+        return WorkerPlan(self.address, self.token, self.engine.name, self.warm_s, variables)
+
+    def _leads(self) -> bool:
+        return self._current is not None and self._current.driving
+
+    def executor(self) -> PoolExecutor:
+        self._current = PoolExecutor(
+            self.store, self.seal, SystemClock(), self.engine.name, lost_after=60.0, passing=True
+        )
+        return self._current
+
+    def close(self) -> None:
+        self.keeper.close(stop=True)
+        super().close()
+
+
+@contextlib.contextmanager
+def engine_server(home: Path, engine: Engine, warm_s: float = 1.0) -> Iterator[EngineServer]:
+    server = EngineServer(home, engine, warm_s)
+    server.start()
+    server.store.listen(server.keeper.wake)
+    server.keeper.start()
+    try:
+        yield server
+    finally:
+        server.close()

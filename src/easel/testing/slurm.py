@@ -1,0 +1,159 @@
+"""A real Slurm of one node for tests: munged, slurmctld and slurmd in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
+_SBIN = f"/usr/sbin:/usr/bin:{os.environ.get('PATH', '')}"
+
+
+def missing() -> list[str]:
+    """What is not installed, or that we are not root."""
+    found = [name for name in PROGRAMS if shutil.which(name, path=_SBIN) is None]
+    return found if os.geteuid() == 0 else [*found, "root"]
+
+
+class Slurm:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ports = [_free_port(), _free_port()]
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a client of this Slurm needs."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _SBIN}
+
+    def configure(self) -> None:
+        for name in ("state", "spool", "munge"):
+            (self.folder / name).mkdir(mode=0o755)
+        (self.folder / "munge" / "key").write_bytes(secrets.token_bytes(128))
+        (self.folder / "munge" / "key").chmod(0o400)
+        host = socket.gethostname().partition(".")[0]
+        lines = {
+            "ClusterName": "easel",
+            "SlurmctldHost": f"{host}(127.0.0.1)",
+            "SlurmctldPort": self._ports[0],
+            "SlurmdPort": self._ports[1],
+            "SlurmUser": "root",
+            "AuthType": "auth/munge",
+            "AuthInfo": f"socket={self.folder}/munge/socket",
+            "CredType": "cred/munge",
+            "StateSaveLocation": self.folder / "state",
+            "SlurmdSpoolDir": self.folder / "spool",
+            "SlurmctldPidFile": self.folder / "slurmctld.pid",
+            "SlurmdPidFile": self.folder / "slurmd.pid",
+            "SlurmctldLogFile": self.folder / "slurmctld.log",
+            "SlurmdLogFile": self.folder / "slurmd.log",
+            "ProctrackType": "proctrack/linuxproc",
+            "TaskPlugin": "task/none",
+            "SwitchType": "switch/none",
+            "MpiDefault": "none",
+            "ReturnToService": 2,
+            "SchedulerType": "sched/backfill",
+            "SchedulerParameters": "sched_interval=1,batch_sched_delay=0,bf_interval=1",
+            "SelectType": "select/cons_tres",
+            "SelectTypeParameters": "CR_CPU_Memory",
+            "JobRequeue": 1,
+            "JobCompType": "jobcomp/filetxt",
+            "JobCompLoc": self.folder / "completed.txt",
+            "AccountingStorageType": "accounting_storage/none",
+            "JobAcctGatherType": "jobacct_gather/none",
+            "KillWait": 5,
+            "MinJobAge": 300,
+            "SlurmdParameters": "config_overrides",
+            "NodeName": f"{host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=2048 State=UNKNOWN",
+            "PartitionName": f"main Nodes={host} Default=YES MaxTime=INFINITE State=UP",
+        }
+        text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        (self.folder / "slurm.conf").write_text(text)
+
+    def start(self) -> None:
+        munge = self.folder / "munge"
+        words = ["--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket"]
+        words += [f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed"]
+        self._launch("munged", *words)
+        _until((munge / "socket").exists)
+        self.start_controller()
+        self._launch("slurmd", "-D", "-f", str(self.folder / "slurm.conf"))
+        _until(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%T"))
+
+    def start_controller(self) -> None:
+        self._launch("slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
+        _until(lambda: "UP" in self.run("scontrol", "ping"))
+
+    def kill_controller(self) -> None:
+        self._daemons["slurmctld"].kill()
+        self._daemons["slurmctld"].wait()
+
+    def _launch(self, name: str, *words: str) -> None:
+        program = shutil.which(name, path=_SBIN)
+        assert program is not None
+        with (self.folder / f"{name}.out").open("ab") as log:
+            self._daemons[name] = subprocess.Popen(
+                [program, *words],
+                env={**os.environ, **self.variables},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def run(self, program: str, *words: str) -> str:
+        done = subprocess.run(
+            [program, *words],
+            env={**os.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    def stop(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.run("scancel", "--user=root")
+            _until(lambda: not self.run("squeue", "--noheader").strip())
+        for daemon in reversed(self._daemons.values()):
+            daemon.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                daemon.wait(20)
+            daemon.kill()
+            daemon.wait()
+
+
+def _until(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    limit = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > limit:
+            raise RuntimeError("Slurm did not come up: see its logs")
+        time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Slurm]:
+    folder = Path(tempfile.mkdtemp(prefix="easel-slurm-"))
+    folder.chmod(0o755)
+    made = Slurm(folder)
+    made.configure()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)

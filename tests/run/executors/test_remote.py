@@ -1,0 +1,36 @@
+"""Workers that pull over HTTP as an executor: the suite, through a real server and a real worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from easel.run.executors.base import Executor
+from easel.store import pool
+from easel.testing.engine import until
+from easel.testing.executor import ExecutorSuite, Make, clean
+from easel.testing.pool import PoolServer, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PoolServer]:
+    with serving(tmp_path_factory.mktemp("home")) as made:
+        made.worker("box")
+        until(lambda: _joined(made))
+        yield made
+
+
+def _joined(server: PoolServer) -> bool:
+    with server.store.read() as tx:
+        return bool(pool.workers_of(tx, "remote"))
+
+
+class TestRemote(ExecutorSuite):
+    @pytest.fixture
+    def make(self, server: PoolServer) -> Iterator[Make]:
+        def made(_name: str) -> Executor:
+            return server.pool()
+
+        yield made
+        clean(server.pool())
