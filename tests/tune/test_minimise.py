@@ -135,3 +135,21 @@ def test_subsamples_are_offered_and_the_full_data_recommended() -> None:
 def test_no_workers_is_refused() -> None:
     with pytest.raises(InvalidInput):
         easel.minimise(bowl, SPACE, workers=0)
+
+
+@pytest.mark.parametrize("returned", [None, "many", {"loss": "low"}, math.nan, math.inf])
+def test_what_is_no_measurement_fails_the_trial_and_nothing_is_recommended(
+    returned: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = easel.minimise(lambda point: returned, [Float("x", 0, 1)], budget={"count": 3})
+    assert len(study.observations) == 3
+    assert study.best is None
+    told = "trial 0 failed" in caplog.text
+    assert told is not isinstance(returned, float)
+
+
+def test_with_many_workers_the_study_ends_for_the_reason_that_holds_at_the_end() -> None:
+    study = easel.minimise(lambda point: point["x"], [Float("x", 0, 1)], workers=8, budget={"count": 10})
+    assert study.reason == "the budget of 10 is spent"
+    assert study.best is not None
+    assert type(study.best.point["x"]) is float

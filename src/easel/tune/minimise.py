@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,8 @@ from easel.tune.curves import hopeless
 from easel.tune.exchange.csv import append_csv, read_csv
 from easel.tune.strategy import Strategy
 from easel.tune.tuner import Tuner
+
+log = logging.getLogger("easel.tune")
 
 Measured = float | Mapping[str, float]
 Objective = Callable[[dict[str, Any]], Measured] | Callable[[dict[str, Any], "Running"], Measured]
@@ -146,16 +149,16 @@ class _Loop:
     def run(self, workers: int) -> str:
         with ThreadPoolExecutor(workers) as pool:
             running: dict[Future[tuple[dict[str, float], Outcome]], Suggestion] = {}
-            reason: str | None = None
             while True:
-                while reason is None and len(running) < workers:
+                reason = ""
+                while not reason and len(running) < workers:
                     answer = self.tuner.ask()
                     if isinstance(answer, Finished):
+                        # While others run this may change: it is asked again when one of them ends.
                         reason = answer.reason
                     else:
                         running[pool.submit(self._evaluate, answer)] = answer
                 if not running:
-                    assert reason is not None
                     return reason
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in sorted(done, key=lambda d: running[d].number):
@@ -164,9 +167,6 @@ class _Loop:
                     self.tuner.tell(suggestion.number, values, outcome)
                     if self.journal is not None:
                         append_csv(self.journal, self.tuner.observations[-1], self.tuner.problem.space)
-                # With the last trials still running, what looked finished may not be.
-                if reason is not None and running:
-                    continue
 
     def _evaluate(self, suggestion: Suggestion) -> tuple[dict[str, float], Outcome]:
         began = self.clock.monotonic()
@@ -182,14 +182,25 @@ class _Loop:
         point: dict[str, Any] = dict(suggestion.point)
         outcome = Outcome.COMPLETED
         try:
-            measured = self.f(point, trial) if self.two else self.f(point)
+            values = _numbers(self.f(point, trial) if self.two else self.f(point), goal.quantity)
         except Stopped:
-            measured, outcome = trial.last, Outcome.STOPPED
-        except Exception:  # noqa: BLE001 - a trial may fail in any way; the study goes on
-            measured, outcome = trial.last, Outcome.FAILED
-        values = dict(measured) if isinstance(measured, Mapping) else {goal.quantity: float(measured)}
+            values, outcome = dict(trial.last), Outcome.STOPPED
+        except Exception as error:  # noqa: BLE001 - a trial may fail in any way; the study goes on
+            log.warning("trial %d failed (%s: %s)", suggestion.number, type(error).__name__, error)
+            values, outcome = dict(trial.last), Outcome.FAILED
         values.setdefault(TIME, elapsed())
         with self.lock:
             if trial.curve:
                 self.curves.append(dict(trial.curve))
         return values, outcome
+
+
+def _numbers(measured: Measured, quantity: str) -> dict[str, float]:
+    """InvalidInput where the objective returned what is no measurement."""
+    given = measured if isinstance(measured, Mapping) else {quantity: measured}
+    try:
+        return {str(name): float(value) for name, value in given.items()}
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"a trial returns {quantity} as a number, or a mapping of names to numbers, not {measured!r}"
+        ) from None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from easel.declare.goal import BudgetKind, Goal
 from easel.declare.space import Point, Space, point_key
@@ -127,4 +130,8 @@ class Tuner:
         self.tell(trial, values, Outcome.FAILED)
 
     def recommend(self) -> Recommendation | None:
-        return self.strategy.recommend(self.state)
+        """None while the objective was never measured: there is nothing to go by."""
+        if not np.isfinite(self.state.measurements(self.problem.goal.quantity)).any():
+            return None
+        found = self.strategy.recommend(self.state)
+        return None if found is None else replace(found, point=self.problem.space.check(found.point))
