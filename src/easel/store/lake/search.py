@@ -20,6 +20,7 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union_all,
 )
 
 from easel.errors import InvalidInput
@@ -112,6 +113,10 @@ class _Writer:
             case And(terms):
                 return and_(true(), *(self.condition(term) for term in terms))
             case Or(terms):
+                found = [self._tagged_ids(term) for term in terms]
+                if len(found) > 1 and all(ids is not None for ids in found):
+                    # One list of ids, which the database can begin with: an OR of lists can only be a filter.
+                    return self._rows.c.id.in_(union_all(*(ids for ids in found if ids is not None)))
                 return or_(false(), *(self.condition(term) for term in terms))
             case Not(term):
                 return not_(self.condition(term))
@@ -152,25 +157,39 @@ class _Writer:
                 return _number(self._rows.c[key], op, value)
         if op is Op.NE:  # also true where the key is missing
             return not_(self._compare(key, Op.EQ, value))
-        match value:
-            case str():
-                return self._tagged(key, _text(tags.c.text, op, value))
-            case datetime() | Day():
-                return self._tagged(key, _moment(tags.c.moment, op, value))
-            case _:
-                return self._tagged(key, _number(tags.c.number, op, value))
+        return self._tagged(key, _tag_value(op, value))
 
     def _tagged(self, key: str, value: Condition) -> Condition:
-        found = select(tags.c.artifact_id).where(
+        return self._rows.c.id.in_(self._ids(key, value))
+
+    def _ids(self, key: str, value: Condition) -> Select[tuple[int]]:
+        return select(tags.c.artifact_id).where(
             tags.c.project_id == self._project_id, tags.c.kind == self._kind, tags.c.key == key, value
         )
-        return self._rows.c.id.in_(found)
+
+    def _tagged_ids(self, expression: Expression) -> Select[tuple[int]] | None:
+        """The artifacts that one comparison of a tag names; None for anything else."""
+        match expression:
+            case Compare(key, op, value) if not (key.of_job or key.name in BUILT_IN or op is Op.NE):
+                return self._ids(key.name, _tag_value(op, value))
+        return None
 
     def _creator(self, op: Op, value: Value) -> Condition:
         if not isinstance(value, str) or op not in {Op.EQ, Op.NE}:
             raise InvalidInput("creator is compared with = or != to a user's name")
         same = self._rows.c.creator == (self._find_user(value) or "")
         return same if op is Op.EQ else not_(same)
+
+
+def _tag_value(op: Op, value: Value) -> Condition:
+    """The comparison, on the column of the value's type."""
+    match value:
+        case str():
+            return _text(tags.c.text, op, value)
+        case datetime() | Day():
+            return _moment(tags.c.moment, op, value)
+        case _:
+            return _number(tags.c.number, op, value)
 
 
 def _number(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
