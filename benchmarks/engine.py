@@ -228,7 +228,7 @@ done, took = fit(int(sys.argv[1]), float(sys.argv[2]))
 print("RATE", done, took)
 ray.shutdown()
 """
-RAY_SECONDS = 200.0
+RAY_SECONDS = 120.0
 """Ray Tune stops here if it has not run all: its rate is then that of those it ran."""
 
 

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from easel.declare.page import PageRequest
 from easel.errors import Misconfigured
 from easel.ids import ProjectId
-from easel.store import apps, jobs
+from easel.store import apps, jobs, migrations
 from easel.store.billing import find_budget
 from easel.store.dump import load
 from easel.store.engine import Store
@@ -44,6 +46,17 @@ def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="newer than this Easel"):
         migrate(store, backup=lambda _revision: None)
     store.close()
+
+
+def test_migrations_are_numbered_in_the_order_in_which_they_follow_each_other() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    scripts = list(ScriptDirectory.from_config(config).walk_revisions())
+    assert [script.revision for script in scripts] == sorted(
+        (script.revision for script in scripts), reverse=True
+    )
+    assert scripts[0].revision == head()
+    assert all(Path(script.path).name.startswith(f"{script.revision}_") for script in scripts)
 
 
 KEPT = sorted((Path(__file__).parent.parent / "fixtures" / "databases").glob("*.jsonl.gz"))
