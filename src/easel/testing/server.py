@@ -48,8 +48,11 @@ class ServerProcess:
         return (self.folder / "log").read_text()
 
     def client(self, token: str | None = None, project: str | None = None) -> Client:
-        """A client that is closed when the server is done with."""
-        made = Client(self.address, token or self.admin_token, project)
+        """A client that is closed when the server is done with.
+
+        More patient than usual: on a busy machine a server that was killed takes long to come back.
+        """
+        made = Client(self.address, token or self.admin_token, project, attempts=12)
         self._clients.append(made)
         return made
 
