@@ -100,7 +100,7 @@ class ServerProcess:
         """SIGTERM; returns the exit code."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(timeout=60)
+        return self._process.wait(timeout=180)
 
     @property
     def pid(self) -> int:
@@ -109,7 +109,7 @@ class ServerProcess:
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 raise RuntimeError(f"the server did not start:\n{self.log}")
@@ -121,7 +121,7 @@ class ServerProcess:
                         return
             time.sleep(0.02)
         self.kill()
-        raise RuntimeError(f"the server was not ready within a minute:\n{self.log}")
+        raise RuntimeError(f"the server was not ready within three minutes:\n{self.log}")
 
 
 @contextlib.contextmanager
