@@ -106,8 +106,8 @@ describe("the lake", () => {
   });
   it("knows the folders above a path and where a dropped file goes", () => {
     expect(trail("/a/b/").map((part) => part.path)).toEqual(["/a/", "/a/b/"]);
-    expect(targetOf("/a", { name: "x.txt" })).toBe("/a/x.txt");
-    expect(targetOf("/a/", { name: "x.txt", webkitRelativePath: "in/x.txt" })).toBe("/a/in/x.txt");
+    expect(targetOf("/a", "x.txt")).toBe("/a/x.txt");
+    expect(targetOf("/a/", "in/x.txt")).toBe("/a/in/x.txt");
   });
   it("shows files by their ending and text only if it is text", () => {
     expect([lookOf("/a.PNG").as, lookOf("/a.csv").as, lookOf("/a").as]).toEqual(["image", "table", "text"]);

@@ -43,6 +43,7 @@ const router = createBrowserRouter([
           { path: "jobs/compare", lazy: page(() => import("./pages/Compare")) },
           { path: "jobs/:job", lazy: page(() => import("./pages/Job")) },
           { path: "apps", lazy: page(() => import("./pages/Apps")) },
+          { path: "apps/:app", lazy: page(() => import("./pages/App")) },
           { path: "studies", lazy: page(() => import("./pages/Studies")) },
           { path: "studies/:study", lazy: page(() => import("./pages/Study")) },
           { path: "provision", lazy: page(() => import("./pages/Provision")) },

@@ -21,7 +21,7 @@ from easel.sdk.simulations import simulate
 from easel.sdk.studies import Studies
 from easel.sdk.workers import WorkerTokens
 from easel.wire.identity import Me
-from easel.wire.simulation import Simulated
+from easel.wire.simulation import Happiness, Simulated
 
 
 class Client:
@@ -123,6 +123,10 @@ class Client:
     def simulate(self, **fields: Any) -> Simulated:
         """Replay the project's history under other `policies` and numbers of `devices`; see `wire.simulation`."""
         return simulate(self, **fields)
+
+    def happiness(self) -> Happiness:
+        """The best score of each app of the project over time."""
+        return self.connection.get(f"{self.root}/happiness", Happiness)
 
     def _only_project(self) -> str:
         mine = [project.name for project in self.projects.list()]

@@ -16,8 +16,8 @@ from easel.lake.blobs.signing import Signer
 from easel.serve import pages, problems
 from easel.serve.access import Access, Anyone, Failures, Here, anyone, platform_admin
 from easel.serve.desk import Desk
-from easel.serve.envelope import Envelope
-from easel.serve.lake import BLOBS, Addresses, open_lake, signing_key
+from easel.serve.envelope import Envelope, page_policy
+from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
 from easel.serve.metrics import Metrics
 from easel.serve.parts import Parts
 from easel.serve.routes import all_routers
@@ -55,7 +55,13 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         app.include_router(router)
     _add_operations(app)
     pages.install(app)
-    app.add_middleware(Envelope, metrics=metrics, max_body=settings.max_body_bytes, unlimited=UNLIMITED)
+    app.add_middleware(
+        Envelope,
+        metrics=metrics,
+        max_body=settings.max_body_bytes,
+        unlimited=UNLIMITED,
+        policy=page_policy(blob_origins(settings)),
+    )
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 

@@ -6,6 +6,7 @@ import logging
 import random
 import re
 import time
+from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -25,16 +26,30 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _PAGE_POLICY = (
-    b"default-src 'self'; img-src 'self' data: blob:; style-src 'self'; object-src 'none'; "
-    b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'self'; connect-src {connect}; img-src 'self' data: blob:; style-src 'self'; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+
+
+def page_policy(others: Sequence[str] = ()) -> bytes:
+    """No inline script or style, no frames; the page talks to this server and to `others`, where bytes lie."""
+    return _PAGE_POLICY.format(connect=" ".join(["'self'", *others])).encode()
 
 
 class Envelope:
     """Pure ASGI, because it is paid on every request. `unlimited` are path prefixes that stream files."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, max_body: int, unlimited: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        max_body: int,
+        unlimited: tuple[str, ...],
+        policy: bytes | None = None,
+    ) -> None:
         self.app, self._metrics, self._max_body, self._unlimited = app, metrics, max_body, unlimited
+        self._policy = policy or page_policy()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,7 +71,7 @@ class Envelope:
                 return  # the framework's own answer to the cut body: ours follows
             if message["type"] == "http.response.start":
                 status, sent = message["status"], True
-                message = {**message, "headers": _with_headers(message["headers"], current)}
+                message = {**message, "headers": _with_headers(message["headers"], current, self._policy)}
             await send(message)
 
         limited = not scope["path"].startswith(self._unlimited) if self._unlimited else True
@@ -114,9 +129,11 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"the request is larger than {limit} bytes: send less at once, or upload a file")
 
 
-def _with_headers(headers: list[tuple[bytes, bytes]], current: str) -> list[tuple[bytes, bytes]]:
+def _with_headers(
+    headers: list[tuple[bytes, bytes]], current: str, policy: bytes
+) -> list[tuple[bytes, bytes]]:
     present = {name.lower() for name, _ in headers}
     added = [pair for pair in _HEADERS if pair[0] not in present]
     if b"content-security-policy" not in present:
-        added.append((b"content-security-policy", _PAGE_POLICY))
+        added.append((b"content-security-policy", policy))
     return [*headers, *added, (b"x-request-id", current.encode())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from easel.flow.lake.upload import Lake
 from easel.lake.blobs.address import ACCESS_KEY, SECRET_KEY, bucket_address
@@ -36,6 +37,20 @@ def blobs_credentials(settings: Settings) -> dict[str, str]:
 
 def open_blobs(settings: Settings) -> BlobStore:
     return open_address(blobs_address(settings), blobs_credentials(settings))
+
+
+def blob_origins(settings: Settings) -> tuple[str, ...]:
+    """Where a page may send parts to and read ranges from besides this server: the bucket's own addresses."""
+    if not settings.blobs_url:
+        return ()
+    if settings.s3_endpoint:
+        address = urlsplit(settings.s3_endpoint)
+        return (f"{address.scheme}://{address.netloc}",)
+    bucket = urlsplit(settings.blobs_url).netloc
+    hosts = [f"{bucket}.s3.amazonaws.com", "s3.amazonaws.com"]
+    if settings.s3_region:
+        hosts += [f"{bucket}.s3.{settings.s3_region}.amazonaws.com", f"s3.{settings.s3_region}.amazonaws.com"]
+    return tuple(f"https://{host}" for host in hosts)
 
 
 def open_lake(settings: Settings, store: Store) -> Lake:

@@ -1,4 +1,4 @@
-"""Simulations over the wire."""
+"""How well a pool serves its apps: as it was, and as it would have been."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from easel.wire.model import Answer, Request
+from easel.wire.model import Answer, Moment, Request
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -58,3 +58,20 @@ class Simulated(Answer):
 
 class PolicyNames(Answer):
     items: list[str]
+
+
+class HappinessStep(Answer):
+    at: Moment
+    quality: float
+
+
+class AppHappiness(Answer):
+    app: str
+    steps: list[HappinessStep]
+
+
+class Happiness(Answer):
+    """The best score of each app over time; `mean` over the apps that had a model by then."""
+
+    mean: list[HappinessStep]
+    items: list[AppHappiness]

@@ -17,6 +17,13 @@ export function filtersOf(wanted: Wanted): string[] {
   return found;
 }
 
+export function useCounts(project: string) {
+  return useQuery({
+    queryKey: [project, "job", "counts"],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/counts", { params: { path: { project } } })),
+  });
+}
+
 /** The state that an event of a job leaves it in, if it says one. */
 export function stateAfter(kind: string): string | null {
   const verb = kind.startsWith("job.") ? kind.slice(4) : "";

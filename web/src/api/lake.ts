@@ -100,8 +100,8 @@ export function trail(path: string): { name: string; path: string }[] {
 }
 
 /** Where a dropped file goes: below the open folder, with the folders that it was dropped with. */
-export function targetOf(folder: string, file: { name: string; webkitRelativePath?: string }): string {
-  return `${folder.endsWith("/") ? folder : `${folder}/`}${file.webkitRelativePath || file.name}`;
+export function targetOf(folder: string, path: string): string {
+  return `${folder.endsWith("/") ? folder : `${folder}/`}${path}`;
 }
 
 const IMAGES: Record<string, string> = {

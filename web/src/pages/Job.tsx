@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { Event, Job as JobFacts } from "../api/client";
-import { curvesOf, stateAfter, useJob, useJobHistory, useKill, useRerun } from "../api/jobs";
+import { curvesOf, stateAfter, useJob, useJobHistory, useKill, useRerun, type Curve } from "../api/jobs";
 import { useNames } from "../api/members";
 import { money, useBill } from "../api/spending";
-import { Chart } from "../ui/Chart";
+import { Chart, type Line } from "../ui/Chart";
 import { resourcesOf } from "../ui/Devices";
 import { Failure } from "../ui/Failure";
 import { count, duration, figure, memory, moment } from "../ui/format";
@@ -173,11 +173,36 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
   );
   if (curves.error && !curves.data) return <Failure error={curves.error} />;
   if (drawn.length === 0) return null;
+  const used = drawn.filter((curve) => curve.name in USED);
+  const logged = drawn.filter((curve) => !(curve.name in USED));
+  return (
+    <>
+      {used.length > 0 && (
+        <section>
+          <h2>Resources used over time</h2>
+          <div className="charts">
+            {used.map((curve) => (
+              <div key={curve.name} className="card">
+                <Chart title={USED[curve.name]!} lines={curve.lines} height={160} over="seconds" />
+              </div>
+            ))}
+          </div>
+        </section>
+      )}
+      {logged.length > 0 && <Logged curves={logged} />}
+    </>
+  );
+}
+
+/** The series that the platform itself keeps, in words. */
+const USED: Record<string, string> = { "system/vcpu": "Processors in use, vCPU", "system/memory_mb": "Memory in use, MiB" };
+
+function Logged({ curves }: { curves: (Curve & { lines: Line[] })[] }) {
   return (
     <section>
       <h2>Metrics</h2>
       <div className="charts">
-        {drawn.map((curve) => (
+        {curves.map((curve) => (
           <div key={curve.name} className="card">
             <Chart title={curve.name} lines={curve.lines} />
             <p className="quiet">

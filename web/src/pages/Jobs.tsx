@@ -2,7 +2,7 @@ import type { ColumnDef } from "@tanstack/react-table";
 import { useDeferredValue, useMemo, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import type { Job } from "../api/client";
-import { STATES, useJobs } from "../api/jobs";
+import { STATES, useCounts, useJobs } from "../api/jobs";
 import { useMembers, useNames } from "../api/members";
 import { NewJob } from "../ui/NewJob";
 import { Failure } from "../ui/Failure";
@@ -41,6 +41,8 @@ export default function Jobs() {
   const list = useJobs(project, wanted);
   const members = useMembers(project);
   const columns = useColumns(project, chosen, setChosen);
+  const counts = useCounts(project);
+  const filtered = wanted.name !== "" || wanted.state !== "" || wanted.user !== "";
   const more = () => void list.fetchNextPage();
 
   return (
@@ -48,7 +50,7 @@ export default function Jobs() {
       <header className="head">
         <h1>Jobs</h1>
         <span className="quiet" role="status">
-          {list.data && `${count(list.jobs.length)}${list.hasNextPage ? " of more" : ""}`}
+          {list.data && `${count(list.jobs.length)}${list.hasNextPage ? ` of ${filtered || !counts.data ? "more" : count(counts.data.total)}` : ""}`}
         </span>
         <span className="spring" />
         {chosen.length > 1 && (

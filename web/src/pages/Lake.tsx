@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useRef, useState, type DragEvent } from "react";
+import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { targetOf, trail, upload, useFolder, type Progress } from "../api/lake";
+import { Drop, type Dropped } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
 import { FilePanel } from "../ui/FilePanel";
 import { bytes, count } from "../ui/format";
@@ -20,7 +21,7 @@ export default function Lake() {
   return (
     <>
       <LakeTabs />
-      <Drop project={project} folder={folder} />
+      <Uploads project={project} folder={folder} />
       <nav aria-label="Folders" className="trail">
         <Link to={to({ in: "/" })}>lake</Link>
         {trail(folder).map((part) => (
@@ -82,60 +83,23 @@ export default function Lake() {
   );
 }
 
-function Drop({ project, folder }: { project: string; folder: string }) {
+function Uploads({ project, folder }: { project: string; folder: string }) {
   const queries = useQueryClient();
-  const picker = useRef<HTMLInputElement>(null);
-  const [over, setOver] = useState(false);
   const [progress, setProgress] = useState<Progress | null>(null);
   const send = useMutation({
-    mutationFn: (files: File[]) =>
-      upload(project, files.map((file) => ({ path: targetOf(folder, file), file })), setProgress),
+    mutationFn: (files: Dropped[]) =>
+      upload(project, files.map(({ path, file }) => ({ path: targetOf(folder, path), file })), setProgress),
     onSettled: () => {
       setProgress(null);
       return queries.invalidateQueries({ queryKey: [project, "files"] });
     },
   });
-  function drop(event: DragEvent) {
-    event.preventDefault();
-    setOver(false);
-    const files = [...event.dataTransfer.files];
-    if (files.length > 0) send.mutate(files);
-  }
   return (
     <>
-      <div
-        className={over ? "drop over" : "drop"}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setOver(true);
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={drop}
-      >
-        <span>Drop files here, into {folder}, or</span>
-        <button type="button" disabled={send.isPending} onClick={() => picker.current?.click()}>
-          Choose files
-        </button>
-        <input
-          ref={picker}
-          type="file"
-          multiple
-          hidden
-          aria-label="Files to upload"
-          onChange={(event) => {
-            const files = [...(event.target.files ?? [])];
-            event.target.value = "";
-            if (files.length > 0) send.mutate(files);
-          }}
-        />
-        {progress && (
-          <label className="gauge">
-            {progress.phase} {bytes(progress.done)} of {bytes(progress.total)}
-            <progress max={progress.total || 1} value={progress.done} />
-          </label>
-        )}
-        {send.isSuccess && <span role="status">Uploaded.</span>}
-      </div>
+      <Drop folders busy={send.isPending} progress={progress} onFiles={(files) => send.mutate(files)}>
+        <span>Drop files or folders here, into {folder}, or</span>
+      </Drop>
+      {send.isSuccess && <p role="status">Uploaded.</p>}
       {send.error && <Failure error={send.error} />}
     </>
   );

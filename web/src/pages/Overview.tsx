@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
 import { Link } from "react-router";
 import { answer, api, type Job } from "../api/client";
+import { useCounts } from "../api/jobs";
 import { useNames } from "../api/members";
 import { useBudget } from "../api/spending";
 import { BudgetCard } from "../ui/BudgetCard";
@@ -13,6 +15,9 @@ import { Queues, useQueues } from "../ui/Queues";
 import { State } from "../ui/State";
 import { Time } from "../ui/Time";
 
+// Drawn with a library that the rest of the page does not wait for.
+const Happiness = lazy(() => import("../apps/Happiness"));
+
 const BUSY = ["launching", "downloading", "running", "uploading"];
 
 /** The pool now, who waits, what runs where, what just happened: all of it live. */
@@ -21,14 +26,11 @@ export default function Overview() {
   const base = `/p/${encodeURIComponent(project)}`;
   const running = useQuery({
     queryKey: [project, "job", "busy"],
-    queryFn: async () => {
-      const pages = await Promise.all(BUSY.map((state) => inState(project, state, 100)));
-      return pages.flat();
-    },
+    queryFn: () => inStates(project, BUSY, 100),
   });
   const failed = useQuery({
     queryKey: [project, "job", "failed"],
-    queryFn: () => inState(project, "failed", 5),
+    queryFn: () => inStates(project, ["failed"], 5),
   });
   const queues = useQueues(project);
   const events = useQuery({
@@ -39,7 +41,8 @@ export default function Overview() {
       ),
   });
   const budget = useBudget(project);
-  const waiting = queues.data?.reduce((sum, queue) => sum + queue.queued, 0);
+  const counts = useCounts(project);
+  const ofState = (...states: string[]) => counts.data && states.reduce((sum, state) => sum + (counts.data.states[state] ?? 0), 0);
   const paused = queues.data?.filter((queue) => queue.paused) ?? [];
   return (
     <>
@@ -47,8 +50,10 @@ export default function Overview() {
         <h1 dir="auto">{project}</h1>
       </header>
       <div className="numbers">
-        <Number label="running" value={running.data?.length} to={`${base}/jobs?state=running`} />
-        <Number label="waiting" value={waiting} to={`${base}/jobs?state=queued`} />
+        <Number label="running" value={ofState(...BUSY)} to={`${base}/jobs?state=running`} />
+        <Number label="waiting" value={ofState("queued")} to={`${base}/jobs?state=queued`} />
+        <Number label="finished" value={ofState("finished")} to={`${base}/jobs?state=finished`} />
+        <Number label="failed" value={ofState("failed")} to={`${base}/jobs?state=failed`} />
         {budget.data && <BudgetCard budget={budget.data} />}
       </div>
       {paused.length > 0 && (
@@ -60,6 +65,9 @@ export default function Overview() {
         <h2>Pool</h2>
         <DeviceTable running={running.data} />
       </section>
+      <Suspense fallback={null}>
+        <Happiness project={project} />
+      </Suspense>
       <div className="columns">
         <section>
           <h2>Running now</h2>
@@ -78,8 +86,8 @@ export default function Overview() {
   );
 }
 
-async function inState(project: string, state: string, limit: number): Promise<Job[]> {
-  const query = { filter: [`state:eq:${state}`], limit };
+async function inStates(project: string, states: string[], limit: number): Promise<Job[]> {
+  const query = { filter: [`state:in:${states.join(",")}`], limit };
   const page = await answer(api.GET("/api/v1/projects/{project}/jobs", { params: { path: { project }, query } }));
   return page.items;
 }

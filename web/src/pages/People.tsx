@@ -3,6 +3,9 @@ import { useState, type FormEvent } from "react";
 import { answer, api, type Member } from "../api/client";
 import { useMembers } from "../api/members";
 import { useMe } from "../session";
+import { Admit } from "../admin/Admit";
+import { Grants } from "../admin/Grants";
+import { Secrets } from "../admin/Secrets";
 import { Failure } from "../ui/Failure";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
@@ -22,11 +25,14 @@ export default function People() {
         <h1>People</h1>
       </header>
       {admin && <NewPerson project={project} />}
+      {me.user.platform_admin && <Admit project={project} />}
       <Loaded query={members}>{(found) => <Members project={project} members={found} admin={admin} />}</Loaded>
       <section>
         <h2>Queues</h2>
         <Queues project={project} admin={admin} />
       </section>
+      {admin && <Secrets project={project} />}
+      {admin && <Grants project={project} />}
     </>
   );
 }

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { Link } from "react-router";
 import { answer, api } from "../api/client";
+import { Prices } from "../admin/Prices";
 import { DeviceTable } from "../ui/Devices";
 import { EventList } from "../ui/Events";
 import { Failure } from "../ui/Failure";
@@ -26,6 +27,7 @@ export default function Platform() {
         <h2>Pool</h2>
         <DeviceTable />
       </section>
+      <Prices />
       <section>
         <h2>What happened</h2>
         <Loaded query={events}>{(page) => <EventList events={page.items} />}</Loaded>

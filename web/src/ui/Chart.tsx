@@ -2,14 +2,18 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { figure } from "./format";
+import { useDark } from "./theme";
 
 export type Line = { label: string; x: number[]; y: (number | null)[] };
 
 /** Colours that stay apart for people who see few of them (Okabe and Ito), in light and dark. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5cc0", "#8a6d3b"];
 
+type Props = { title: string; lines: Line[]; height?: number; over?: string };
+
 /** Curves over steps. Lines need not share their steps; gaps stay gaps. The table beside it says the same in text. */
-export function Chart({ title, lines, height = 220 }: { title: string; lines: Line[]; height?: number }) {
+export function Chart({ title, lines, height = 220, over = "steps" }: Props) {
+  const dark = useDark();
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const labels = lines.map((line) => line.label).join("\n");
@@ -29,7 +33,7 @@ export function Chart({ title, lines, height = 220 }: { title: string; lines: Li
           { stroke: ink, grid, ticks: grid, size: 64, values: (_, values) => values.map((v) => figure(v)) },
         ],
         series: [
-          { label: "step" },
+          { label: over === "steps" ? "step" : over },
           ...labels.split("\n").map((label, i) => ({
             label,
             stroke: COLOURS[i % COLOURS.length]!,
@@ -51,17 +55,17 @@ export function Chart({ title, lines, height = 220 }: { title: string; lines: Li
       made.destroy();
       plot.current = null;
     };
-  }, [labels, height]);
+  }, [labels, height, over, dark]);
 
   useEffect(() => {
     if (lines.length === 0) return;
     plot.current?.setData(uPlot.join(lines.map((line) => [line.x, line.y] as uPlot.AlignedData)));
-  }, [lines, labels]);
+  }, [lines, labels, height, over, dark]);
 
   return (
     <figure className="chart">
       <figcaption dir="auto">{title}</figcaption>
-      <div ref={box} role="img" aria-label={`Curve of ${title} over steps`} />
+      <div ref={box} role="img" aria-label={`Curve of ${title} over ${over}`} />
     </figure>
   );
 }

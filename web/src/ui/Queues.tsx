@@ -12,7 +12,7 @@ export function useQueues(project: string) {
   });
 }
 
-/** Who waits and who runs; admins pause and resume. */
+/** Who waits and who runs; admins pause, resume and set how many may run at once. */
 export function Queues({ project, admin = false }: { project: string; admin?: boolean }) {
   const queries = useQueryClient();
   const queues = useQueues(project);
@@ -49,7 +49,25 @@ export function Queues({ project, admin = false }: { project: string; admin?: bo
                       <td>{queue.user}</td>
                       <td className="number">{count(queue.queued)}</td>
                       <td className="number">
-                        {count(queue.active)} of {count(queue.max_active)}
+                        {count(queue.active)} of{" "}
+                        {admin ? (
+                          <input
+                            key={queue.max_active}
+                            type="number"
+                            className="few"
+                            min="1"
+                            max="100000"
+                            aria-label={`Most active jobs of ${queue.user}`}
+                            defaultValue={queue.max_active}
+                            onBlur={(event) => {
+                              const limit = Number(event.target.value);
+                              if (limit >= 1 && limit !== queue.max_active) change.mutate({ user: queue.user, max_active: limit });
+                            }}
+                            onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+                          />
+                        ) : (
+                          count(queue.max_active)
+                        )}
                       </td>
                       <td>
                         {queue.paused ? "paused " : "open "}

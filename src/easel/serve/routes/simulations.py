@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from easel.flow import simulate as flow
+from easel.flow.happiness import happiness
 from easel.flow.simulate import Past
 from easel.schedule.policies import POLICIES
 from easel.schedule.replay import Plan
@@ -18,6 +19,13 @@ router = APIRouter(prefix="/api/v1", tags=["simulations"])
 def list_policies(caller: SignedIn) -> wire.PolicyNames:
     """The policies that can be simulated, the pool's own first."""
     return wire.PolicyNames(items=list(POLICIES))
+
+
+@router.get("/projects/{project}/happiness", response_model=wire.Happiness)
+def show_happiness(here: Here, caller: Member) -> wire.Happiness:
+    """The best score of each app over time."""
+    with here.store.read() as tx:
+        return wire.Happiness.model_validate(happiness(tx, caller))
 
 
 @router.post("/projects/{project}/simulations", response_model=wire.Simulated)

@@ -1,0 +1,158 @@
+"""The dashboard in a real browser on a real server, as a newcomer would walk through it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+from tests.dashboard.people import SMALL, person, token_of
+
+from easel.sdk.client import Client
+from easel.testing import browser
+from easel.testing.server import ServerProcess
+
+
+def test_a_wrong_token_is_explained_and_a_right_one_opens_the_project(
+    chrome: Browser, server: ServerProcess, ana: Client
+) -> None:
+    page = chrome.new_page()
+    page.goto(f"{server.address}/p/astro/people")
+    page.get_by_label("Token").fill("easel_wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("token")
+    page.get_by_label("Token").fill(token_of(ana))
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="People")).to_be_visible()
+    page.close()
+
+
+def test_an_admin_adds_somebody_who_can_log_in(chrome: Browser, server: ServerProcess, page: Page) -> None:
+    page.goto(f"{server.address}/p/astro/people")
+    page.get_by_label("New person").fill("newcomer")
+    page.get_by_role("button", name="Add").click()
+    secret = page.locator(".secret code").inner_text()
+    expect(page.get_by_role("cell", name="newcomer", exact=True)).to_be_visible()
+    other = chrome.new_page()
+    browser.log_in(other, server.address, secret)
+    expect(other.get_by_role("link", name="newcomer")).to_be_visible()
+    other.close()
+
+
+def test_a_job_is_submitted_watched_to_its_end_and_run_again(server: ServerProcess, page: Page) -> None:
+    page.goto(f"{server.address}/p/astro/jobs")
+    page.get_by_role("button", name="New job").click()
+    page.get_by_label("Name", exact=True).fill("counting")
+    page.get_by_label("Command").fill(
+        'for i in 1 2 3; do echo line $i; echo "[EASEL_METRIC] loss=0.$i step=$i"; done'
+    )
+    page.get_by_label("vCPU").fill("0.5")
+    page.get_by_label("Memory").fill("128")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", name="counting")).to_be_visible()
+    expect(page.get_by_role("log")).to_contain_text("line 3")
+    expect(page.get_by_role("listitem").filter(has_text="finished")).to_have_attribute("aria-current", "step")
+    expect(page.get_by_role("img", name="Curve of loss over steps")).to_be_visible()
+    page.get_by_label("Search the log").fill("line 2")
+    expect(page.get_by_role("log")).not_to_contain_text("line 3")
+    first = page.url
+    page.get_by_role("button", name="Run again").click()
+    expect(page).not_to_have_url(first)
+    expect(page.get_by_text("Rerun of")).to_be_visible()
+
+
+def test_a_running_job_is_killed_from_its_page(server: ServerProcess, page: Page, ana: Client) -> None:
+    job = ana.jobs.submit(["sh", "-c", "echo begun; sleep 1000"], name="endless", resources=SMALL)
+    page.goto(f"{server.address}/p/astro/jobs/{job.id}")
+    expect(page.get_by_role("log")).to_contain_text("begun")
+    page.get_by_role("button", name="Kill").click()
+    expect(page.locator(".state.killed")).to_be_visible()
+    expect(page.get_by_text("killed from the dashboard")).to_be_visible()
+
+
+def test_the_list_follows_what_happens_elsewhere_and_filters_by_address(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    page.goto(f"{server.address}/p/astro/jobs?name=elsewhere")
+    expect(page.get_by_text("No job fits")).to_be_visible()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    job = ana.jobs.submit(["true"], name="made elsewhere", resources=SMALL)
+    row = page.get_by_role("row").filter(has_text="made elsewhere")
+    expect(row).to_contain_text("finished")
+    assert job.wait().state == "finished"
+    expect(page.get_by_role("row")).to_have_count(2)
+
+
+def test_a_list_of_many_jobs_draws_only_what_is_in_view(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    many = person(server, "many")
+    server.client(project="astro").queues.change("many", paused=True)
+    for i in range(130):
+        many.jobs.submit(["true"], name=f"many {i:03}", resources=SMALL)
+    page.goto(f"{server.address}/p/astro/jobs?name=many&sort=name")
+    expect(page.get_by_role("link", name="many 000")).to_be_visible()
+    assert page.get_by_role("row").count() < 80
+    grid = page.get_by_role("region", name="Jobs")
+    for _ in range(20):
+        grid.evaluate("box => box.scrollTo(0, box.scrollHeight)")
+        if page.get_by_role("link", name="many 129").is_visible():
+            break
+        page.get_by_role("status").filter(has_text=re.compile(r"^\d")).wait_for()
+    expect(page.get_by_role("link", name="many 129")).to_be_visible()
+    page.get_by_role("columnheader", name="Job").get_by_role("button").click()
+    grid.evaluate("box => box.scrollTo(0, 0)")
+    expect(page.get_by_role("link", name="many 129")).to_be_visible()
+
+
+def test_files_are_uploaded_previewed_tagged_and_found(server: ServerProcess, page: Page) -> None:
+    page.goto(f"{server.address}/p/astro/lake?in=/stars/")
+    chooser = page.locator("input[type=file]")
+    table = "star,period\nMira,332\n"
+    for contents in (table, table + "Algol,2.87\n"):
+        chooser.set_input_files({"name": "periods.csv", "mimeType": "text/csv", "buffer": contents.encode()})
+        expect(page.get_by_text("Uploaded.")).to_be_visible()
+        page.get_by_role("link", name="periods.csv").click()
+        expect(page.get_by_role("cell", name="Mira")).to_be_visible()
+        page.goto(f"{server.address}/p/astro/lake?in=/stars/")
+    page.get_by_role("link", name="periods.csv").click()
+    expect(page.get_by_role("cell", name="Algol")).to_be_visible()
+    page.get_by_role("button", name="Version 1").click()
+    expect(page.get_by_role("cell", name="Algol")).to_have_count(0)
+    page.get_by_label("Tag").fill("survey")
+    page.get_by_label("Value").fill("7")
+    page.get_by_role("button", name="Set").click()
+    expect(page.locator(".tag", has_text="survey 7")).to_be_visible()
+    page.goto(f"{server.address}/p/astro/lake/search?kind=file&q=survey+%3D+7")
+    page.get_by_role("link", name="/stars/periods.csv:1").click()
+    expect(page.get_by_role("heading", name="/stars/periods.csv")).to_be_visible()
+
+
+def test_file_sets_have_versions_and_the_graph_leads_from_output_to_input(
+    server: ServerProcess, page: Page, ana: Client, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    ana.lake.upload(tmp_path / "a.txt", "/raw/")
+    page.goto(f"{server.address}/p/astro/lake/sets")
+    (tmp_path / "b.txt").write_text("two")
+    ana.lake.upload(tmp_path / "b.txt", "/raw/")
+    for sources in ("/raw/a.txt:1", "/raw/"):
+        page.get_by_role("button", name="New file set").click()
+        page.get_by_label("Name of the set").fill("raw")
+        page.get_by_label("Made of").fill(sources)
+        page.get_by_role("button", name="Create").click()
+        page.get_by_role("dialog").wait_for(state="detached")
+    page.get_by_role("link", name="raw:2").click()
+    expect(page.get_by_role("dialog")).to_contain_text("added /raw/b.txt")
+    job = ana.jobs.submit(
+        ["sh", "-c", "cp -r raw/. output/ 2>/dev/null; echo x > output/x"], input="raw:2", resources=SMALL
+    )
+    output = job.wait().about.output_set
+    page.goto(f"{server.address}/p/astro/provenance?from={output}")
+    expect(page.get_by_role("group", name="File set raw:2")).to_be_visible()
+    page.get_by_role("group", name=f"File set {output}").click()
+    expect(page.get_by_role("complementary")).to_contain_text(job.id)
+    page.get_by_role("group", name="File set raw:2").click()
+    page.get_by_role("button", name="Trace forward").click()
+    expect(page).to_have_url(re.compile("from=raw%3A2&direction=forward"))
+    expect(page.get_by_role("group", name=f"File set {output}")).to_be_visible()

@@ -1,0 +1,121 @@
+import { useMemo } from "react";
+import { useAppProgress, useChange, useReport, type App, type Report } from "../api/apps";
+import { answer, api } from "../api/client";
+import { Chart } from "../ui/Chart";
+import { Failure } from "../ui/Failure";
+import { count, figure } from "../ui/format";
+import { Loaded } from "../ui/Loaded";
+import { Picture } from "../ui/Picture";
+import { Time } from "../ui/Time";
+import { confusionOption, progressOption, residualOption } from "./pictures";
+
+/** The best model so far: how it came to be, how it errs, and how to take it away. */
+export function Model({ project, app }: { project: string; app: App }) {
+  const progress = useAppProgress(project, app.name);
+  const report = useReport(project, app.name, app.serving?.model);
+  const params = { path: { project, name: app.name } };
+  const unpin = useChange(project, app.name, () => answer(api.DELETE("/api/v1/projects/{project}/apps/{name}/pin", { params })));
+  if (!app.serving)
+    return (
+      <>
+        <p>{app.examples === 0 ? "Feed it examples: then Easel looks for a model." : "No model yet: trials are being run."}</p>
+        {app.why && <p dir="auto">{app.why}</p>}
+        <Program app={app} />
+      </>
+    );
+  const base = `/api/v1/projects/${encodeURIComponent(project)}/apps/${encodeURIComponent(app.name)}/export`;
+  return (
+    <>
+      <section className="card">
+        <h2 className="long">{app.serving.candidate}</h2>
+        <p>
+          {app.metric} <strong>{figure(app.serving.quality)}</strong> on validation, kept as <code>{app.serving.model}</code>
+          {app.last_improvement_at && (
+            <>
+              , improved <Time at={app.last_improvement_at} />
+            </>
+          )}
+          .
+        </p>
+        <p className="row">
+          <a className="button" href={`${base}?form=onnx`} download>
+            Download as ONNX
+          </a>
+          <a className="button" href={`${base}?form=native`} download>
+            Download as it is
+          </a>
+          {app.pinned && (
+            <button type="button" disabled={unpin.isPending} onClick={() => unpin.mutate(undefined)}>
+              Unpin: let the best answer
+            </button>
+          )}
+        </p>
+        {app.pinned && app.best && <p className="notice">Pinned. The best so far would be {app.best.candidate} with {figure(app.best.quality)}.</p>}
+        {unpin.error && <Failure error={unpin.error} />}
+      </section>
+      <div className="charts">
+        {progress.data && progress.data.items.length > 0 && (
+          <div className="card">
+            <Picture
+              title="Best score over time"
+              about={`The best ${app.metric} over time, ${progress.data.items.length} improvements, now ${figure(app.serving.quality)}`}
+              option={progressOption(progress.data.items, app.metric, Date.now())}
+            />
+          </div>
+        )}
+        <Loaded query={report}>{(found) => <Errors report={found} />}</Loaded>
+      </div>
+      <Program app={app} />
+    </>
+  );
+}
+
+function Errors({ report }: { report: Report }) {
+  const curves = useMemo(
+    () =>
+      (report.curves ?? []).slice(0, 5).flatMap((fold, k) =>
+        ["training", "validation"].map((kind, j) => ({
+          label: `${kind}, fold ${k + 1}`,
+          x: fold.map((_, epoch) => epoch + 1),
+          y: fold.map((epoch) => epoch[j] ?? null),
+        })),
+      ),
+    [report.curves],
+  );
+  const classes = report.classes ?? [];
+  const right = (report.confusion ?? []).reduce((sum, row, i) => sum + (row[i] ?? 0), 0);
+  const all = (report.confusion ?? []).flat().reduce((sum, n) => sum + n, 0);
+  return (
+    <>
+      {classes.length > 0 && (report.confusion ?? []).length > 0 && (
+        <div className="card">
+          <Picture title="Confusion matrix" about={`Confusion matrix over ${classes.length} classes: ${right} of ${all} answers are right`} option={confusionOption(report)} height={Math.min(560, 180 + 34 * classes.length)} />
+          <p className="quiet">
+            {count(right)} of {count(all)} validation answers are right.
+          </p>
+        </div>
+      )}
+      {(report.residuals ?? []).length > 0 && (
+        <div className="card">
+          <Picture title="Answer against truth" about={`${report.residuals!.length} validation answers against the truth; a perfect model is on the dashed line`} option={residualOption(report.residuals!)} />
+        </div>
+      )}
+      {curves.length > 0 && (
+        <div className="card">
+          <Chart title="Loss while training" lines={curves} over="epochs" />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Program({ app }: { app: App }) {
+  return (
+    <details>
+      <summary>Its program</summary>
+      <pre tabIndex={0} aria-label={`Program of ${app.name}`}>
+        {app.program}
+      </pre>
+    </details>
+  );
+}
