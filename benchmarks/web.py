@@ -211,11 +211,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--only-seed", action="store_true", help="fill the store of --home and stop")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     amounts = QUICK if asked.quick else Amounts()
     repeat = 2 if asked.quick else 5
     rows: list[Row] = []
+    if asked.only_seed:
+        with seeded(asked.home, asked.quick):
+            return
     with (
         seeded(asked.home, asked.quick) as (folder, found),
         running(folder) as server,

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from PIL import Image, ImageDraw
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from easel.testing.server import ServerProcess
 
@@ -28,7 +28,7 @@ def test_an_app_is_inferred_from_a_table_fed_refined_and_asked(server: ServerPro
     dialog.get_by_label("Name").fill("flowers")
     dialog.get_by_label("Program").fill("{input: {[Tensor[")
     expect(dialog.locator(".wrong")).to_contain_text("expected")
-    data = {"name": "flowers.csv", "mimeType": "text/csv", "buffer": table()}
+    data: FilePayload = {"name": "flowers.csv", "mimeType": "text/csv", "buffer": table()}
     dialog.get_by_label("Files to upload").set_input_files(data)
     expect(dialog.get_by_label("Program")).to_have_value(re.compile("Category"))
     expect(dialog.get_by_role("status")).to_contain_text("candidates")

@@ -1020,6 +1020,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/happiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Happiness
+         * @description The best score of each app over time.
+         */
+        get: operations["show_happiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/jobs": {
         parameters: {
             query?: never;
@@ -2492,6 +2512,13 @@ export interface components {
              */
             why: string | null;
         };
+        /** AppHappiness */
+        AppHappiness: {
+            /** App */
+            app: string;
+            /** Steps */
+            steps: components["schemas"]["HappinessStep"][];
+        };
         /** AppList */
         AppList: {
             /** Items */
@@ -3448,6 +3475,26 @@ export interface components {
             members: string[];
             /** Name */
             name: string;
+        };
+        /**
+         * Happiness
+         * @description The best score of each app over time; `mean` over the apps that had a model by then.
+         */
+        Happiness: {
+            /** Items */
+            items: components["schemas"]["AppHappiness"][];
+            /** Mean */
+            mean: components["schemas"]["HappinessStep"][];
+        };
+        /** HappinessStep */
+        HappinessStep: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Quality */
+            quality: number;
         };
         /** Imported */
         Imported: {
@@ -7604,6 +7651,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Group"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_happiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Happiness"];
                 };
             };
             /** @description What went wrong and what to do */
