@@ -24,9 +24,9 @@ export function Code({ project, app }: { project: string; app: App }) {
                 </button>
               ))}
               <span className="spring" />
-              <a className="button" download={shown} href={URL.createObjectURL(new Blob([files[shown] ?? ""], { type: "text/plain" }))}>
+              <button type="button" onClick={() => save(shown, files[shown] ?? "")}>
                 Download {shown}
-              </a>
+              </button>
             </div>
             <pre tabIndex={0} aria-label={shown}>
               {files[shown]}
@@ -36,4 +36,12 @@ export function Code({ project, app }: { project: string; app: App }) {
       }}
     </Loaded>
   );
+}
+
+function save(name: string, text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { count, figure } from "../ui/format";
 import { Picture } from "../ui/Picture";
-import { happinessOption } from "./pictures";
+import { happinessOption } from "./rising";
 
 /** Each app's best score over time, and their mean in bold. */
 export default function Happiness({ project }: { project: string }) {

@@ -2,6 +2,7 @@ import { CPUS, excluded, MEMORIES, type Limits, type Offer } from "../api/profil
 import { money } from "../api/spending";
 import { duration, memory } from "../ui/format";
 import { RAMP, told, type Option } from "../ui/Picture";
+import "../ui/shapes";
 
 const OUT = "#c8402f";
 

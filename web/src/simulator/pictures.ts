@@ -3,6 +3,7 @@ import type { Schemas } from "../api/client";
 import { Problem } from "../api/problem";
 import { figure } from "../ui/format";
 import { COLOURS, told, type Option } from "../ui/Picture";
+import "../ui/shapes";
 
 type PastTrial = Schemas["PastTrial"];
 const COLUMNS = ["tenant", "candidate", "quality", "cost"];

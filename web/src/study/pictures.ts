@@ -1,6 +1,7 @@
 import type { Dimension, Region, Slice, StudyPoint } from "../api/studies";
 import { figure } from "../ui/format";
 import { RAMP, told, type Option } from "../ui/Picture";
+import "../ui/shapes";
 
 const GRID = { left: 64, right: 24, top: 36, bottom: 64 };
 

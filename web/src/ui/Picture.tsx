@@ -1,34 +1,13 @@
-import { CustomChart, HeatmapChart, LineChart, ParallelChart, ScatterChart } from "echarts/charts";
-import {
-  AriaComponent,
-  GridComponent,
-  LegendComponent,
-  MarkLineComponent,
-  ParallelComponent,
-  TooltipComponent,
-  VisualMapComponent,
-} from "echarts/components";
+import { LineChart, ScatterChart } from "echarts/charts";
+import { GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
 import { init, use as register, type ECharts } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 import type { EChartsOption } from "echarts/types/dist/shared";
 import { useEffect, useRef } from "react";
 import { useDark } from "./theme";
 
-register([
-  AriaComponent,
-  CanvasRenderer,
-  CustomChart,
-  GridComponent,
-  HeatmapChart,
-  LegendComponent,
-  LineChart,
-  MarkLineComponent,
-  ParallelChart,
-  ParallelComponent,
-  ScatterChart,
-  TooltipComponent,
-  VisualMapComponent,
-]);
+// Lines and dots, which the overview draws too; `shapes.ts` adds the rest for the pages that need them.
+register([CanvasRenderer, GridComponent, LegendComponent, LineChart, ScatterChart, TooltipComponent]);
 
 export type Option = EChartsOption;
 
