@@ -77,6 +77,8 @@ def read_program(text: str) -> Program:
                 "not readable as YAML: between braces write `optional number`, not `number?`",
             ) from None
         raise point_at(text, min(position, len(text)), f"not readable as YAML: {error.problem}") from None
+    except yaml.YAMLError as error:  # a character that no YAML may hold
+        raise ProgramError(f"not readable as YAML: {error}") from None
     except RecursionError:
         raise ProgramError("the program nests too deeply, or refers to itself") from None
 

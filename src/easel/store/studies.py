@@ -82,6 +82,11 @@ def with_unnoted(tx: Tx) -> list[StoredStudy]:
     return [_study(row) for row in tx.execute(select(studies).where(studies.c.id.in_(unnoted)))]
 
 
+def names(tx: Tx, project_id: ProjectId) -> dict[str, str]:
+    rows = tx.execute(select(studies.c.id, studies.c.name).where(studies.c.project_id == project_id))
+    return {row.id: row.name for row in rows}
+
+
 def by_state(tx: Tx, state: StudyState) -> list[StoredStudy]:
     """Of every project, oldest first."""
     query = select(studies).where(studies.c.state == state.value).order_by(studies.c.id)

@@ -216,7 +216,11 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        pass
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            # A few aliases of aliases stand for gigabytes.
+            if self.check_event(yaml.events.AliasEvent):
+                raise InvalidInput("a study file has no YAML aliases (*name): write the values out")
+            return super().compose_node(parent, index)
 
     number = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))

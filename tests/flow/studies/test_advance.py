@@ -17,6 +17,8 @@ from easel.flow.studies.measure import curve
 from easel.records.decision import Reasons, StartTrial
 from easel.records.study import Finished, Outcome, StudyState
 from easel.store import billing, jobs, studies
+from easel.tune.state import State
+from easel.tune.strategy import Choice, register
 from easel.tune.tuner import Tuner
 from easel.wire.study import study_fields
 
@@ -280,6 +282,27 @@ def test_what_no_device_can_hold_is_refused_at_once(studio: Studio) -> None:
         studio.create(text(strategy="magic"))
     with pytest.raises(NotFound):
         studio.create(text() + "earlier: [nobody]\n")
+
+
+def test_a_strategy_that_breaks_ends_its_own_study_and_nobody_elses(studio: Studio) -> None:
+    class Broken:
+        def suggest(self, state: State) -> Choice:
+            raise ZeroDivisionError("no pivot")
+
+        def recommend(self, state: State) -> None:
+            raise ZeroDivisionError("no pivot")
+
+    register("broken", Broken)
+    studio.create(text(name="bad", strategy="broken"))
+    studio.create(text(strategy="grid", goal="{maximise: accuracy, budget: {count: 2}}"))
+    assert len(studio.finish("digits")) == 2
+    assert studio.study("bad").state is StudyState.FINISHED
+    assert "ZeroDivisionError: no pivot" in (studio.study("bad").reason or "")
+
+
+def test_options_that_would_keep_everybody_waiting_are_refused(studio: Studio) -> None:
+    with pytest.raises(InvalidInput, match="at most 2"):
+        studio.create(text(strategy="nephele") + "options: {horizon: 9}\n")
 
 
 def test_a_name_is_taken_once(studio: Studio) -> None:

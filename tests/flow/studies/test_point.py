@@ -88,6 +88,12 @@ def test_a_study_that_cannot_be_run_is_refused_when_it_is_declared(
         study_fields(STUDY.replace(*change)).spec()
 
 
+def test_a_file_of_aliases_that_would_fill_the_memory_is_refused() -> None:
+    bomb = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(3))
+    with pytest.raises(InvalidInput, match="aliases"):
+        study_fields(bomb)
+
+
 def test_the_books_prices_become_rates_so_that_cost_follows_from_time() -> None:
     spec = study_fields(STUDY).spec()
     book = book_named("acai")

@@ -7,6 +7,7 @@ the two is asked again and says the same.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -46,7 +47,10 @@ from easel.tune.curves import hopeless
 from easel.tune.report import with_predictions
 from easel.tune.tuner import Tuner
 
+log = logging.getLogger("easel.studies")
 _NOTES_AT_ONCE = 20
+MOST_POINTS = 2000
+"""The models' time grows with the cube of this, and everybody's loop waits for it."""
 LEAST_S = 1.0
 """A run that the budget would cut off within a second is not worth starting, nor a limit that a job can have."""
 
@@ -125,9 +129,13 @@ def note_recommendations(store: Store) -> int:
 
 
 def recommend(tuner: Tuner) -> dict[str, Any] | None:
-    """The recommendation as JSON, with predictions whatever the strategy."""
-    found = tuner.recommend()
-    return None if found is None else plain_recommendation(with_predictions(tuner.state, found))
+    """The recommendation as JSON, with predictions whatever the strategy; None where its models break."""
+    try:
+        found = tuner.recommend()
+        return None if found is None else plain_recommendation(with_predictions(tuner.state, found))
+    except Exception:  # what cannot be predicted must not keep a study, or everybody's, from going on
+        log.exception("a recommendation could not be made")
+        return None
 
 
 def plain_recommendation(found: Recommendation) -> dict[str, Any]:
@@ -239,6 +247,9 @@ def prepare(lake: Lake, known: Mapping[str, Ready] | None = None) -> dict[str, R
             continue
         except EaselError as error:
             found = Finished(f"it could not go on: {error.message}")
+        except Exception as error:  # everybody shares this loop: one study's trouble is its own
+            log.exception("the strategy of study %s broke", study.id)
+            found = Finished(f"its strategy {study.spec.strategy} broke ({type(error).__name__}: {error})")
         if isinstance(found, Ready):
             ready[study.id] = found
         elif not running:
@@ -250,6 +261,8 @@ def _prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> Re
     with lake.store.read() as tx:
         caller = Owners(tx).caller(study.project_id, study.user_id)
         spent = running_spend(tx, study.spec, [p for p in points if p.outcome is None])
+    if len(points) >= MOST_POINTS:
+        return Finished(f"a study holds at most {MOST_POINTS:,} points; a new one may start warm from it")
     tuner = tuner_of(study, points)
     if spent > 0 and tuner.state.left - spent <= 0:
         return Finished("the budget is spent once the running points end")

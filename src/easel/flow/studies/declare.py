@@ -21,6 +21,17 @@ from easel.store import devices, studies
 from easel.store.engine import Tx
 from easel.tune.tuner import Tuner
 
+MOST = {
+    "horizon": 2,
+    "trees": 50,
+    "paths": 256,
+    "representatives": 500,
+    "draws": 1024,
+    "nodes": 9,
+    "per_float": 50,
+}
+"""Of the options that make a strategy think longer."""
+
 
 def create_study(
     tx: Tx, caller: Caller, name: str, spec: StudySpec, *, earlier: Sequence[str] = (), start: bool = True
@@ -32,6 +43,7 @@ def create_study(
     slug(name, "study")
     if isinstance(spec.job.run, Trial):
         raise InvalidInput("a study tunes a command or an entry point of your own code")
+    _is_modest(spec)
     spec = with_book_rates(tx, _pinned(tx, caller, spec))
     _fits_the_pool(tx, spec)
     known = [o for other in earlier for o in _observations(tx, studies.find(tx, caller.project_id, other))]
@@ -49,6 +61,14 @@ def _pinned(tx: Tx, caller: Caller, spec: StudySpec) -> StudySpec:
     code = None if job.code is None else files.pin_code(tx, caller, job.code)
     data = None if job.input is None else str(files.pin_set(tx, caller, job.input))
     return replace(spec, job=replace(job, code=code, input=data))
+
+
+def _is_modest(spec: StudySpec) -> None:
+    """Everybody's studies think in one loop: none may ask for hours of it."""
+    for name, most in MOST.items():
+        value = spec.options.get(name)
+        if isinstance(value, int | float) and value > most:
+            raise InvalidInput(f"option {name} may be at most {most} on a shared server, not {value}")
 
 
 def _fits_the_pool(tx: Tx, spec: StudySpec) -> None:

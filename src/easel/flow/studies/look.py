@@ -8,17 +8,16 @@ from typing import Any
 
 from easel.errors import InvalidInput
 from easel.flow.apps.look import reasons_of
-from easel.flow.studies.advance import recommend, tuner_of
+from easel.flow.studies.advance import MOST_POINTS, recommend, tuner_of
 from easel.flow.studies.declare import may_change
+from easel.ids import ProjectId
 from easel.records.identity import Caller
 from easel.records.study import Outcome, StoredStudy, StudyPoint
-from easel.store import studies
+from easel.store import apps, studies
 from easel.store.engine import Tx
 from easel.tune import report
 from easel.tune.exchange.csv import from_csv, to_csv
 from easel.tune.tuner import Tuner
-
-MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,9 @@ def standing(tx: Tx, study: StoredStudy) -> Standing:
         tuner = tuner_of(study, told)
         spent, best = tuner.state.spent, recommend(tuner) if told else None
     newest = points[-1] if points else None
-    return Standing(study, points, spent, best, None if newest is None else why(newest))
+    return Standing(
+        study, points, spent, best, None if newest is None else why(newest, names_of(tx, study.project_id))
+    )
 
 
 def outcome_counts(points: Sequence[StudyPoint]) -> dict[str, int]:
@@ -49,9 +50,15 @@ def outcome_counts(points: Sequence[StudyPoint]) -> dict[str, int]:
     return counts | {o.value: sum(p.outcome is o for p in points) for o in Outcome}
 
 
-def why(point: StudyPoint) -> str | None:
+def why(point: StudyPoint, names: Mapping[str, str]) -> str | None:
     """Why the pool served this study then; None for points that were taken in from a file."""
-    return None if point.decision is None else reasons_of(point.decision).sentence()
+    return None if point.decision is None else reasons_of(point.decision, names).sentence()
+
+
+def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:
+    """Who of this project takes part in the pool, by id; all others stay unnamed."""
+    found: dict[str, str] = {app.id: app.name for app in apps.list_apps(tx, project_id)}
+    return {**found, **studies.names(tx, project_id)}
 
 
 def observed(tx: Tx, study: StoredStudy) -> Tuner:
@@ -95,9 +102,9 @@ def import_csv(tx: Tx, caller: Caller, name: str, text: str) -> int:
     """
     study = may_change(tx, caller, name)
     found = from_csv(text, study.spec.space)
-    if len(found) > MOST_ROWS:
-        raise InvalidInput(f"at most {MOST_ROWS:,} rows at once, not {len(found):,}")
     points = studies.points(tx, study.id)
+    if len(points) + len(found) > MOST_POINTS:
+        raise InvalidInput(f"a study holds at most {MOST_POINTS:,} points, and these would be more")
     known = {(_key(p.point), _key(p.values)) for p in points}
     number = max((p.number for p in points), default=-1) + 1
     added = 0

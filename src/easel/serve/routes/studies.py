@@ -49,7 +49,7 @@ def _recommendation(best: Mapping[str, Any] | None) -> wire.Recommendation | Non
     return None if best is None else wire.Recommendation.model_validate(dict(best))
 
 
-def _point(study: StoredStudy, point: StoredPoint) -> wire.StudyPoint:
+def _point(study: StoredStudy, point: StoredPoint, names: Mapping[str, str]) -> wire.StudyPoint:
     values = {name: v if math.isfinite(v) else None for name, v in point.values.items()}
     feasible = None if point.outcome is None else study.spec.goal.meets(point.values)
     return wire.StudyPoint(
@@ -61,7 +61,7 @@ def _point(study: StoredStudy, point: StoredPoint) -> wire.StudyPoint:
         values=values,
         reason=point.reason,
         chosen=dict(point.why),
-        why=look.why(point),
+        why=look.why(point, names),
         told=point.told,
         spent=point.spent,
         best=_recommendation(point.best),
@@ -145,7 +145,8 @@ def study_points(
     with here.store.read() as tx:
         study = studies.find(tx, caller.project_id, name)
         found = [p for p in studies.points(tx, study.id) if p.number > after][:limit]
-    return wire.StudyPoints(items=[_point(study, point) for point in found])
+        names = look.names_of(tx, caller.project_id)
+    return wire.StudyPoints(items=[_point(study, point, names) for point in found])
 
 
 @router.get("/{name}/front", response_model=wire.StudyPoints)
@@ -154,7 +155,8 @@ def study_front(here: Here, caller: Member, name: Name) -> wire.StudyPoints:
     with here.store.read() as tx:
         study = studies.find(tx, caller.project_id, name)
         found = look.front(look.observed(tx, study), studies.points(tx, study.id))
-    return wire.StudyPoints(items=[_point(study, point) for point in found])
+        names = look.names_of(tx, caller.project_id)
+    return wire.StudyPoints(items=[_point(study, point, names) for point in found])
 
 
 @router.get("/{name}/slice", response_model=wire.Slice)
