@@ -135,6 +135,8 @@ def report(rows: dict[str, dict[str, Any]]) -> None:
             f"{r['stays_p90']:.3f} | {100 * r['infeasible']:.1f} % | {r['trials']:.0f} | {r['optimiser_s']:.2f} |"
         )
         for panel, (axis, label) in zip(panels.flat, AXES.items(), strict=True):
+            if "curves" not in r:
+                continue  # an earlier run kept its figures only
             panel.plot(r["curves"][axis]["x"], r["curves"][axis]["y"], label=name)
             panel.set(xscale="log", xlabel=label)
     for panel in panels[:, 0]:

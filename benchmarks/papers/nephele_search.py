@@ -115,7 +115,7 @@ def write(rows: list[dict[str, object]]) -> None:
         traces = [unpack(r) for r in rows if r["name"] == name]
         if traces:
             kept[name] = summary(name, traces)
-    kept = {name: kept[name] for name in RUNS if name in kept and "curves" in kept[name]}
+    kept = {name: kept[name] for name in RUNS if name in kept}
     path.write_text(json.dumps(kept), encoding="utf-8")
     report(kept)
 
@@ -148,6 +148,8 @@ def report(rows: dict[str, dict[str, Any]]) -> None:
             f"{100 * r['found']:.0f} % | {r['optimiser_s']:.3f} |"
         )
         for panel, (axis, label) in zip(panels.flat, AXES.items(), strict=True):
+            if "curves" not in r:
+                continue  # an earlier run kept its figures only
             panel.step(r["curves"][axis]["x"], r["curves"][axis]["y"], where="post", label=name)
             panel.set(yscale="log", ylim=(0.9, 100), xlabel=label)
     for panel in panels[:, 0]:
