@@ -5,7 +5,7 @@ import { Problem, problemOf } from "./problem";
 export type Schemas = components["schemas"];
 export type Me = Schemas["Me"];
 export type Project = Schemas["Project"];
-export type Member = Schemas["easel__wire__identity__Member"];
+export type Member = Schemas["Member-Output"];
 export type Token = Schemas["Token"];
 export type Job = Schemas["Job"];
 export type Event = Schemas["Event"];
