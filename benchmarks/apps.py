@@ -49,6 +49,7 @@ TARGETS = {
     "JapaneseVowels": 0.95,
     "diabetes": 0.45,
 }
+SPLIT_HERE = ("digits", "breast_cancer", "wine", "diabetes")
 Pairs = list[tuple[Any, Any]]
 
 
@@ -73,15 +74,15 @@ def data_folder() -> Path | None:
     return here / "train_sets" if (here / "train_sets").is_dir() else None
 
 
-def bundled(name: str) -> tuple[str, Pairs, Pairs]:
-    """Data that come with scikit-learn, split 80/20 with a fixed seed, stratified by class."""
+def bundled(name: str, split: int = 42) -> tuple[str, Pairs, Pairs]:
+    """Data that come with scikit-learn, split 80/20 by the seed `split`, stratified by class."""
     from sklearn import datasets
     from sklearn.model_selection import train_test_split
 
     data = getattr(datasets, f"load_{name}")()
     classify = name != "diabetes"
     parts = train_test_split(
-        data.data, data.target, test_size=0.2, random_state=42, stratify=data.target if classify else None
+        data.data, data.target, test_size=0.2, random_state=split, stratify=data.target if classify else None
     )
     kind = "Tensor[8, 8, 1]" if name == "digits" else f"Tensor[{data.data.shape[1]}]"
     goal = "Category" if classify else "Number"
@@ -117,9 +118,9 @@ def series(folder: Path, name: str) -> tuple[str, Pairs, Pairs]:
     return f"{{input: {{[Tensor[{channels}]], [next]}}, output: {{[Category], []}}}}", train, test
 
 
-def load(name: str) -> tuple[str, Pairs, Pairs] | None:
+def load(name: str, split: int = 42) -> tuple[str, Pairs, Pairs] | None:
     if name in ("digits", "breast_cancer", "wine", "diabetes"):
-        return bundled(name)
+        return bundled(name, split)
     folder = data_folder()
     if folder is None:
         print(f"SKIPPED {name}: no evaluation data here; set EASEL_DATA", file=sys.stderr)
@@ -127,9 +128,11 @@ def load(name: str) -> tuple[str, Pairs, Pairs] | None:
     return mnist(folder) if name == "mnist_5k" else series(folder, name)
 
 
-def run(name: str, limit_s: float, clock: Callable[[], float], seed: int = 0) -> Result | None:
+def run(
+    name: str, limit_s: float, clock: Callable[[], float], seed: int = 0, split: int = 42
+) -> Result | None:
     """Trials in the order that the policy chooses until the limit; never a look at the test set before the end."""
-    loaded = load(name)
+    loaded = load(name, split)
     if loaded is None:
         return None
     text, train_pairs, test_pairs = loaded
@@ -192,6 +195,9 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="twelve seconds for each, tables only")
     arguments.add_argument("--clock", choices=["wall", "cpu"], default="wall")
     arguments.add_argument("--json", type=Path)
+    arguments.add_argument(
+        "--splits", type=int, default=5, help="of the data that has no test split of its own"
+    )
     options = arguments.parse_args()
     clock = time.monotonic if options.clock == "wall" else time.process_time
     names = (
@@ -203,8 +209,11 @@ def main() -> None:
     results = []
     for name in names:
         print(name, file=sys.stderr)
-        result = run(name, limit, clock)
-        if result is not None:
+        splits = range(options.splits) if name in SPLIT_HERE else [42]
+        for split in splits:
+            result = run(name, limit, clock, split=split)
+            if result is None:
+                continue
             results.append(result)
             if options.json:
                 options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
@@ -212,6 +221,9 @@ def main() -> None:
         "| data | template | best candidate | trials | first s | found s | validation | test | target | met |"
     )
     print("|---|---|---|---:|---:|---:|---:|---:|---:|---|")
+    for name in dict.fromkeys(r.data for r in results):
+        tests = [r.test for r in results if r.data == name]
+        print(f"mean test of {name} over {len(tests)}: {np.mean(tests):.4f}", file=sys.stderr)
     for r in results:
         met = "yes" if r.test >= r.target else "no"
         cells = f"| {r.data} | {r.template} | {r.best} | {r.trials} | {r.first_s} | {r.found_s} "

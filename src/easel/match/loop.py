@@ -55,6 +55,8 @@ class Fit:
     stopped: str
     curve: tuple[tuple[float, float], ...] = ()
     """Training and validation loss of each epoch."""
+    resumed: int = 0
+    """Epochs that an earlier attempt had done."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def fit(
     best = _weights(network)
     if checkpoint is not None and checkpoint.exists():
         state, best = _restore(checkpoint, network, optimiser)
+    resumed = state.epoch
     stopped = "finished"
     for epoch in range(state.epoch, schedule.epochs):
         torch.manual_seed(seed * 100_003 + epoch)
@@ -138,7 +141,7 @@ def fit(
         raise Diverged(f"training {stopped} before it learned anything; a smaller learning rate may help")
     network.load_state_dict(best)
     network.eval()
-    return Fit(state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve))
+    return Fit(state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed)
 
 
 @torch.no_grad()

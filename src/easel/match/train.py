@@ -123,6 +123,8 @@ class Learned:
     validated: NDArray[np.intp]
     curves: tuple[tuple[tuple[float, float], ...], ...] = ()
     """For each round of a network: training and validation loss of each epoch."""
+    resumed: int = 0
+    """Epochs that an earlier attempt, killed halfway, had done."""
 
 
 Learn = Callable[[Candidate, Program, Sequence[Example], Sequence[Round], Any, Conditions], Learned]

@@ -62,6 +62,7 @@ def train_network(
     predicted: list[NDArray[Any]] = []
     stopped = "finished"
     curves: list[tuple[tuple[float, float], ...]] = []
+    resumed = 0
     for number, one in enumerate(plan):
         torch.manual_seed(conditions.seed + 1000 * number)
         network = build_network(candidate, wiring, conditions.seed)
@@ -94,6 +95,7 @@ def train_network(
                 progress=report,
             )
             curves.append(found.curve)
+            resumed += found.resumed
             stopped = found.stopped if found.stopped == "out of time" else stopped
         networks.append(network.cpu())
         predicted.append(finish(predict(network, validate.inputs), target))
@@ -107,7 +109,13 @@ def train_network(
         truth, raw = _same_steps(truth, raw)
     body = NetworkBody(tuple(networks), source, target)
     return Learned(
-        truth, raw, Model(program, candidate, source, target, body), stopped, validated, tuple(curves)
+        truth,
+        raw,
+        Model(program, candidate, source, target, body),
+        stopped,
+        validated,
+        tuple(curves),
+        resumed,
     )
 
 

@@ -93,6 +93,7 @@ def learn(place: Place) -> dict[str, Any]:
         "candidate": candidate.name,
         "examples": len(digests),
         "median_loss": median,
+        "resumed_epochs": trained.learned.resumed,
     }
 
 

@@ -1,0 +1,162 @@
+"""Bad input and faults of apps, each done for real: clear answers, nothing lost, others unaffected."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from easel.declare.roles import Role
+from easel.errors import InvalidInput
+from easel.flow.apps.declare import declare_app, delete_app
+from easel.flow.apps.feed import feed
+from easel.flow.apps.feed_files import feed_files
+from easel.flow.apps.next_trial import next_trial
+from easel.flow.apps.trial import read_pairs
+from easel.flow.lake.checkout import checkout
+from easel.flow.price.budgets import set_budget
+from easel.match.raw import plain_value
+from easel.price.budget import Budget
+from easel.records.app import App, Fed
+from easel.records.decision import LeaveIdle
+from easel.records.identity import Caller
+from easel.schedule.policies import named
+from easel.schedule.state import Device
+from easel.store import apps
+from easel.testing.engine import Engine
+
+DEVICE = Device("core")
+PHOTOS = "input: image 8 x 8\noutput: [dark, light]"
+TABLE = "input: {size: number}\noutput: [no, yes]"
+
+
+def declared(engine: Engine, program: str, name: str = "app") -> Caller:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        declare_app(tx, ana, name, program)
+    return ana
+
+
+def rows(n: int, seed: int = 0) -> list[tuple[Any, Any]]:
+    sizes = np.random.default_rng(seed).normal(size=n)
+    return [({"size": float(size)}, "yes" if size > 0 else "no") for size in sizes]
+
+
+def pictures(n: int) -> list[tuple[Any, Any]]:
+    rng = np.random.default_rng(0)
+    found = []
+    for k in range(n):
+        pixels = rng.integers(0, 90, size=(8, 8, 1)) + (120 if k % 2 else 0)
+        found.append((pixels.astype(np.float32), "light" if k % 2 else "dark"))
+    return found
+
+
+def png(width: int, height: int) -> bytes:
+    """A valid head of a huge picture: what a decompression bomb looks like from outside."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 1000))
+        + chunk(b"IEND", b"")
+    )
+
+
+def jpeg() -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(np.full((32, 32), 200, np.uint8)).save(out, "JPEG")
+    return out.getvalue()
+
+
+def stored(engine: Engine, ana: Caller) -> App:
+    with engine.store.read() as tx:
+        return apps.find(tx, ana.project_id, "app")
+
+
+def test_a_torn_jpeg_and_a_bomb_are_named_and_the_others_are_kept(engine: Engine) -> None:
+    ana = declared(engine, PHOTOS)
+    engine.upload(
+        {
+            "dark/good.jpg": jpeg(),
+            "dark/torn.jpg": jpeg()[:300],
+            "light/bomb.png": png(60_000, 60_000),
+            "light/good.jpg": jpeg(),
+        },
+        "photos",
+    )
+    with pytest.raises(InvalidInput, match="damaged"):
+        feed_files(engine.lake, ana, "app", "/data/")
+    assert stored(engine, ana).examples_set is None
+    fed = feed_files(engine.lake, ana, "app", "/data/", skip_bad=True)
+    assert fed.new == 2
+    reasons = sorted(one.why for one in fed.refused)
+    assert any("damaged" in why for why in reasons)
+    assert any("pixels" in why for why in reasons)
+
+
+def test_pixels_that_are_not_numbers_are_counted(engine: Engine) -> None:
+    ana = declared(engine, PHOTOS)
+    bad = np.zeros((8, 8, 1), np.float32)
+    bad[0, :3] = np.nan
+    with pytest.raises(InvalidInput, match="pair 1: input: 3 of 64 numbers are NaN or infinite"):
+        feed(engine.lake, ana, "app", [(plain_value(bad), "dark")])
+
+
+def test_an_array_that_lies_about_its_size_is_refused(engine: Engine) -> None:
+    ana = declared(engine, PHOTOS)
+    lie = {"$array": "AAAA", "kind": "<f4", "shape": [8, 8, 1]}
+    with pytest.raises(InvalidInput, match="3 bytes do not fill 8 × 8 × 1"):
+        feed(engine.lake, ana, "app", [(lie, "dark")])
+
+
+def test_two_examples_of_one_class_wait_for_more(engine: Engine) -> None:
+    ana = declared(engine, TABLE)
+    feed(engine.lake, ana, "app", [({"size": 1.0}, "yes"), ({"size": 2.0}, "yes")])
+    with engine.store.write() as tx:
+        decision, job = next_trial(tx, named("easel"), DEVICE, 0.0)
+    assert isinstance(decision, LeaveIdle)
+    assert job is None
+
+
+def test_a_file_of_another_app_cannot_be_fed(engine: Engine) -> None:
+    ana = declared(engine, PHOTOS)
+    with pytest.raises(InvalidInput, match="files of this app lie below /apps/app/"):
+        feed(engine.lake, ana, "app", [({"$file": "/apps/other/1.png"}, "dark")])
+
+
+def test_an_app_that_comes_after_one_of_its_name_starts_empty(engine: Engine, tmp_path: Path) -> None:
+    ana = declared(engine, TABLE)
+    feed(engine.lake, ana, "app", rows(8))
+    with engine.store.write() as tx:
+        delete_app(tx, ana, "app")
+        declare_app(tx, ana, "app", TABLE)
+    assert feed(engine.lake, ana, "app", rows(4, seed=5)) == Fed(4, 0, 4)
+    now = stored(engine, ana)
+    assert now.examples_set is not None
+    checkout(engine.lake, ana, now.examples_set, tmp_path / "here")
+    assert len(list(read_pairs(tmp_path / "here", frozenset()))) == 4
+
+
+def test_a_project_whose_budget_is_spent_keeps_nobody_else_waiting(engine: Engine) -> None:
+    ana = declared(engine, TABLE)
+    admin = replace(ana, role=Role.ADMIN)
+    eve = engine.caller("eve", project="bio")
+    with engine.store.write() as tx:
+        declare_app(tx, eve, "others", TABLE)
+        set_budget(tx, admin, Budget(0))
+    feed(engine.lake, ana, "app", rows(12))
+    feed(engine.lake, eve, "others", rows(12))
+    with engine.store.write() as tx:
+        served = [next_trial(tx, named("easel"), DEVICE, 0.0)[1] for _ in range(2)]
+    assert {job.user_id for job in served if job is not None} == {eve.user.id}
