@@ -1,7 +1,8 @@
-"""Fixtures that several folders need: real databases."""
+"""Fixtures that several folders need: real databases and clusters."""
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import shutil
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import pytest
 from easel.store.engine import Store
 from easel.store.migrate import migrate
 from easel.testing import postgres
+from easel.testing import ray as ray_testing
+from easel.testing import slurm as slurm_testing
 from easel.testing.engine import Engine, running
 
 _numbers = itertools.count()
@@ -91,3 +94,20 @@ def _migrated(url: str) -> None:
     store = Store(url)
     migrate(store, backup=lambda _revision: None)
     store.close()
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[slurm_testing.Slurm]:
+    lacking = slurm_testing.missing()
+    if lacking:
+        pytest.skip(f"no Slurm here ({', '.join(lacking)}): scripts/test installs it where it may")
+    with slurm_testing.running() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[ray_testing.RayCluster]:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed: pip install 'easel-ml[ray]'")
+    with ray_testing.running() as made:
+        yield made

@@ -91,7 +91,9 @@ class FleetKeeper:
         with self._store.read() as tx:
             rows = pool.waiting_offers(tx, name)
             placements = pool.placements_of(tx, name)
-            workers = {row.name for row in pool.workers_of(tx, name) if not row.left}
+            known = pool.workers_of(tx, name)
+            workers = {row.name for row in known if not row.left}
+            ended = {row.name for row in known if row.left}
             busy = {row.device for row in pool.held(tx, name) if row.device is not None and not row.over}
         if not rows and not placements:
             return
@@ -102,7 +104,8 @@ class FleetKeeper:
             for row in rows
             if row.rank == 0
         ]
-        idle = frozenset(each.name for each in placements if each.name in workers and each.name not in busy)
+        # One whose worker has yet to join counts as well: it comes up for what waits now.
+        idle = frozenset(each.name for each in placements if each.name not in busy | ended)
         up = {**standings, **{each.name: Standing.UP for each in placements if each.name in workers}}
         machines = self._engine.capacity() if asks else ()
         chosen = plan(asks, Fleet(placements, up, idle), machines, self._pace.most)

@@ -1,0 +1,212 @@
+"""Workers elsewhere, and what goes wrong with them: cut networks, wrong clocks, dead machines, restarted servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from easel.declare.resources import Room
+from easel.errors import Conflict, Unauthenticated
+from easel.flow.pool.exchange import Answer, Said, exchange
+from easel.flow.pool.tokens import revoke
+from easel.flow.secrets import hashed
+from easel.ids import UserId
+from easel.testing.engine import alive, until
+from easel.testing.executor import Listener, sh
+from easel.testing.pool import PoolServer, serving
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[PoolServer]:
+    with serving(tmp_path / "home") as made:
+        yield made
+
+
+class Cable:
+    """A network between a worker and the server that can be cut: open connections break, new ones are refused."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._pairs: list[socket.socket] = []
+        self._listener: socket.socket | None = None
+        self.port = 0
+        self.plug_in()
+
+    def plug_in(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                near, _ = listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                return
+            self._pairs += [near, far]
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def _pump(one: socket.socket, other: socket.socket) -> None:
+        try:
+            while data := one.recv(65536):
+                other.sendall(data)
+        except OSError:
+            pass
+        for end in (one, other):
+            end.close()
+
+    def cut(self) -> None:
+        assert self._listener is not None
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for end in self._pairs:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+        self._pairs.clear()
+
+
+def test_a_worker_whose_network_was_cut_comes_back_with_its_result(
+    server: PoolServer, tmp_path: Path
+) -> None:
+    cable = Cable(server.port)
+    server.worker("box", server=f"http://127.0.0.1:{cable.port}")
+    heard = Listener(server.pool())
+    flag = tmp_path / "go"
+    script = f"echo before; while [ ! -e {flag} ]; do sleep 0.05; done; echo after > output/x; echo after"
+    heard.executor.start(sh("j", script))
+    heard.until(lambda: b"before" in heard.log("j.1"))
+    cable.cut()
+    flag.touch()
+    journal = server.home / "workers" / "box" / "run" / "attempts" / "j.1.journal"
+    until(lambda: '"k":"done"' in journal.read_text())
+    heard.hear()
+    assert heard.last("j.1") is None
+    cable.plug_in()
+    assert heard.ended("j.1")["k"] == "done"
+    assert heard.log("j.1") == b"before\nafter\n"
+    cable.cut()
+
+
+def test_a_dead_machine_is_noticed_and_its_attempt_counted_once(server: PoolServer) -> None:
+    worker = server.worker("box")
+    pool = server.pool(lost_after=2.0)
+    heard = Listener(pool)
+    heard.executor.start(sh("j", "sleep 1000"))
+    heard.reached("j.1", "running")
+    inner = int((server.home / "workers" / "box" / "run" / "worker.lock").read_text())
+    for pid in (worker.pid, inner):
+        os.kill(pid, signal.SIGKILL)
+    worker.wait()
+    heard.until(lambda: "j.1" in heard.gone)
+    assert heard.gone["j.1"] == "device box was not heard of for 2 s"
+    heard.executor.forget("j.1", over=False)
+    # The machine starts again: what is left of the old attempt is ended, and the next one runs.
+    server.worker("box")
+    heard.executor.start(sh("j", "echo again", attempt=2))
+    assert heard.ended("j.2")["k"] == "done"
+    until(lambda: not any(alive(pid) for pid in _marked("j.1")))
+
+
+def _marked(key: str) -> list[int]:
+    from easel.run.tree import marked
+
+    return marked(key)
+
+
+def test_a_server_that_restarts_loses_nothing_of_its_workers(server: PoolServer, tmp_path: Path) -> None:
+    server.worker("box")
+    heard = Listener(server.pool())
+    flag = tmp_path / "go"
+    heard.executor.start(sh("j", f"while [ ! -e {flag} ]; do sleep 0.05; done; echo done"))
+    heard.reached("j.1", "running")
+    server.stop()
+    flag.touch()
+    server.start()
+    assert heard.ended("j.1")["k"] == "done"
+    assert heard.log("j.1") == b"done\n"
+
+
+# What the exchange itself must withstand, without processes. ------------------------------------------------
+
+
+def said(server: PoolServer, number: int, session: int = 1, **more: object) -> Said:
+    fields = {"capacity": Room(2.0, 2048), "clock": server.store.clock.now().timestamp(), **more}
+    return Said(hashed(server.token), "box", "remote", session, number, **fields)  # type: ignore[arg-type]
+
+
+def ask(server: PoolServer, one: Said) -> Answer:
+    (answer,) = exchange(server.store, [one], server.seal)
+    assert isinstance(answer, Answer), answer
+    return answer
+
+
+def test_a_worker_with_a_wrong_clock_is_set_right(server: PoolServer) -> None:
+    heard = Listener(server.pool())
+    heard.executor.start(sh("j", "true"))
+    heard.hear()
+    now = server.store.clock.now()
+    wrong = (now - timedelta(days=3)).timestamp()
+    assert len(ask(server, said(server, 1, 0, clock=wrong)).start) == 1
+    entry = {"n": 0, "k": "reached", "state": "running", "at": wrong - 1.0}
+    ask(server, said(server, 2, clock=wrong, attempts={"j.1": 0}, entries=[("j.1", [entry])]))
+    heard.reached("j.1", "running")
+    assert abs(heard.entries["j.1"][0]["at"] - (now.timestamp() - 1.0)) < 60
+
+
+def test_a_lost_answer_is_said_again_and_a_repeated_report_counts_once(server: PoolServer) -> None:
+    heard = Listener(server.pool())
+    heard.executor.start(sh("j", "true"))
+    heard.hear()
+    first, again = ask(server, said(server, 1, 0)).start, ask(server, said(server, 2)).start
+    assert [each["offer"] for each in first] == [each["offer"] for each in again]
+    entry = {"n": 0, "k": "reached", "state": "running", "at": 0.0}
+    for number in (3, 4):
+        ask(server, said(server, number, attempts={"j.1": 0}, entries=[("j.1", [entry])]))
+    heard.hear()
+    assert sum(len(getattr(report, "entries", ())) for report in heard.reports) == 1
+
+
+def test_what_a_worker_had_and_has_no_more_is_gone_but_not_by_a_stale_word(server: PoolServer) -> None:
+    heard = Listener(server.pool())
+    heard.executor.start(sh("j", "true"))
+    heard.hear()
+    ask(server, said(server, 1, 0))
+    ask(server, said(server, 3, attempts={"j.1": 0}))
+    ask(server, said(server, 2))
+    heard.hear()
+    assert heard.gone == {}
+    ask(server, said(server, 4))
+    heard.until(lambda: "j.1" in heard.gone)
+    assert heard.gone["j.1"] == "its device no longer knows it"
+
+
+def test_an_attempt_that_nobody_knows_any_more_is_forgotten(server: PoolServer) -> None:
+    ask(server, said(server, 1, 0))
+    assert ask(server, said(server, 2, attempts={"old.1": 0})).forget == {"old.1": False}
+
+
+def test_a_second_worker_under_the_same_name_takes_over_and_the_first_is_refused(server: PoolServer) -> None:
+    assert ask(server, said(server, 1, 0)).session == 1
+    assert ask(server, said(server, 1, 0)).session == 2
+    (answer,) = exchange(server.store, [said(server, 2, 1)], server.seal)
+    assert isinstance(answer, Conflict)
+
+
+def test_a_revoked_token_is_refused_at_once(server: PoolServer) -> None:
+    ask(server, said(server, 1, 0))
+    with server.store.write() as tx:
+        revoke(tx, UserId("root"), server.token_id)
+    (answer,) = exchange(server.store, [said(server, 2)], server.seal)
+    assert isinstance(answer, Unauthenticated)
