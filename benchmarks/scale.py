@@ -149,8 +149,7 @@ def feed(folder: str, url: str, seconds: float) -> None:
             number += 1
             waiting += 1
         for report in pool.poll():
-            ended = isinstance(report, Entries) and any(entry["k"] in LAST for entry in report.entries)
-            if ended or isinstance(report, AttemptGone):
+            if isinstance(report, AttemptGone) or (isinstance(report, Entries) and _over(report)):
                 pool.forget(report.key)
                 waiting -= 1
         time.sleep(0.02)
@@ -164,7 +163,7 @@ def bare_ray(tasks: int) -> float:
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    remote = ray.remote(num_cpus=0.5)(lambda number: {"number": number})
+    remote: Any = ray.remote(num_cpus=0.5)(lambda number: {"number": number})
     ray.get([remote.remote(i) for i in range(8)])
     with tempfile.TemporaryDirectory() as folder:
         rows = sqlite3.connect(Path(folder) / "rows.sqlite", isolation_level=None)
@@ -196,13 +195,17 @@ def easel_ray(tasks: int) -> float:
             return tasks / (time.perf_counter() - began)
 
 
+def _over(report: Entries) -> bool:
+    return any(entry["k"] in LAST for entry in report.entries)
+
+
 def _run(pool: Any, numbers: range) -> None:
     for number in numbers:
         pool.start(no_op(number))
     left = len(numbers)
     while left:
         for report in pool.poll():
-            if isinstance(report, Entries) and any(entry["k"] in LAST for entry in report.entries):
+            if isinstance(report, Entries) and _over(report):
                 pool.forget(report.key)
                 left -= 1
         time.sleep(0.005)

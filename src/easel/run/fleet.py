@@ -42,29 +42,32 @@ def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: i
     Those that come up or have nothing to do count first. What has been asked for and is needed no more is
     cancelled while it still waits; a worker that is up ends by itself.
     """
-    free: Counter[tuple[Resources, int]] = Counter()
-    pending: dict[tuple[Resources, int], list[str]] = {}
+    free: list[Placement] = []
     for each in fleet.placements:
-        shape = (each.resources, each.count)
         standing = fleet.standings.get(each.name)
-        if standing is Standing.WAITING or (standing is None):
-            free[shape] += 1
-            pending.setdefault(shape, []).append(each.name)
-        elif each.name in fleet.idle:
-            free[shape] += 1
+        if standing is not Standing.UP or each.name in fleet.idle:
+            free.append(each)
     room = most - len(fleet.placements)
     place: list[Ask] = []
     made: Counter[tuple[Resources, int]] = Counter()
     for ask in waiting:
         shape = (ask.resources, ask.workers)
-        if free[shape] > 0:
-            free[shape] -= 1
+        able = [each for each in free if _holds(each, ask)]
+        if able:
+            free.remove(min(able, key=lambda each: each.resources.vcpu))
         elif room > 0 and made[shape] + _there(fleet, shape) < _side_by_side(shape, machines):
             room -= 1
             made[shape] += 1
             place.append(ask)
-    surplus = [name for shape, names in pending.items() for name in names[max(0, len(names) - free[shape]) :]]
+    surplus = [each.name for each in free if fleet.standings.get(each.name) is not Standing.UP]
     return Plan(tuple(place), tuple(surplus))
+
+
+def _holds(placement: Placement, ask: Ask) -> bool:
+    """Whether a worker there could take it: one of at least its size, and as many side by side."""
+    has, asked = placement.resources, ask.resources
+    fits = has.vcpu >= asked.vcpu and has.memory_mb >= asked.memory_mb and has.gpus >= asked.gpus
+    return fits and placement.count == ask.workers
 
 
 def _there(fleet: Fleet, shape: tuple[Resources, int]) -> int:

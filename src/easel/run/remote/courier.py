@@ -191,7 +191,7 @@ class Courier:
             self._number += 1
             body = self._say(carried, wait_s, leaving)
         try:
-            timeout = httpx.Timeout(wait_s + 30.0, connect=5.0)
+            timeout = httpx.Timeout(wait_s + 10.0, connect=5.0)  # a dead connection is given up soon
             response = connection.request(
                 "POST",
                 f"{ROOT}/exchange",

@@ -1,0 +1,94 @@
+"""Two controllers and two servers on one PostgreSQL: the active controller is killed, the other takes over."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from easel.store import leases
+from easel.store.engine import Store
+from easel.testing import postgres
+from easel.testing.engine import until
+from easel.testing.server import ServerProcess
+
+SMALL = {"vcpu": 0.5, "memory_mb": 256}
+
+
+def controller(server: ServerProcess, url: str) -> subprocess.Popen[bytes]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("EASEL_")}
+    with (server.folder / "controllers.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "easel.cli.main", "controller"],
+            env={
+                **kept,
+                "EASEL_HOME": str(server.folder / "home"),
+                "EASEL_DATABASE_URL": url,
+                "EASEL_EXECUTOR": "remote",
+            },
+            stdout=log,
+            stderr=log,
+        )
+
+
+@pytest.mark.postgres
+def test_a_standby_takes_over_and_nothing_runs_twice(
+    postgres_server: postgres.Postgres, tmp_path: Path
+) -> None:
+    url = postgres_server.create("standby")
+    server = ServerProcess(tmp_path, url, executor="remote")
+    server.start()
+    store = Store(url)
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def holder() -> str | None:
+        with store.read() as tx:
+            found = leases.stand(tx, "controller")
+        return found[0] if found else None
+
+    try:
+        until(lambda: holder() is not None, 120)
+        first = holder()
+        processes.append(controller(server, url))  # stands by
+        root = server.client()
+        root.projects.create("astro")
+        token = root.worker_tokens.create("lab").secret
+        folder = tmp_path / "box"
+        with (tmp_path / "box.log").open("wb") as log:
+            processes.append(
+                subprocess.Popen(
+                    [
+                        *(sys.executable, "-m", "easel.cli.main", "worker", "--server", server.address),
+                        *("--name", "box", "--home", str(folder), "--vcpu", "1", "--memory-mb", "1024"),
+                    ],
+                    env={**os.environ, "EASEL_TOKEN": str(token), "EASEL_WARM_TRIALS": "false"},
+                    stdout=log,
+                    stderr=log,
+                )
+            )
+        ana = root.in_project("astro")
+        script = "echo ran >> $EASEL_OUTPUT/runs; while [ ! -e input/../go ]; do sleep 0.05; done"
+        job = ana.jobs.submit(["sh", "-c", script], resources=SMALL)
+        until(lambda: job.refresh().state == "running", 120)
+        server.kill()  # server and active controller, at once
+        until(lambda: holder() != first, 120)
+        (attempt,) = (folder / "run" / "attempts").glob(f"{job.id}.1")
+        (attempt / "work" / "go").touch()
+        server.start()
+        job.wait()
+        assert job.about.attempt == 1
+        assert job.about.output_set is not None
+        kinds = [event.kind for event in ana.events.list(200, filter=[f"subject:eq:{job.id}"])]
+        assert kinds.count("job.finished") == 1
+        assert kinds.count("job.launching") == 1
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(60)
+        server.kill()
+        server.close_clients()
+        store.close()
