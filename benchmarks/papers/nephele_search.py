@@ -134,7 +134,7 @@ def report(rows: dict[str, dict[str, Any]]) -> None:
         "median in brackets. `inf`: not within the budget of $20.",
         "CNO is the recommendation's cost over the cheapest feasible cost with subsampling ($0.003546); `own` takes the",
         "cheapest in the strategy's own space, which for Lynceus and CherryPick is full data ($0.014498).",
-        "Horizons 1 and 2 look ahead along 128 and 32 paths; `nephele-drop` drops poor configurations early.",
+        "`nephele-drop` drops poor configurations early; `nephele-h1` and `nephele-h2` look one and two steps ahead.",
         "",
         stamp(),
         "",
