@@ -13,23 +13,29 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from easel.declare.page import PageRequest
 from easel.declare.roles import Role
 from easel.errors import InvalidInput
 from easel.flow.apps.declare import declare_app, delete_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import feed_files
-from easel.flow.apps.next_trial import next_trial
+from easel.flow.apps.infer import Models, infer
+from easel.flow.apps.next_trial import LEARN, next_trial, settle, trial_spec
+from easel.flow.apps.refine import browse, refine
 from easel.flow.apps.trial import read_pairs
+from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.checkout import checkout
 from easel.flow.price.budgets import set_budget
+from easel.match.candidate import Candidate
 from easel.match.raw import plain_value
 from easel.price.budget import Budget
 from easel.records.app import App, Fed
 from easel.records.decision import LeaveIdle
 from easel.records.identity import Caller
+from easel.records.job import JobState
 from easel.schedule.policies import named
 from easel.schedule.state import Device
-from easel.store import apps
+from easel.store import app_trials, apps
 from easel.testing.engine import Engine
 
 DEVICE = Device("core")
@@ -160,3 +166,58 @@ def test_a_project_whose_budget_is_spent_keeps_nobody_else_waiting(engine: Engin
     with engine.store.write() as tx:
         served = [next_trial(tx, named("easel"), DEVICE, 0.0)[1] for _ in range(2)]
     assert {job.user_id for job in served if job is not None} == {eve.user.id}
+
+
+@pytest.mark.slow
+def test_a_network_that_diverges_is_a_failed_trial_and_not_a_model(engine: Engine) -> None:
+    ana = declared(engine, PHOTOS)
+    feed(engine.lake, ana, "app", pictures(40))
+    hopeless = Candidate("convnet", (("augment", "none"), ("lr", 1e30), ("width", 0.25)))
+    job = start(engine, ana, hopeless)
+    (ended,) = engine.finish(engine.controller(), job, seconds=240)
+    assert ended.state is JobState.FAILED
+    assert "learned anything" in (ended.reason or "")
+    with engine.store.write() as tx:
+        assert len(settle(tx)) == 1
+        (trial,) = app_trials.trials(tx)
+    assert (trial.ended, trial.quality, trial.model_set) == (True, None, None)
+
+
+@pytest.mark.slow
+def test_feeding_refining_and_deleting_while_it_trains(engine: Engine, tmp_path: Path) -> None:
+    ana = declared(engine, TABLE)
+    feed(engine.lake, ana, "app", rows(60))
+    with engine.store.write() as tx:
+        _, first = next_trial(tx, named("easel"), DEVICE, 0.0)
+        _, second = next_trial(tx, named("easel"), DEVICE, 0.0)
+    assert first is not None
+    assert second is not None
+    assert feed(engine.lake, ana, "app", rows(5, seed=9)).total == 65
+    controller = engine.controller()
+    (ended,) = engine.finish(controller, first, seconds=240)
+    assert ended.state is JobState.FINISHED, ended.reason
+    assert ended.result is not None
+    assert ended.result["examples"] == 60
+    with engine.store.write() as tx:
+        settle(tx)
+        everything = [one.digest for one in browse(tx, ana, "app", PageRequest(limit=500)).items]
+        refine(tx, ana, "app", everything, on=False)
+        assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+    # The model found before goes on answering.
+    assert infer(engine.lake, Models(tmp_path), ana, "app", [{"size": 1.0}]).answers
+    with engine.store.write() as tx:
+        delete_app(tx, ana, "app")
+    (other,) = engine.finish(controller, second, seconds=240)
+    assert other.state in (JobState.KILLED, JobState.FINISHED)
+    with engine.store.write() as tx:
+        assert settle(tx) == []
+
+
+def start(engine: Engine, ana: Caller, candidate: Candidate) -> Any:
+    """The very candidate, as the service loop would start it."""
+    with engine.store.write() as tx:
+        app = apps.find(tx, ana.project_id, "app")
+        arguments = {"program": app.program, "candidate": candidate.to_json(), "seed": 0, "budget_s": 200.0}
+        job = submit_job(tx, ana, trial_spec(app, LEARN, arguments, candidate.name, "app-model"))
+        app_trials.add(tx, app.id, job.id, candidate.to_json(), {}, 40)
+        return job

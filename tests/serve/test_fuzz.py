@@ -33,6 +33,7 @@ def app(sqlite_store: Store, tmp_path: Path) -> tuple[FastAPI, str]:
     return create_app(Settings(home=tmp_path / "home"), sqlite_store), token
 
 
+@pytest.mark.timeout(1200)  # every operation of the API, on a machine that may be busy
 def test_no_documented_operation_fails_on_generated_requests(app: tuple[FastAPI, str]) -> None:
     application, token = app
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", application)
