@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Page, ViewportSize
+import numpy as np
+from playwright.sync_api import Browser, FilePayload, Page, ViewportSize
 
 from easel.declare.roles import Role
 from easel.sdk.client import Client
@@ -16,6 +17,8 @@ from easel.testing import browser
 from easel.testing.server import ServerProcess, running
 
 DESK: ViewportSize = {"width": 1280, "height": 800}
+PATIENCE_MS = 300_000
+"""For what is really trained and run."""
 SMALL = {"vcpu": 0.5, "memory_mb": 128}
 TRAIN = """
 import math, sys, time
@@ -80,6 +83,7 @@ def work(server: ServerProcess) -> dict[str, str]:
         clients["ana"].jobs.submit(
             made, name=f"train {name}", input="training:1", output_set=f"model-{name}", resources=SMALL
         ).wait()
+    learn(clients["ana"])
     astro.queues.change("chen", paused=True)
     for i in range(4):
         clients["chen"].jobs.submit(["true"], name=f"periods of sector {i + 1}", resources=SMALL)
@@ -92,6 +96,77 @@ def work(server: ServerProcess) -> dict[str, str]:
         "done": trained[-1].id,
         "live": live.id,
     }
+
+
+STUDY = """
+import math, sys
+rate, layers, kind = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+score = 0.93 - 0.06 * (math.log10(rate) + 2) ** 2 - 0.02 * (layers - 3) ** 2 + 0.02 * (kind == "adam")
+print(f"[EASEL_METRIC] accuracy={score:.4f} step=1")
+print(f"[EASEL_METRIC] memory={layers * 90} step=1")
+"""
+
+
+def learn(ana: Client) -> None:
+    """An app with models, a finished study, a fitted profile."""
+    rng = np.random.default_rng(4)
+    kinds = ("giant", "dwarf", "binary")
+    pairs = [
+        ({"period": float(rng.normal(3 + 4 * k, 1.2)), "amplitude": float(rng.normal(1 + k, 0.5))}, kinds[k])
+        for k in range(3)
+        for _ in range(40)
+    ]
+    fields = "period :: Number, amplitude :: Number"
+    ana.apps.declare(
+        "stars", f"{{input: {{[{fields}], []}}, output: {{[Category[giant, dwarf, binary]], []}}}}"
+    )
+    ana.apps.feed("stars", pairs)
+    ana.studies.create(
+        "depth",
+        job={
+            "run": {"kind": "command", "argv": ["python3", "-c", STUDY, "{rate}", "{layers}", "{optimiser}"]},
+            "resources": SMALL,
+        },
+        space={
+            "dimensions": [
+                {"name": "rate", "type": "float", "low": 1e-4, "high": 1e-1, "log": True},
+                {"name": "layers", "type": "integer", "low": 1, "high": 6},
+                {"name": "optimiser", "type": "categorical", "values": ["sgd", "adam"]},
+            ]
+        },
+        goal={"maximise": "accuracy", "constraints": ["memory <= 400"], "budget": {"count": 14}},
+        strategy="ei-c",
+        workers=2,
+    )
+    ana.profiles.start("fold", "sleep 0.{tenths:1,2,4}", cpus=[0.5, 1.0], memories_mb=[128, 256])
+    ana.profiles.wait("fold", timeout=600)
+
+
+HISTORY = "tenant,candidate,quality,cost\n" + "".join(
+    f"app{i},model{k},{0.5 + 0.05 * ((i * 7 + k * 3) % 9):.2f},{10 + k}\n"
+    for i in range(12)
+    for k in range(8)
+)
+
+
+def simulate(page: Page) -> None:
+    history: FilePayload = {"name": "history.csv", "mimeType": "text/csv", "buffer": HISTORY.encode()}
+    page.get_by_label("Another history").set_input_files(history)
+    page.get_by_text("trials of history.csv").wait_for()
+    page.get_by_role("button", name="Simulate").click()
+    page.get_by_role("img", name="Mean distance").wait_for(timeout=PATIENCE_MS)
+
+
+def find_the_size(page: Page) -> None:
+    page.get_by_label("Before").fill("2099-01-01T00:00")
+    page.get_by_label("Within minutes").fill("0.008")
+    page.get_by_role("button", name="Find the size").click()
+    page.get_by_role("img", name="Predicted runtime").wait_for()
+
+
+def model_is_there(page: Page) -> None:
+    page.get_by_role("link", name="Download as ONNX").wait_for(timeout=PATIENCE_MS)
+    page.get_by_role("img", name="Confusion matrix").wait_for(timeout=PATIENCE_MS)
 
 
 def choose_the_catalogue(page: Page) -> None:
@@ -115,6 +190,24 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
             f"{base}/jobs/compare?{facts['trained']}",
             all_curves_are_there,
         ),
+        "apps": (f"{base}/apps", lambda p: p.get_by_role("link", name="stars").wait_for()),
+        "app": (f"{base}/apps/stars", model_is_there),
+        "app-examples": (f"{base}/apps/stars?tab=examples", lambda p: p.get_by_role("row").nth(3).wait_for()),
+        "app-candidates": (
+            f"{base}/apps/stars?tab=candidates",
+            lambda p: p.get_by_role("img").first.wait_for(),
+        ),
+        "app-next": (
+            f"{base}/apps/stars?tab=next",
+            lambda p: p.get_by_role("img", name="believed").wait_for(),
+        ),
+        "studies": (f"{base}/studies", lambda p: p.get_by_role("link", name="depth").wait_for()),
+        "study": (
+            f"{base}/studies/depth",
+            lambda p: p.locator(".head .state.finished").wait_for(timeout=PATIENCE_MS),
+        ),
+        "provision": (f"{base}/provision", find_the_size),
+        "simulator": (f"{base}/simulator", simulate),
         "people": (f"{base}/people", lambda p: p.get_by_text("chen").first.wait_for()),
         "lake": (
             f"{base}/lake?in=/stars/&file=/stars/catalogue.csv",
@@ -141,7 +234,7 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
             page.get_by_label("Token").wait_for()
             page.screenshot(path=folder / "log-in.png")
         browser.log_in(page, server.address, facts["token"])
-        chosen = pages if not suffix else {name: pages[name] for name in ("overview", "job")}
+        chosen = pages if not suffix else {name: pages[name] for name in ("overview", "job", "app", "study")}
         for name, (path, ready) in chosen.items():
             page.goto(server.address + path)
             ready(page)

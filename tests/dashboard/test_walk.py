@@ -107,7 +107,7 @@ def test_a_list_of_many_jobs_draws_only_what_is_in_view(
 
 def test_files_are_uploaded_previewed_tagged_and_found(server: ServerProcess, page: Page) -> None:
     page.goto(f"{server.address}/p/astro/lake?in=/stars/")
-    chooser = page.locator("input[type=file]")
+    chooser = page.get_by_label("Files to upload")
     table = "star,period\nMira,332\n"
     for contents in (table, table + "Algol,2.87\n"):
         chooser.set_input_files({"name": "periods.csv", "mimeType": "text/csv", "buffer": contents.encode()})
