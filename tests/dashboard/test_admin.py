@@ -15,7 +15,7 @@ from easel.testing.server import ServerProcess
 def test_a_limit_of_active_jobs_is_set_beside_the_queue(
     server: ServerProcess, page: Page, ana: Client
 ) -> None:
-    ana.jobs.submit(["true"], resources=SMALL).wait()
+    job = ana.jobs.submit(["sleep", "1000"], resources=SMALL)
     page.goto(f"{server.address}/p/astro/people")
     limit = page.get_by_label("Most active jobs of ana")
     limit.fill("3")
@@ -24,6 +24,7 @@ def test_a_limit_of_active_jobs_is_set_beside_the_queue(
     assert next(queue for queue in ana.queues.list() if queue.user == "ana").max_active == 3
     page.reload()
     expect(page.get_by_label("Most active jobs of ana")).to_have_value("3")
+    job.kill("seen enough")
 
 
 def test_a_secret_is_kept_and_its_value_never_shown(server: ServerProcess, page: Page) -> None:
@@ -56,7 +57,7 @@ def test_a_grant_and_a_group_are_made_and_taken_back(server: ServerProcess, page
 
 def test_a_budget_is_set_and_shown_on_the_overview(server: ServerProcess, page: Page) -> None:
     page.goto(f"{server.address}/p/astro/spending")
-    page.get_by_label("Limit").fill("12.5")
+    page.get_by_role("spinbutton", name="Limit").fill("12.5")
     page.get_by_role("button", name="Set the budget").click()
     expect(page.get_by_text("of 12.50 a month")).to_be_visible()
     page.goto(f"{server.address}/p/astro")
