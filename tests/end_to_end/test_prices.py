@@ -51,7 +51,7 @@ TRAIN = dedent(
     print(f"[EASEL_METRIC] accuracy={accuracy}")
     """
 )
-TEMPLATE = "python train.py --epoch {5,20} --batch-size {64,256} --learning-rate 0.001"
+TEMPLATE = "python train.py --epoch {20,200} --batch-size {64,256} --learning-rate 0.001"
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_the_papers_autoprovision_call_chooses_a_size_runs_it_and_keeps_the_prom
 def test_more_epochs_are_expected_to_take_longer_and_extrapolation_is_said(profiled: Client) -> None:
     short, long = (
         profiled.profiles.estimate("my-template", {"epoch": epochs, "batch-size": 64}, [(0.5, 512), (1, 512)])
-        for epochs in (10, 200)
+        for epochs in (100, 2000)
     )
     assert long[0].seconds > short[0].seconds
     assert long[0].extrapolated == ["epoch"]

@@ -84,15 +84,16 @@ def test_a_revoked_token_stops_its_worker_and_its_job_is_tried_again_elsewhere(
     assert first.secret
     assert second.secret
     stolen = join(server, "one", first.secret, "--vcpu", "1", "--memory-mb", "1024")
-    job = ana.jobs.submit(["sleep", "1000"], resources=SMALL)
+    # A worker that is just leaving may be given it first: that costs an attempt too.
+    job = ana.jobs.submit(["sleep", "1000"], resources=SMALL, retry={"lost": 3})
     try:
-        until(lambda: job.refresh().about.device == "one")
+        until(lambda: job.refresh().about.device == "one" and job.state == "running")
         tokens.revoke(first.id)
         assert stolen.wait(60) == 1
         again = join(server, "two", second.secret, "--vcpu", "1", "--memory-mb", "1024")
         try:
             until(lambda: job.refresh().about.device == "two")
-            assert job.about.attempt == 2
+            assert job.about.attempt >= 2
             job.kill()
             job.wait(check=False)
             assert job.state == "killed"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from easel.errors import EaselError, TryLater
 from easel.flow.jobs.advance import Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.reports import Told
-from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor
+from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor, Report
 from easel.store import devices, jobs, leases
 from easel.store.engine import AnyRow, Store, Tx
 
@@ -60,6 +61,7 @@ class Controller:
         self.connected = False
         self._renew_at = self._connect_at = self._look_at = float("-inf")
         self._watched: tuple[tuple[str, int, datetime], float] | None = None
+        self._reports: deque[Report] = deque()
         self._backlog: list[Told] = []
         self._heard: dict[str, float] = {}
         self._stopped: set[str] = set()
@@ -142,6 +144,7 @@ class Controller:
 
     def _stand_by(self) -> None:
         self.fence, self.connected = None, False
+        self._reports.clear()
         self._backlog.clear()
         self._heard.clear()
         self._stopped.clear()
@@ -166,26 +169,32 @@ class Controller:
         self.executor.connect(self.fence, seen)
 
     def _hear(self, now: float) -> bool:
-        reports = self.executor.poll()
-        for report in reports:
-            match report:
-                case Connected():
-                    self.connected, self._away_since = True, None
-                    self._reconcile(report, now)
-                case Away(reason):
-                    log.warning("executor %s is away: %s", self.executor.name, reason)
-                    self.connected = False
-                    self._away_since = now if self._away_since is None else self._away_since
-                    with self.store.write() as tx:
-                        devices.away(tx, self.executor.name)
-                case Entries(key, entries):
-                    self._heard[key] = now
-                    self._backlog.append(Told(key, entries))
-                case AttemptGone(key, reason):
-                    self._backlog.append(Told(key, gone=reason))
-                case Beat(alive):
-                    self._heard |= dict.fromkeys(alive & self._heard.keys(), now)
-        return bool(reports)
+        """A report is dropped when it was dealt with: the database may fail us in the middle of several."""
+        self._reports.extend(self.executor.poll())
+        heard = bool(self._reports)
+        while self._reports:
+            self._take(self._reports[0], now)
+            self._reports.popleft()
+        return heard
+
+    def _take(self, report: Report, now: float) -> None:
+        match report:
+            case Connected():
+                self._reconcile(report, now)
+                self.connected, self._away_since = True, None
+            case Away(reason):
+                log.warning("executor %s is away: %s", self.executor.name, reason)
+                self.connected = False
+                self._away_since = now if self._away_since is None else self._away_since
+                with self.store.write() as tx:
+                    devices.away(tx, self.executor.name)
+            case Entries(key, entries):
+                self._heard[key] = now
+                self._backlog.append(Told(key, entries))
+            case AttemptGone(key, reason):
+                self._backlog.append(Told(key, gone=reason))
+            case Beat(alive):
+                self._heard |= dict.fromkeys(alive & self._heard.keys(), now)
 
     def _reconcile(self, found: Connected, now: float) -> None:
         """Compare what the executor has with what the database says it should have."""

@@ -119,14 +119,15 @@ class Several:
         self._all[self._where.pop(key, 0)].forget(key, over=over)
 
     def poll(self) -> list[Report]:
-        reports, self._said = self._said, []
         for number, executor in enumerate(self._all):
+            # Kept until all have answered: what one said must not be lost with the trouble of another.
             for report in executor.poll():
                 if isinstance(report, Connected):
                     self._answers[number] = report
                     self._where |= dict.fromkeys(report.attempts, number)
                 else:
-                    reports.append(report)
+                    self._said.append(report)
+        reports, self._said = self._said, []
         if len(self._answers) == len(self._all):
             reports.insert(0, self._connected())
         away = next((report for report in reports if isinstance(report, Away)), None)
