@@ -161,7 +161,7 @@ def find_the_size(page: Page) -> None:
     page.get_by_label("Before").fill("2099-01-01T00:00")
     page.get_by_label("Within minutes").fill("0.008")
     page.get_by_role("button", name="Find the size").click()
-    page.get_by_role("img", name="Predicted runtime of").wait_for()
+    page.get_by_role("img", name="excluded by the limits").wait_for()
 
 
 def model_is_there(page: Page) -> None:

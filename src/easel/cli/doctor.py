@@ -80,7 +80,7 @@ def _extras() -> Iterator[Finding]:
 def _programs() -> Iterator[Finding]:
     for program, use in PROGRAMS.items():
         found = shutil.which(program)
-        yield Finding(program, "ok" if found else "missing", f"{'with' if found else 'without'} it: {use}")
+        yield Finding(program, "ok" if found else "missing", use if found else f"not found; with it {use}")
 
 
 def _home() -> Iterator[Finding]:

@@ -34,7 +34,8 @@ def show_list(items: Iterable[M], columns: Columns[M], as_json: bool, empty: str
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title, _ in columns:
-        table.add_column(title, overflow="fold")
+        # An id is copied whole, or not at all.
+        table.add_column(title, overflow="fold", no_wrap=title == "id")
     for item in items:
         table.add_row(*(_cell(value(item)) for _, value in columns))
     if table.row_count:
