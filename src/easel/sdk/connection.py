@@ -94,6 +94,8 @@ class Connection:
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send, and send again after a pause when the server is away or busy."""
+        if ".." in path.split("/"):
+            raise errors.InvalidInput(f"{path!r} would lead elsewhere: names and ids have no '..' in them")
         return self._persist(lambda: self.http.request(method, path, **more))
 
     def events(self, path: str, after: int = 0) -> Iterator[dict[str, Any]]:

@@ -20,8 +20,27 @@ from easel.wire.event import Event as WireEvent
 POLL_SECONDS = 1.0
 """Another process may have written; a commit of this one wakes us at once."""
 
-RECHECK_EVERY = 30
-"""Polls between two checks that the caller may still listen."""
+RECHECK_SECONDS = 5.0
+"""Between two checks that the caller may still listen."""
+
+
+class Rights:
+    """Whether the caller of a stream still has the rights it began with: tokens are revoked, members leave."""
+
+    def __init__(self, request: Request, access: Access) -> None:
+        self._request, self._access = request, access
+        self._due = asyncio.get_running_loop().time() + RECHECK_SECONDS
+
+    async def lost(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        if now < self._due:
+            return False
+        self._due = now + RECHECK_SECONDS
+        try:
+            await to_thread.run_sync(self._access.check, self._request)
+        except EaselError:
+            return True
+        return False
 
 
 async def follow(
@@ -36,8 +55,8 @@ async def follow(
 
     stop_listening = here.store.listen(wake)
     try:
-        polls = 0
-        while not here.stopping.is_set():
+        rights = Rights(request, access)
+        while not (here.stopping.is_set() or await rights.lost()):
             changed.clear()
             found = await to_thread.run_sync(_read, here, project_id, after)
             for event in found:
@@ -47,12 +66,6 @@ async def follow(
                 )
             if found:
                 continue
-            polls += 1
-            if polls % RECHECK_EVERY == 0:
-                try:
-                    await to_thread.run_sync(access.check, request)
-                except EaselError:
-                    return
             try:
                 await asyncio.wait_for(changed.wait(), POLL_SECONDS)
             except TimeoutError:

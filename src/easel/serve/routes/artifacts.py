@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
+from easel.errors import InvalidInput
 from easel.flow.lake import export, find, tag, trace
 from easel.records import lake as records
 from easel.serve.access import Here, Member
@@ -32,7 +33,7 @@ def set_tags(here: Here, caller: Member, body: wire.SetTags) -> wire.Artifact:
     with here.store.write() as tx:
         values = {key: _read(value) for key, value in body.tags.items()}
         kind = records.Kind(body.kind.value)
-        found, now = tag.set_tags(tx, caller, kind, body.ref, values, body.remove)
+        found, now = tag.set_tags(tx, caller, kind, body.ref, values, [_text(key) for key in body.remove])
         return _shown(tx, [(found, now)])[0]
 
 
@@ -144,8 +145,24 @@ def _graph(tx: Tx, found: records.Graph) -> wire.Graph:
 
 def _read(value: wire.TagValue) -> records.TagValue:
     if isinstance(value, dict):
+        if "time" not in value:
+            raise InvalidInput('a tag that is a time is written {"time": "2026-11-16T12:00:00Z"}')
         return value["time"]
-    return value if isinstance(value, str) else float(value)
+    if isinstance(value, str):
+        return _text(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInput("a tag's number is too large: at most about 1.8e308") from None
+
+
+def _text(value: str) -> str:
+    """Half of a surrogate pair is JSON, but no text."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("a tag's text must be valid Unicode") from None
+    return value
 
 
 def _write(value: records.TagValue) -> wire.TagValue:

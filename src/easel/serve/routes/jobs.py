@@ -7,15 +7,16 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.flow.jobs import control, look, submit
 from easel.flow.jobs.look import Lines
 from easel.records import job as records
 from easel.records.identity import Caller
-from easel.serve.access import Here, Member
+from easel.serve.access import Here, Member, member
 from easel.serve.creating import Create
+from easel.serve.live import Rights
 from easel.serve.paging import Paging
 from easel.serve.parts import Parts
 from easel.store import job_series as series
@@ -108,7 +109,13 @@ def job_log(
     return _page(found)
 
 
-@router.get("/{job}/log/stream", response_class=EventSourceResponse)
+def _known(here: Here, caller: Member, job: JobId) -> None:
+    """Said before a stream begins: afterwards there is no status left to give."""
+    with here.store.read() as tx:
+        jobs.find(tx, caller.project_id, job)
+
+
+@router.get("/{job}/log/stream", response_class=EventSourceResponse, dependencies=[Depends(_known)])
 async def follow_log(
     here: Here,
     caller: Member,
@@ -118,13 +125,16 @@ async def follow_log(
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, lt=2**62)] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Lines as they come (server-sent events); resume with Last-Event-ID. Ends, with `end`, when the job has."""
-    async for event in _follow(here, caller, job, after if last_event_id is None else last_event_id):
+    start = after if last_event_id is None else last_event_id
+    async for event in _follow(here, caller, job, start, Rights(request, member)):
         yield event
 
 
-async def _follow(here: Parts, caller: Caller, job: str, position: int) -> AsyncIterator[ServerSentEvent]:
+async def _follow(
+    here: Parts, caller: Caller, job: str, position: int, rights: Rights
+) -> AsyncIterator[ServerSentEvent]:
     attempt: int | None = None
-    while not here.stopping.is_set():
+    while not (here.stopping.is_set() or await rights.lost()):
         found = await to_thread.run_sync(_read_lines, here, caller, job, position)
         if attempt is not None and found.attempt != attempt:
             position = 0  # it was tried again: its log begins anew

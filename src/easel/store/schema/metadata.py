@@ -21,6 +21,9 @@ BigSerial = BigInteger().with_variant(Integer, "sqlite")
 """An auto-incrementing key: SQLite increments only a column declared INTEGER."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 class Moment(TypeDecorator[datetime]):
@@ -32,7 +35,8 @@ class Moment(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
         if value is None:
             return None
-        return (value - _EPOCH) // timedelta(microseconds=1)
+        # The last evening of the year 9999 west of Greenwich is no time in UTC: it becomes the last that is.
+        return min(max((value - _EPOCH) // _MICROSECOND, _FIRST), _LAST)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         return None if value is None else _EPOCH + timedelta(microseconds=value)
