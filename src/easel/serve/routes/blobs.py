@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import anyio
-from anyio import from_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from starlette.requests import ClientDisconnect
 
 from easel.errors import InvalidInput
 from easel.flow.lake.upload import receive_part
 from easel.lake.digest import Digest, from_hex
 from easel.serve.access import Here, anyone
+from easel.serve.incoming import arriving
 
 router = APIRouter(prefix="/blobs", tags=["blobs"], dependencies=[anyone])
 
@@ -22,7 +20,6 @@ Expires = Annotated[int, Query(ge=0, lt=2**40)]
 Signature = Annotated[str, Query(pattern="^[0-9a-f]{64}$")]
 Offset = Annotated[int, Query(ge=0, lt=2**50)]
 RangeHeader = Annotated[str | None, Header(alias="Range", max_length=100)]
-_BLOCK = 4 * 2**20
 
 
 @router.put("/stages/{stage}/{number}", status_code=204, response_class=Response)
@@ -37,26 +34,7 @@ async def put_part(
     """Send one part of an object; the address comes from announcing it."""
     now = here.store.clock.now().timestamp()
     here.addresses.signer.check("PUT", request.url.path, {}, expires, signature, now)
-    blocks = request.stream()
-
-    async def next_block() -> bytes:
-        """The network brings small pieces; a thread is asked for a large one at a time."""
-        pieces, size = [], 0
-        try:
-            async for piece in blocks:
-                pieces.append(piece)
-                size += len(piece)
-                if size >= _BLOCK:
-                    break
-        except ClientDisconnect:
-            raise InvalidInput("the connection broke off: send the part again") from None
-        return b"".join(pieces)
-
-    def arriving() -> Iterator[bytes]:
-        while block := from_thread.run(next_block):
-            yield block
-
-    await anyio.to_thread.run_sync(receive_part, here.lake, stage, number, arriving())
+    await anyio.to_thread.run_sync(receive_part, here.lake, stage, number, arriving(request))
     return Response(status_code=204)
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import anyio
-from anyio import from_thread
 from fastapi import APIRouter, Path, Query, Request, Response
-from starlette.requests import ClientDisconnect
 
 from easel.declare.resources import Room
-from easel.errors import InvalidInput, TooLarge
+from easel.errors import TooLarge
 from easel.flow.pool import bytes as pool_bytes
 from easel.flow.pool.exchange import Said
 from easel.lake.blobs.store import Incoming, Member, Stage
 from easel.lake.digest import from_hex
 from easel.serve.access import Here, WorkerHash
+from easel.serve.incoming import arriving
 from easel.serve.lake import VALID_SECONDS
 from easel.wire import worker as wire
 
 PREFIX = "/api/v1/worker"
 MAX_EXCHANGE_BYTES = 16 * 2**20
-_BLOCK = 4 * 2**20
 
 router = APIRouter(prefix=PREFIX, tags=["workers"])
 Key = Annotated[str, Path(max_length=60, pattern=r"^[A-Za-z0-9_-]+\.[0-9]+(-[0-9]+)?$")]
@@ -98,26 +95,8 @@ async def put_stage_part(
 ) -> Response:
     """Send one part, where the blob store has no addresses of its own."""
     await anyio.to_thread.run_sync(pool_bytes.check_stage, here.store, secret, key, stage_id)
-    blocks = request.stream()
-
-    async def next_block() -> bytes:
-        pieces, length = [], 0
-        try:
-            async for piece in blocks:
-                pieces.append(piece)
-                length += len(piece)
-                if length >= _BLOCK:
-                    break
-        except ClientDisconnect:
-            raise InvalidInput("the connection broke off: send the part again") from None
-        return b"".join(pieces)
-
-    def arriving() -> Iterator[bytes]:
-        while block := from_thread.run(next_block):
-            yield block
-
     stage = Stage(stage_id, size, part_size)
-    await anyio.to_thread.run_sync(here.lake.blobs.put_part, stage, number, arriving())
+    await anyio.to_thread.run_sync(here.lake.blobs.put_part, stage, number, arriving(request))
     return Response(status_code=204)
 
 
