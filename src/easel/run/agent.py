@@ -38,6 +38,7 @@ SAMPLE_S = 0.5
 BEAT_S = 5.0
 DISK_S = 2.0
 _READ = 1 << 20
+_LAST_SAID = 1000
 
 
 class Failure(Exception):
@@ -240,7 +241,7 @@ class _Watch:
         self.started = agent.clock.monotonic()
         self.stopped_for: str | None = None
         self.exit_code = 0
-        self.last_line = ""
+        self._last_said = b""
         self.usage = Usage()
         self._kill_at: float | None = None
         self._own_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -294,10 +295,15 @@ class _Watch:
         if not data:
             return False
         if stream == "err":
-            lines = data.decode(errors="replace").strip().splitlines()
-            self.last_line = lines[-1][:500] if lines else self.last_line
+            self._last_said = (self._last_said + data)[-_LAST_SAID:]
         self.log.feed(stream, data)
         return True
+
+    @property
+    def last_line(self) -> str:
+        """The last line on standard error, however many writes it came in (bubblewrap needs several)."""
+        lines = self._last_said.decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
 
     def _tend(self) -> None:
         now, order = self.agent.clock.monotonic(), self.agent.order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from easel.run.executors.base import Executor
 from easel.run.executors.local import LocalExecutor
 from easel.run.sandbox import probe
 from easel.run.worker_config import WorkerConfig
-from easel.testing.executor import ExecutorSuite, Listener, Make, clean, sh
+from easel.testing.executor import ExecutorSuite, Listener, Make, clean, order, sh
 
 
 def local(home: Path, *, sandbox: bool) -> Iterator[Make]:
@@ -90,3 +91,37 @@ class TestOpen(ExecutorSuite):
         assert Listener(executor).connected().notes["sandbox"] == "False"
         log = executor.config.home / "run" / "worker.log"
         assert "WITHOUT a sandbox" in log.read_text()
+
+
+# bubblewrap writes its complaint in pieces; this one makes sure that they are read one by one.
+SLOW_SPEAKER = """#!/bin/sh
+case "$*" in *no-such-program*)
+    printf 'bwrap: execvp no-such-program' >&2
+    sleep 0.3
+    echo ': No such file or directory' >&2
+    exit 1 ;;
+esac
+exec {bwrap} "$@"
+"""
+
+
+def test_what_the_sandbox_says_in_pieces_is_one_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bwrap = probe()
+    if bwrap is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    slow = tmp_path / "programs" / "bwrap"
+    slow.parent.mkdir()
+    slow.write_text(SLOW_SPEAKER.format(bwrap=bwrap))
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+    for make in local(tmp_path / "home", sandbox=True):
+        heard = Listener(make("a"))
+        heard.executor.start(order("j", "no-such-program"))
+        end = heard.ended("j.1")
+        assert (
+            end["reason"]
+            == "the command cannot be started: execvp no-such-program: No such file or directory"
+        )
+        assert end["final"]
