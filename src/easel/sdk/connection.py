@@ -180,7 +180,11 @@ def to_error(response: httpx.Response) -> errors.EaselError:
             "error",
             f"the server answered {response.status_code}; is this address an Easel server?",
         )
-    if response.status_code == 503:
+    return errors.TryLater(detail) if response.status_code == 503 else error_of(kind, detail)
+
+
+def error_of(kind: str, detail: str) -> errors.EaselError:
+    if kind == errors.TryLater.kind:
         return errors.TryLater(detail)
     # Finer kinds of wrong input (a program, an example) ask for the same remedy.
     usual = errors.InvalidInput if kind.startswith("invalid-") else errors.EaselError

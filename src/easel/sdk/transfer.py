@@ -17,6 +17,7 @@ from easel.lake.blobs.store import Member
 from easel.lake.digest import Digest, digest_file, digest_of, from_hex, verified
 from easel.lake.folder import LocalFile
 from easel.sdk.connection import Connection, to_error
+from easel.sdk.handover import Handover, is_here
 from easel.wire import lake as wire
 
 Progress = Callable[[int], None]
@@ -151,26 +152,29 @@ class Sender:
             size=len(data),
             members=[wire.PackMember(hash=m.digest.hex(), size=m.size) for m in members],
         )
-        for part in self._announce(path, new):
+        for part in self._announce(path, new)[0]:
             piece = data[part.offset : part.offset + part.size]
             self._direct.put(part.url, part.size, partial(_pieces, piece))
         self._finish(path, new.hash)
         self._progress(len(data))
 
     def _large(self, path: str, digest: Digest, file: LocalFile, pool: ThreadPoolExecutor) -> None:
-        parts = self._announce(path, wire.NewObject(hash=digest.hex(), size=file.size, members=[]))
+        parts, handover = self._announce(path, wire.NewObject(hash=digest.hex(), size=file.size, members=[]))
         self._progress(file.size - sum(part.size for part in parts))
 
         def put(part: wire.Part) -> None:
-            self._direct.put(part.url, part.size, lambda: _slice(file.local, part.offset, part.size))
+            if not (handover and handover.put(part.url, file.local, part.offset, part.size)):
+                self._direct.put(part.url, part.size, lambda: _slice(file.local, part.offset, part.size))
             self._progress(part.size)
 
         list(pool.map(put, parts))
         self._finish(path, digest.hex())
 
-    def _announce(self, path: str, new: wire.NewObject) -> Sequence[wire.Part]:
+    def _announce(self, path: str, new: wire.NewObject) -> tuple[Sequence[wire.Part], Handover | None]:
+        """The parts to send, and the quicker way where the server is on this machine."""
         answer = self._connection.post(f"{path}/objects", wire.Announce(objects=[new]), wire.Transfers)
-        return answer.transfers[0].parts
+        near = answer.handover and is_here(self._connection.server)
+        return answer.transfers[0].parts, Handover(answer.handover) if near else None
 
     def _finish(self, path: str, digest: str) -> None:
         self._connection.request("POST", f"{path}/objects/{digest}/finish")

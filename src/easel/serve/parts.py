@@ -28,6 +28,8 @@ class Parts:
     lake: Lake
     addresses: Addresses
     desk: Desk
+    handover: str = ""
+    """The socket at which programs on this machine hand over files; empty while there is none."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
 

@@ -19,6 +19,7 @@ from easel.run.worker_main import run_worker
 from easel.serve import logs
 from easel.serve.app import create_app
 from easel.serve.controller import Controller
+from easel.serve.handover import handing_over
 from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.lake import open_lake
 from easel.serve.parts import Parts
@@ -70,11 +71,13 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
         host, port = listener.getsockname()[:2]
         address = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
         greet(address, token)
-        with hosted(controller(settings, store, address=address)) if engine else nullcontext():
+        parts: Parts = app.state.parts
+        loop = hosted(controller(settings, store, address=address)) if engine else nullcontext()
+        with loop, handing_over(settings.folder, parts.lake, parts.addresses) as parts.handover:
             try:
                 serve(app, listener, settings)
             finally:
-                app.state.parts.desk.close()
+                parts.desk.close()
     finally:
         listener.close()
         store.close()

@@ -95,6 +95,12 @@ class Transfer(Answer):
 
 class Transfers(Answer):
     transfers: list[Transfer]
+    handover: Annotated[
+        str,
+        Field(
+            description="A socket on this machine that takes open files instead; empty for callers elsewhere"
+        ),
+    ] = ""
 
 
 class FileItem(Answer):

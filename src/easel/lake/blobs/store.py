@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,6 +67,21 @@ class StagedObject:
     id: str
     modified: datetime
     handle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """Bytes of an open file, as chunks; a store on the same disk may have the kernel copy them instead."""
+
+    descriptor: int
+    offset: int
+    length: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        at, end = self.offset, self.offset + self.length
+        while at < end and (chunk := os.pread(self.descriptor, min(2**20, end - at), at)):
+            at += len(chunk)
+            yield chunk
 
 
 def part_size(size: int, preferred: int) -> int:

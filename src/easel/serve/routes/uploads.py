@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from easel.flow.lake import upload
 from easel.lake.blobs.packs import close_up
@@ -74,7 +75,9 @@ def wanted(
 
 
 @router.post("/{upload_id}/objects", response_model=wire.Transfers)
-def announce(here: Here, caller: Member, upload_id: UploadId, body: wire.Announce) -> wire.Transfers:
+def announce(
+    here: Here, caller: Member, request: Request, upload_id: UploadId, body: wire.Announce
+) -> wire.Transfers:
     """Say how the bytes will come; the answer lists the parts that are missing and where to PUT them."""
     found = upload.announce(here.lake, caller, upload_id, [_incoming(o) for o in body.objects])
     return wire.Transfers(
@@ -92,8 +95,16 @@ def announce(here: Here, caller: Member, upload_id: UploadId, body: wire.Announc
                 ],
             )
             for each in found
-        ]
+        ],
+        handover=here.handover if _is_here(request) else "",
     )
+
+
+def _is_here(request: Request) -> bool:
+    try:
+        return request.client is not None and ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
 
 
 @router.post("/{upload_id}/objects/{digest}/finish", status_code=204, response_class=Response)

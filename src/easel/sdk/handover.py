@@ -1,0 +1,59 @@
+"""A file of this machine goes to a server of this machine by descriptor; see `serve/handover.py`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from ipaddress import ip_address
+from pathlib import Path
+
+import httpx
+
+from easel.sdk.connection import error_of
+
+_ANSWER = 4096
+_PATIENCE_S = 120.0
+
+
+class Handover:
+    """A part at a time and thread, each over a connection of its own."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def put(self, url: str, file: Path, offset: int, size: int) -> bool:
+        """Have the server take a part of `file`; False where that cannot be: send it another way."""
+        try:
+            answer = self._ask(url, file, offset, size)
+        except OSError:
+            return False
+        if not answer:
+            return False
+        told = json.loads(answer)
+        if told:
+            raise error_of(str(told["kind"]), str(told["detail"]))
+        return True
+
+    def _ask(self, url: str, file: Path, offset: int, size: int) -> bytes:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.settimeout(_PATIENCE_S)
+                connection.connect(self._path)
+                asked = json.dumps({"url": url, "offset": offset, "size": size})
+                socket.send_fds(connection, [asked.encode()], [descriptor])
+                return connection.recv(_ANSWER)
+        finally:
+            os.close(descriptor)
+
+
+def is_here(server: str) -> bool:
+    """Whether an address means this very machine: to no other do we hand files by name."""
+    host = httpx.URL(server).host
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
