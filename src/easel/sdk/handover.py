@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -22,10 +24,15 @@ class Handover:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def put(self, url: str, file: Path, offset: int, size: int) -> bool:
-        """Have the server take a part of `file`; False where that cannot be: send it another way."""
+    def put(self, url: str, descriptor: int, offset: int, size: int) -> bool:
+        """Have the server take a part from an open file; False where that cannot be: send it another way."""
         try:
-            answer = self._ask(url, file, offset, size)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.settimeout(_PATIENCE_S)
+                connection.connect(self._path)
+                asked = json.dumps({"url": url, "offset": offset, "size": size})
+                socket.send_fds(connection, [asked.encode()], [descriptor])
+                answer = connection.recv(_ANSWER)
         except OSError:
             return False
         if not answer:
@@ -35,17 +42,28 @@ class Handover:
             raise error_of(str(told["kind"]), str(told["detail"]))
         return True
 
-    def _ask(self, url: str, file: Path, offset: int, size: int) -> bytes:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-                connection.settimeout(_PATIENCE_S)
-                connection.connect(self._path)
-                asked = json.dumps({"url": url, "offset": offset, "size": size})
-                socket.send_fds(connection, [asked.encode()], [descriptor])
-                return connection.recv(_ANSWER)
-        finally:
-            os.close(descriptor)
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def in_memory(data: bytes) -> Iterator[int]:
+    """Bytes as an open file that has no name."""
+    descriptor = os.memfd_create("easel-pack")
+    try:
+        with open(descriptor, "wb", buffering=0, closefd=False) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def is_here(server: str) -> bool:

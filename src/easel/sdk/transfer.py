@@ -17,7 +17,7 @@ from easel.lake.blobs.store import Member
 from easel.lake.digest import Digest, digest_file, digest_of, from_hex, verified
 from easel.lake.folder import LocalFile
 from easel.sdk.connection import Connection, to_error
-from easel.sdk.handover import Handover, is_here
+from easel.sdk.handover import Handover, in_memory, is_here, opened
 from easel.wire import lake as wire
 
 Progress = Callable[[int], None]
@@ -152,9 +152,11 @@ class Sender:
             size=len(data),
             members=[wire.PackMember(hash=m.digest.hex(), size=m.size) for m in members],
         )
-        for part in self._announce(path, new)[0]:
-            piece = data[part.offset : part.offset + part.size]
-            self._direct.put(part.url, part.size, partial(_pieces, piece))
+        parts, handover = self._announce(path, new)
+        for part in parts:
+            if not (handover and _handed_in_memory(handover, part, data)):
+                piece = data[part.offset : part.offset + part.size]
+                self._direct.put(part.url, part.size, partial(_pieces, piece))
         self._finish(path, new.hash)
         self._progress(len(data))
 
@@ -163,7 +165,7 @@ class Sender:
         self._progress(file.size - sum(part.size for part in parts))
 
         def put(part: wire.Part) -> None:
-            if not (handover and handover.put(part.url, file.local, part.offset, part.size)):
+            if not (handover and _handed(handover, part, file.local)):
                 self._direct.put(part.url, part.size, lambda: _slice(file.local, part.offset, part.size))
             self._progress(part.size)
 
@@ -178,6 +180,18 @@ class Sender:
 
     def _finish(self, path: str, digest: str) -> None:
         self._connection.request("POST", f"{path}/objects/{digest}/finish")
+
+
+def _handed(handover: Handover, part: wire.Part, path: Path) -> bool:
+    with opened(path) as descriptor:
+        return handover.put(part.url, descriptor, part.offset, part.size)
+
+
+def _handed_in_memory(handover: Handover, part: wire.Part, data: bytes) -> bool:
+    if not hasattr(os, "memfd_create"):
+        return False
+    with in_memory(data) as descriptor:
+        return handover.put(part.url, descriptor, part.offset, part.size)
 
 
 class Receiver:

@@ -17,6 +17,7 @@ from easel.lake.access import Rights
 from easel.lake.blobs.store import Incoming, Member
 from easel.lake.digest import Digest
 from easel.records.lake import Kind, Location
+from easel.store.among import MOST, among
 from easel.store.engine import Tx
 from easel.store.lake.artifacts import allowed
 from easel.store.schema.lake import artifacts, blobs, objects, upload_items, uploads
@@ -28,9 +29,9 @@ _PRESENT = and_(blobs.c.object == objects.c.digest, objects.c.state == "present"
 def locate(tx: Tx, digests: Sequence[bytes]) -> dict[bytes, Location]:
     """Where blobs are; what is not there is left out."""
     found: dict[bytes, Location] = {}
-    for some in chunks(digests):
+    for some in chunks(digests, MOST):
         query = select(blobs.c.digest, blobs.c.object, blobs.c.offset, blobs.c.size).join(objects, _PRESENT)
-        for digest, *place in tx.execute(query.where(blobs.c.digest.in_(some))):
+        for digest, *place in tx.execute(query.where(among(tx, blobs.c.digest, some))):
             found[bytes(digest)] = Location(bytes(place[0]), *place[1:])
     return found
 
@@ -41,7 +42,7 @@ def held_by(tx: Tx, project_id: ProjectId, rights: Rights, digests: Sequence[byt
     Nothing else is answered: whether another project has some bytes must not be found out by asking.
     """
     found: set[bytes] = set()
-    for some in chunks(digests):
+    for some in chunks(digests, MOST):
         query = (
             select(artifacts.c.digest)
             .join(blobs, blobs.c.digest == artifacts.c.digest)
@@ -49,7 +50,7 @@ def held_by(tx: Tx, project_id: ProjectId, rights: Rights, digests: Sequence[byt
             .where(
                 artifacts.c.project_id == project_id,
                 artifacts.c.kind == Kind.FILE,
-                artifacts.c.digest.in_(some),
+                among(tx, artifacts.c.digest, some),
                 artifacts.c.dropped_at.is_(None),
                 allowed(artifacts.c.name, rights.paths),
             )

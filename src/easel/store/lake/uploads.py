@@ -13,6 +13,7 @@ from easel.ids import ProjectId, UploadId
 from easel.lake.blobs.store import Incoming, Member, Stage
 from easel.lake.digest import Digest
 from easel.records.lake import Kind, Upload, UploadItem, UploadState
+from easel.store.among import MOST, among
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.lake import artifacts, blobs, files, objects, upload_items, upload_objects, uploads
 from easel.store.upsert import chunks, insert_or
@@ -85,9 +86,9 @@ def wanted(tx: Tx, upload_id: UploadId, after: bytes, limit: int) -> list[tuple[
 def asks_for(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> dict[bytes, int]:
     """The sizes of those digests that some file of the session names."""
     found: dict[bytes, int] = {}
-    for some in chunks(digests):
+    for some in chunks(digests, MOST):
         query = select(upload_items.c.digest, upload_items.c.size).where(
-            upload_items.c.upload_id == upload_id, upload_items.c.digest.in_(some)
+            upload_items.c.upload_id == upload_id, among(tx, upload_items.c.digest, some)
         )
         found.update((bytes(digest), size) for digest, size in tx.execute(query))
     return found
@@ -96,21 +97,21 @@ def asks_for(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> dict[byte
 def held_in(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> set[bytes]:
     """Those whose bytes this session has sent already, before it was interrupted."""
     found: set[bytes] = set()
-    for some in chunks(digests):
+    for some in chunks(digests, MOST):
         query = select(upload_items.c.digest).where(
             upload_items.c.upload_id == upload_id,
             upload_items.c.held.is_(True),
-            upload_items.c.digest.in_(some),
+            among(tx, upload_items.c.digest, some),
         )
         found.update(bytes(row.digest) for row in tx.execute(query))
     return found
 
 
 def mark_held(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> None:
-    for some in chunks(digests):
+    for some in chunks(digests, MOST):
         tx.execute(
             update(upload_items)
-            .where(upload_items.c.upload_id == upload_id, upload_items.c.digest.in_(some))
+            .where(upload_items.c.upload_id == upload_id, among(tx, upload_items.c.digest, some))
             .values(held=True)
         )
 
