@@ -5381,6 +5381,12 @@ export interface components {
         };
         /** Transfers */
         Transfers: {
+            /**
+             * Handover
+             * @description A socket on this machine that takes open files instead; empty for callers elsewhere
+             * @default
+             */
+            handover?: string;
             /** Transfers */
             transfers: components["schemas"]["Transfer"][];
         };
