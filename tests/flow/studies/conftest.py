@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -18,6 +19,7 @@ from easel.serve.controller import Controller
 from easel.serve.learning import advance_studies, turn
 from easel.store import studies
 from easel.testing.engine import Engine, running
+from easel.testing.postgres import Postgres
 from easel.wire.study import study_fields
 
 
@@ -66,9 +68,18 @@ class Studio:
         return self.points(name)
 
 
+on_both_databases = pytest.mark.parametrize(
+    "studio", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+
+
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    with running(tmp_path / "home") as engine:
+def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
+    database = None
+    if getattr(request, "param", "sqlite") == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres_server")
+        database = server.create(f"studio_{uuid4().hex}")
+    with running(tmp_path / "home", database) as engine:
         controller = engine.controller(sandbox=False)
         engine.turn_until(controller, lambda: controller.connected)
         yield Studio(engine, controller)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from tests.flow.studies.conftest import Studio
+from tests.flow.studies.conftest import Studio, on_both_databases
 
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound
@@ -54,6 +54,7 @@ def decision(study: str) -> StartTrial:
     return StartTrial(study, "next point", 0, "local/0", Reasons("test", 0.5, 0.1, 0.1, 1.0, 0.0))
 
 
+@on_both_databases
 def test_every_point_is_what_the_strategy_says_from_the_history_alone(studio: Studio) -> None:
     study = studio.create(text(goal="{maximise: accuracy, budget: {count: 5}}"))
     points = studio.finish("digits")
@@ -77,6 +78,7 @@ def test_every_point_is_what_the_strategy_says_from_the_history_alone(studio: St
     assert "quality" in (standing.why or "")
 
 
+@on_both_databases
 def test_a_suggestion_that_is_started_twice_makes_one_job(studio: Studio) -> None:
     study = studio.create(text())
     ready = advance.prepare(studio.engine.lake)[study.id]
@@ -88,6 +90,7 @@ def test_a_suggestion_that_is_started_twice_makes_one_job(studio: Studio) -> Non
     assert len(studio.points("digits")) == 1
 
 
+@on_both_databases
 def test_a_result_is_taken_once_however_often_it_is_looked_at(studio: Studio) -> None:
     study = studio.create(text())
     studio.until(lambda: any(p.told is not None for p in studio.points("digits")))
@@ -99,6 +102,7 @@ def test_a_result_is_taken_once_however_often_it_is_looked_at(studio: Studio) ->
     assert studio.study("digits").revision >= revision
 
 
+@on_both_databases
 def test_time_and_cost_are_those_of_the_bill(studio: Studio) -> None:
     studio.create(text(command=f"sleep 0.2; {SAY}", goal="{minimise: cost, budget: {count: 1}}"))
     (point,) = studio.finish("digits")
@@ -204,6 +208,7 @@ def test_a_point_that_somebody_kills_has_failed_and_the_study_goes_on(studio: St
     assert studio.study("digits").state is StudyState.STOPPED
 
 
+@on_both_databases
 def test_a_stopped_study_goes_on_and_an_ended_one_takes_a_larger_budget(studio: Studio) -> None:
     ana = studio.engine.people["ana"]
     studio.create(text(strategy="grid", goal="{maximise: accuracy, budget: {count: 2}}"))
@@ -215,6 +220,7 @@ def test_a_stopped_study_goes_on_and_an_ended_one_takes_a_larger_budget(studio: 
     assert [p.number for p in studio.finish("digits")] == [0, 1, 2, 3]
 
 
+@on_both_databases
 def test_results_go_out_as_csv_and_come_in_once(studio: Studio) -> None:
     ana = studio.engine.people["ana"]
     studio.create(text(goal="{maximise: accuracy, budget: {count: 3}}", strategy="grid"))
@@ -311,6 +317,7 @@ def test_a_name_is_taken_once(studio: Studio) -> None:
         studio.create(text())
 
 
+@on_both_databases
 def test_a_deleted_study_leaves_its_jobs_and_nothing_else(studio: Studio) -> None:
     ana = studio.engine.people["ana"]
     studio.create(text(command="sleep 1000"))
