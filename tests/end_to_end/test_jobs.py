@@ -89,6 +89,20 @@ def test_a_rerun_names_its_parent_and_a_kill_ends_a_running_job(people: dict[str
         assert (each.state, each.about.reason) == ("killed", "enough")
 
 
+def test_a_mistyped_option_is_not_taken_for_the_command(
+    server: ServerProcess, people: dict[str, Client]
+) -> None:
+    done = easel(server, people["ana"], "run", "--vcpus", "2", "--", "true")
+    assert done.returncode != 0
+    assert "no option --vcpus" in done.stderr
+
+
+def test_following_a_log_tells_how_the_job_ended(server: ServerProcess, people: dict[str, Client]) -> None:
+    job = people["ana"].jobs.submit(["sleep", "1000"], resources=SMALL)
+    job.kill("enough")
+    assert "Killed: enough" in easel(server, people["ana"], "jobs", "logs", "-f", job.id).stderr
+
+
 def test_another_project_sees_nothing_and_another_member_may_look_but_not_kill(
     people: dict[str, Client],
 ) -> None:

@@ -113,6 +113,8 @@ def test_the_same_through_the_command_line(john: Client, tmp_path: Path) -> None
     easel(john, "mv", "/cli/new.txt", "/cli/moved.txt")
     listed = json.loads(easel(john, "ls", "/cli/", "--json").stdout)
     assert [item["path"] for item in listed] == ["/cli/moved.txt"]
+    assert easel(john, "ls", "/cli", "--json").stdout == easel(john, "ls", "/cli/", "--json").stdout
+    assert b"write /@CliMerged" in easel(john, "get", "CliMerged", check=False).stderr
     easel(john, "get", "/@CliMerged", str(tmp_path / "down"))
     assert (tmp_path / "down/cold/cold.json").read_text() == "c1"
     assert b"HotpotQA:1" in easel(john, "trace", "CliMerged").stdout

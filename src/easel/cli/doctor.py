@@ -32,9 +32,9 @@ class Finding:
 
 EXTRAS = {
     "server": ("sqlalchemy", "fastapi", "uvicorn", "blake3"),
-    "torch": ("torch",),
+    "apps": ("torch", "sklearn", "lightgbm", "onnx"),
     "postgres": ("psycopg",),
-    "s3": ("obstore",),
+    "s3": ("boto3",),
     "ray": ("ray",),
 }
 PROGRAMS = {

@@ -13,8 +13,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, errors, say, show_list, show_one
+from easel.errors import NotFound
 from easel.lake.folder import scan
 from easel.sdk import transfer
+from easel.sdk.client import Client
 from easel.wire.lake import FileItem, FileVersion
 
 put_app, get_app, ls_app = typer.Typer(), typer.Typer(), typer.Typer()
@@ -79,7 +81,18 @@ def ls(
         if versions:
             show_list(client.lake.versions(ref), VERSIONS, as_json, "There is no such file.")
         else:
-            show_list(client.lake.ls(ref, recursive=recursive), ITEMS, as_json, "There is nothing here.")
+            show_list(_listed(client, ref, recursive), ITEMS, as_json, "There is nothing here.")
+
+
+def _listed(client: Client, ref: str, recursive: bool) -> list[FileItem]:
+    """A folder may be named without its slash, as everywhere else."""
+    try:
+        return list(client.lake.ls(ref, recursive=recursive))
+    except NotFound:
+        found = [] if ref.endswith("/") else list(client.lake.ls(f"{ref}/", recursive=recursive))
+        if not found:
+            raise
+        return found
 
 
 @cat_app.command("cat")

@@ -62,8 +62,11 @@ def logs(
 ) -> None:
     """What the job printed."""
     with connect(project) as client:
-        for line in client.jobs.get(job).logs(follow=follow, search=search):
+        found = client.jobs.get(job)
+        for line in found.logs(follow=follow, search=search):
             _print(line)
+        if follow:
+            _tell_end(found)
 
 
 @app.command("metrics")
@@ -125,12 +128,19 @@ def finish(job: Job, as_json: bool) -> int:
     job.wait(check=False)
     if as_json:
         print(json.dumps(job.about.model_dump(mode="json"), indent=2))
+    _tell_end(job)
     if job.state == "finished":
-        say(f"Finished. Output: {job.about.output_set}")
         return 0
-    say(f"{job.state.capitalize()}: {job.about.reason}")
     code = job.about.exit_code
     return code if code is not None and 0 < code < 256 else 1
+
+
+def _tell_end(job: Job) -> None:
+    job.wait(check=False)
+    if job.state == "finished":
+        say(f"Finished. Output: {job.about.output_set}")
+    else:
+        say(f"{job.state.capitalize()}: {job.about.reason}")
 
 
 def _print(line: wire.LogLine) -> None:

@@ -49,6 +49,8 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a command as a job and follow its log; exits as the job does."""
+    if command and command[0].startswith("-"):
+        raise InvalidInput(f"easel run has no option {command[0]}: see easel run --help")
     fields = job_file(file) if file else {}
     if command:
         fields["run"] = {"kind": "command", "argv": command}

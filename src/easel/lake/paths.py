@@ -96,7 +96,8 @@ def file_path(text: str) -> str:
         return text
     path = unicodedata.normalize("NFC", text)
     if not path.startswith("/"):
-        raise _bad(text, "a path begins with '/'")
+        hint = f"; if it is a file set, write /@{text}" if _SET_NAME.fullmatch(text) else ""
+        raise _bad(text, f"a path begins with '/'{hint}")
     if path.endswith("/"):
         raise _bad(text, "a file's path does not end in '/'")
     _check(text, path[1:].split("/"))

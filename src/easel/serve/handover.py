@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import stat
@@ -23,6 +24,7 @@ from easel.lake.blobs.local import LocalBlobs
 from easel.lake.blobs.store import FileSlice
 from easel.serve.lake import BLOBS, Addresses
 
+_log = logging.getLogger(__name__)
 MESSAGE = 4096
 _LONGEST = 100  # a socket's path must fit into 108 bytes
 _PATIENCE_S = 60.0
@@ -37,9 +39,14 @@ def handing_over(home: Path, lake: Lake, addresses: Addresses) -> Iterator[str]:
         yield ""
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for left in path.parent.glob("handover-*.sock"):  # of servers that were killed
-        if not Path(f"/proc/{left.stem.partition('-')[2]}").exists() or left == path:
-            left.unlink(missing_ok=True)
+    for other in path.parent.glob("handover-*.sock"):
+        pid = other.stem.partition("-")[2]
+        if other == path or not Path(f"/proc/{pid}").exists():  # of a server that was killed
+            other.unlink(missing_ok=True)
+        else:
+            _log.warning(
+                "another server (process %s) uses this home too: both answer, one runs the jobs", pid
+            )
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         listener.bind(str(path))
