@@ -105,8 +105,9 @@ def table(runs: Sequence[ProfiledRun]) -> Table:
     if not finished:
         counts = {outcome: sum(run.outcome is outcome for run in runs) for outcome in Outcome}
         told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+        look = next((f" (`easel jobs logs {run.job}`)" for run in runs if run.job), "")
         raise InvalidInput(
-            f"no profiling run finished ({told or 'none ran'}): read their logs, mend the command"
+            f"no profiling run finished ({told or 'none ran'}): read their logs{look}, mend the command"
         )
     names = feature_names(finished)
     seconds = np.array([run.seconds for run in finished])
