@@ -298,3 +298,21 @@ def test_the_command_line_tells_how_every_app_stands(
     wrong = easel(server, people["ana"], "infer", "shop", '{"siez": 1}')
     assert wrong.returncode == 2
     assert 'did you mean "size"?' in wrong.stderr
+
+
+def test_a_text_app_is_given_word_vectors_and_may_try_its_rates_inside_trials(
+    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+) -> None:
+    eve = people["eve"].apps
+    assert eve.declare("reviews", "input: text\noutput: [bad, good]", rates="trial").rates == "trial"
+    (tmp_path / "glove.txt").write_text("good 1.0 0.5\nbad -1.0 0.5\n")
+    done = easel(server, people["eve"], "apps", "vectors", "reviews", str(tmp_path / "glove.txt"))
+    assert done.returncode == 0, done.stderr
+    assert "word vectors of 2 numbers" in done.stdout + done.stderr
+    assert eve.get("reviews").vector_size == 2
+    (tmp_path / "essay.txt").write_text("no numbers here\n")
+    with pytest.raises(InvalidInput, match="expected a word and its numbers"):
+        eve.give_vectors("reviews", tmp_path / "essay.txt")
+    with pytest.raises(NotFound):
+        people["ana"].apps.give_vectors("reviews", "/nowhere.txt")
+    eve.delete("reviews")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import struct
 import zlib
 from dataclasses import replace
@@ -184,6 +186,31 @@ def test_a_network_that_diverges_is_a_failed_trial_and_not_a_model(engine: Engin
 
 
 @pytest.mark.slow
+def test_a_trial_killed_halfway_goes_on_from_its_checkpoint_and_its_model_answers(
+    engine: Engine, tmp_path: Path
+) -> None:
+    ana = declared(engine, PHOTOS)
+    examples = pictures(150)
+    feed(engine.lake, ana, "app", examples)
+    # Five folds of sixty passes: the first checkpoint is there long before the end.
+    job = start(engine, ana, Candidate("convnet", (("augment", "affine"), ("lr", 3e-3), ("width", 0.5))), 150)
+    controller = engine.controller()
+    kept = engine.home / "run" / "checkpoints" / job.id
+    engine.turn_until(controller, lambda: any(kept.glob("*.safetensors")), 240)
+    os.kill(engine.agent_pid(job), signal.SIGKILL)
+    (ended,) = engine.finish(controller, job, seconds=240)
+    assert (ended.state, ended.attempt) == (JobState.FINISHED, 2), ended.reason
+    assert ended.result is not None
+    assert ended.result["resumed_epochs"] >= 1
+    assert ended.result["examples"] == 150
+    with engine.store.write() as tx:
+        assert len(settle(tx)) == 1
+    found = infer(engine.lake, Models(tmp_path), ana, "app", [plain_value(x) for x, _ in examples[:2]])
+    assert [answer["label"] for answer in found.answers] == ["dark", "light"]
+    assert found.model == ended.output_set
+
+
+@pytest.mark.slow
 def test_feeding_refining_and_deleting_while_it_trains(engine: Engine, tmp_path: Path) -> None:
     ana = declared(engine, TABLE)
     feed(engine.lake, ana, "app", rows(60))
@@ -213,11 +240,11 @@ def test_feeding_refining_and_deleting_while_it_trains(engine: Engine, tmp_path:
         assert settle(tx) == []
 
 
-def start(engine: Engine, ana: Caller, candidate: Candidate) -> Any:
+def start(engine: Engine, ana: Caller, candidate: Candidate, examples: int = 40) -> Any:
     """The very candidate, as the service loop would start it."""
     with engine.store.write() as tx:
         app = apps.find(tx, ana.project_id, "app")
         arguments = {"program": app.program, "candidate": candidate.to_json(), "seed": 0, "budget_s": 200.0}
         job = submit_job(tx, ana, trial_spec(app, LEARN, arguments, candidate.name, "app-model"))
-        app_trials.add(tx, app.id, job.id, candidate.to_json(), {}, 40)
+        app_trials.add(tx, app.id, job.id, candidate.to_json(), {}, examples)
         return job

@@ -31,6 +31,11 @@ class Fit(StrEnum):
     CROP = "crop"
 
 
+class Rates(StrEnum):
+    POOL = "pool"
+    TRIAL = "trial"
+
+
 class Form(StrEnum):
     ONNX = "onnx"
     NATIVE = "native"
@@ -84,6 +89,9 @@ def declare(
     name: str,
     program: Annotated[str, typer.Argument(help="The program, or a file that holds it")],
     metric: Annotated[str | None, typer.Option(help="Without it the task's usual one")] = None,
+    rates: Annotated[
+        Rates, typer.Option(help="Learning rates as candidates in the pool, or a grid inside each trial")
+    ] = Rates.POOL,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -94,7 +102,7 @@ def declare(
         else program
     )
     with connect(project) as client:
-        made = client.apps.declare(name, str(read_program(text)), metric=metric)
+        made = client.apps.declare(name, str(read_program(text)), metric=metric, rates=rates.value)
         if as_json:
             show_one(made, as_json)
         else:
@@ -145,6 +153,18 @@ def metric(name: str, metric: str, project: InProject = None) -> None:
     """Measure by another metric; what was tried is tried again under it."""
     with connect(project) as client:
         say(f"{name} is measured by {client.apps.set_metric(name, metric).metric}")
+
+
+@app.command("vectors")
+def vectors(
+    name: str,
+    file: Annotated[str, typer.Argument(help="A GloVe file here, or /path or /@set of one in the lake")],
+    project: InProject = None,
+) -> None:
+    """Give an app that reads text word vectors to start from."""
+    with connect(project) as client:
+        size = client.apps.give_vectors(name, file).vector_size
+        say(f"{name} may start from your word vectors of {size} numbers")
 
 
 @app.command("pin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TypeVar
 
@@ -55,6 +55,7 @@ def _parser() -> Lark:
     return Lark(grammar, start="program", parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
+@lru_cache(maxsize=256)
 def parse_program(text: str) -> Program:
     """Read `{input: {[…], […]}, output: {[…], […]}}`; a `ProgramError` shows the place with a caret."""
     try:

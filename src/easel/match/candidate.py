@@ -8,6 +8,27 @@ from typing import Any, TypeAlias
 
 Setting: TypeAlias = str | float | int
 
+GRID = "grid"
+"""A learning rate that the trial itself finds, in place of candidates for each."""
+NETWORK_FREE = frozenset(
+    {
+        "logistic_regression",
+        "linear",
+        "svm",
+        "random_forest",
+        "extra_trees",
+        "lightgbm",
+        "boosted_trees",
+        "neural_network",
+        "bayes_point",
+        "averaged_perceptron",
+        "text_linear",
+        "text_bayes",
+        "tree_kernel_svm",
+    }
+)
+"""Families that need scikit-learn alone, so that a table's first model does not wait for torch to load."""
+
 
 @dataclass(frozen=True)
 class Candidate:

@@ -61,15 +61,25 @@ class Fit:
 
 @dataclass(frozen=True)
 class Data:
-    """Inputs and targets, each a mapping from names to tensors whose first side is the example."""
+    """Inputs and targets, each a mapping from names to tensors whose first side is the example.
+
+    `rows` are those that count, all where there are none: folds share the tensors, which may lie on the disk.
+    """
 
     inputs: Batch
     targets: Batch
+    rows: Tensor | None = None
 
     def __len__(self) -> int:
-        return len(next(iter(self.targets.values())))
+        return len(next(iter(self.targets.values()))) if self.rows is None else len(self.rows)
 
-    def take(self, rows: Tensor, device: torch.device) -> tuple[Batch, Batch]:
+    def only(self, rows: Tensor) -> Data:
+        """The same tensors, of which only `rows` count."""
+        return Data(self.inputs, self.targets, rows)
+
+    def take(self, places: Tensor, device: torch.device) -> tuple[Batch, Batch]:
+        rows = places if self.rows is None else self.rows[places]
+
         def pick(tensors: Batch) -> Batch:
             return {name: tensor[rows].to(device, non_blocking=True) for name, tensor in tensors.items()}
 
@@ -103,7 +113,11 @@ def fit(
         state, best = _restore(checkpoint, network, optimiser)
     resumed = state.epoch
     stopped = "finished"
-    for epoch in range(state.epoch, schedule.epochs):
+    # An attempt that had stopped by itself is over: one more epoch would be another path than it took.
+    waited = state.epoch - state.best_epoch > schedule.patience
+    if waited:
+        stopped = "no better for a while"
+    for epoch in range(state.epoch, state.epoch if waited else schedule.epochs):
         torch.manual_seed(seed * 100_003 + epoch)
         network.train()
         order = torch.randperm(len(train))

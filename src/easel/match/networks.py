@@ -65,7 +65,7 @@ def build_network(candidate: Candidate, wiring: Wiring, seed: int = 0) -> nn.Mod
         case TreeEncoder(steps, pointers), _:
             return TreeLSTM(steps.width, pointers, outputs, width)
         case TextEncoder(words), _:
-            return TextNetwork(len(words) + 2, outputs, width)
+            return TextNetwork(len(words) + 2, outputs, width, int(candidate.number("vectors", 100)))
         case BitEncoder(length=length), BitEncoder(length=answer_length):
             return BitAutoEncoder(length, answer_length, width)
         case _:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import log10
 
 from easel.declare.program import Program
-from easel.match.candidate import Candidate, Setting
+from easel.match.candidate import GRID, NETWORK_FREE, Candidate, Setting
 from easel.match.summary import DataSummary
 from easel.match.templates import Task, Template, match_program
 
@@ -44,11 +44,34 @@ class _Plan:
     other: tuple[tuple[str, Setting, float], ...] = ()
 
 
-def propose_candidates(program: Program, summary: DataSummary) -> tuple[Candidate, ...]:
+@dataclass(frozen=True)
+class Choices:
+    """What a user may decide about the pool: learning rates as candidates of their own or, as the paper has it,
+    a grid inside each trial (`rates_inside`); `vectors`: how many numbers each word of a given GloVe file has.
+    """
+
+    rates_inside: bool = False
+    vectors: int = 0
+
+
+def propose_candidates(
+    program: Program, summary: DataSummary, choices: Choices | None = None
+) -> tuple[Candidate, ...]:
     """All candidates of the template that fires, most promising per cost first."""
-    template = match_program(program)
-    found = {c.name: c for family, plan in _plans(template, summary) for c in _expand(family, plan, summary)}
+    template, chosen = match_program(program), choices or Choices()
+    found: dict[str, Candidate] = {}
+    for family, plan in _plans(template, summary, chosen):
+        inside = chosen.rates_inside and family not in NETWORK_FREE
+        found |= {c.name: c for c in _expand(family, _with_grid(plan) if inside else plan, summary)}
     return tuple(sorted(found.values(), key=_eagerness))
+
+
+def _with_grid(plan: _Plan) -> _Plan:
+    """One candidate that looks for its learning rate itself in place of one for each rate."""
+    if "lr" not in dict(plan.base):
+        return plan
+    base = tuple((key, GRID if key == "lr" else value) for key, value in plan.base)
+    return _Plan(plan.promise, base, tuple(other for other in plan.other if other[0] != "lr"))
 
 
 def _eagerness(candidate: Candidate) -> float:
@@ -65,7 +88,7 @@ def _expand(family: str, plan: _Plan, summary: DataSummary) -> Iterator[Candidat
         yield Candidate(family, tuple(settings.items()), estimate_cost(draft, summary), promise)
 
 
-def _plans(template: Template, summary: DataSummary) -> Iterator[tuple[str, _Plan]]:
+def _plans(template: Template, summary: DataSummary, choices: Choices) -> Iterator[tuple[str, _Plan]]:
     extra: tuple[tuple[str, Setting, float], ...] = ()
     if summary.wide:
         extra = (
@@ -92,7 +115,7 @@ def _plans(template: Template, summary: DataSummary) -> Iterator[tuple[str, _Pla
         elif kind in ("table", "multi-output"):
             yield family, _table_plan(family, summary, template.task)
         elif kind == "text":
-            yield family, _text_plan(family)
+            yield family, _text_plan(family, choices.vectors)
         elif family == "tree_kernel_svm":
             yield family, _Plan(0.6, (("C", 1.0),), (("C", 0.1, 0.05), ("C", 10.0, 0.05)))
         else:
@@ -180,20 +203,23 @@ def _table_plan(family: str, summary: DataSummary, task: Task) -> _Plan:
             return _Plan(0.6, (("alpha", 1e-4),), (("alpha", 1e-3, 0.01),))
 
 
-def _text_plan(family: str) -> _Plan:
+def _text_plan(family: str, vectors: int) -> _Plan:
     match family:
         case "text_linear":
             return _Plan(0.85, (("C", 3.0),), (("C", 30.0, 0.01), ("C", 0.3, 0.03), ("grams", 1, 0.02)))
         case "text_bayes":
             return _Plan(0.78, (("alpha", 0.3),), (("alpha", 1.0, 0.02),))
         case _:
-            return _Plan(
-                0.7, (("lr", 3e-3), ("width", 1.0)), (("lr", 1e-3, 0.02), ("embedding", "given", 0.0))
-            )
+            given: tuple[tuple[str, Setting, float], ...] = (("vectors", vectors, -0.1),) if vectors else ()
+            return _Plan(0.7, (("lr", 3e-3), ("width", 1.0)), (("lr", 1e-3, 0.02), *given))
 
 
 def estimate_cost(candidate: Candidate, summary: DataSummary) -> float:
-    """Seconds on the reference core, from operation counts and rules of thumb."""
+    """Seconds on the reference core, from operation counts and rules of thumb; four times for a grid of four."""
+    return _once(candidate, summary) * (4.0 if candidate.text("lr", "") == GRID else 1.0)
+
+
+def _once(candidate: Candidate, summary: DataSummary) -> float:
     n, cells = summary.examples, summary.cells
     rounds = 5 if n < 1_000 else 1
     width: float = candidate.number("width", 1.0)

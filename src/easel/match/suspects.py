@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from easel.declare.program import Program
-from easel.match.candidate import Candidate
+from easel.match.candidate import NETWORK_FREE, Candidate
 from easel.match.examples import Example
 from easel.match.propose import propose_candidates
 from easel.match.split import FOLDS, assign_folds, rounds
 from easel.match.summary import strata, summarise
-from easel.match.train import NETWORK_FREE, Conditions, train
+from easel.match.train import Conditions, train
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 
 from lark import Lark, Token, Tree
 
@@ -130,6 +130,7 @@ TEMPLATES: tuple[Template, ...] = (
 )
 
 
+@lru_cache(maxsize=256)
 def match_program(program: Program) -> Template:
     """The first template that fits. The last one fits everything."""
     for template in TEMPLATES:

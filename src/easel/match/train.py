@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from easel.declare.program import Program
 from easel.errors import InvalidInput
-from easel.match.candidate import Candidate
+from easel.match.candidate import NETWORK_FREE, Candidate
 from easel.match.examples import Example
 from easel.match.metrics import metric_for
 from easel.match.model import Model
@@ -21,25 +21,6 @@ from easel.match.summary import why_not_ready
 from easel.match.targets import fit_classes, fit_values
 from easel.match.templates import Task, match_program
 from easel.records.measurement import Measurement
-
-NETWORK_FREE = frozenset(
-    {
-        "logistic_regression",
-        "linear",
-        "svm",
-        "random_forest",
-        "extra_trees",
-        "lightgbm",
-        "boosted_trees",
-        "neural_network",
-        "bayes_point",
-        "averaged_perceptron",
-        "text_linear",
-        "text_bayes",
-        "tree_kernel_svm",
-    }
-)
-"""Families that need scikit-learn alone, so that a table's first model does not wait for torch to load."""
 
 
 @dataclass(frozen=True)

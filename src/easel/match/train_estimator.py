@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from easel.declare.program import Program
 from easel.match.candidate import Candidate
-from easel.match.encode.images import fit_pictures
+from easel.match.encode.images import fit_pictures, looks_at
 from easel.match.encode.series import fit_series
 from easel.match.encode.subtrees import fit_subtrees
 from easel.match.encode.tables import TableEncoder, fit_table
@@ -71,7 +71,7 @@ def _fit_source(candidate: Candidate, program: Program, inputs: Sequence[Object]
     if candidate.family == "tree_kernel_svm":
         return fit_subtrees(inputs)
     if kind == "image":
-        return fit_pictures(inputs, norm, side=32)
+        return fit_pictures(inputs, norm, looks_at(candidate))
     if kind == "time-series":
         return fit_series(program.input, inputs, norm)
     return fit_table(program.input, inputs)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from easel.declare.program import Program
-from easel.match.augment import augmentation
+from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
-from easel.match.embeddings import load_vectors
+from easel.match.embeddings import some_vectors
 from easel.match.encode.bits import fit_bits
-from easel.match.encode.images import LARGEST_SIDE, PictureEncoder, fit_pictures
+from easel.match.encode.images import PictureEncoder, fit_pictures, looks_at
 from easel.match.encode.series import SeriesEncoder, fit_series, fit_trees
-from easel.match.encode.texts import TextEncoder, fit_texts
+from easel.match.encode.texts import MOST_WORDS, fit_texts
 from easel.match.examples import Example, Object
-from easel.match.loop import Data, Objective, Schedule, fit, predict
+from easel.match.fit_rounds import Fitting, Vectors, best_bag, refit_rocket
+from easel.match.loop import Data, Objective
 from easel.match.model import Model
-from easel.match.network_body import NetworkBody, finish, tensors, unscale_channels
-from easel.match.networks import Wiring, build_network
+from easel.match.network_body import NetworkBody, tensors, unscale_channels
+from easel.match.networks import Wiring
 from easel.match.objectives import (
     AdversarialObjective,
     BitObjective,
@@ -32,14 +32,12 @@ from easel.match.objectives import (
     SequenceObjective,
     ValueObjective,
 )
-from easel.match.propose import epochs_for
 from easel.match.split import Round
 from easel.match.targets import Classes, Values
 from easel.match.templates import Task, match_program
 from easel.match.train import Conditions, Learned
 from easel.match.zoo.minirocket import MiniRocket
 from easel.match.zoo.recovery import Critic
-from easel.match.zoo.structured import TextNetwork
 
 
 def train_network(
@@ -52,85 +50,52 @@ def train_network(
 ) -> Learned:
     inputs = [example.input for example in examples]
     outputs = [example.output for example in examples]
-    source = _fit_source(candidate, program, inputs)
+    vectors = _vectors(candidate, inputs, conditions)
+    source = _fit_source(candidate, program, inputs, vectors)
     if target is None:
         target = _fit_target(program, outputs)
     wiring = Wiring(source, target)
     data = Data(tensors(source, inputs), {"y": _target_tensor(target, outputs)})
-    began = conditions.clock()
-    networks: list[nn.Module] = []
-    predicted: list[NDArray[Any]] = []
-    stopped = "finished"
-    curves: list[tuple[tuple[float, float], ...]] = []
-    resumed = 0
-    for number, one in enumerate(plan):
-        torch.manual_seed(conditions.seed + 1000 * number)
-        network = build_network(candidate, wiring, conditions.seed)
-        train, validate = _part(data, one.train), _part(data, one.validate)
-        if isinstance(network, MiniRocket):
-            _fit_rocket(network, candidate, train, target, conditions.seed)
-        else:
-            if isinstance(network, TextNetwork) and isinstance(source, TextEncoder):
-                _give_vectors(network, candidate, source, conditions.embeddings)
-            epochs = conditions.epochs or epochs_for(candidate.family, len(one.train))
-            schedule = Schedule(epochs, candidate.number("lr", 1e-3))
-
-            def report(share: float, _: float, number: int = number) -> None:
-                conditions.progress((number + share) / len(plan))
-
-            found = fit(
-                network,
-                train,
-                validate,
-                _objective(candidate, wiring),
-                schedule,
-                seed=conditions.seed + number,
-                out_of_time=_deadline(conditions, began, (number + 1) / len(plan)),
-                augment=augmentation(candidate.text("augment", "none"))
-                if _is_image(source, target)
-                else _as_is,
-                checkpoint=None
-                if conditions.checkpoints is None
-                else conditions.checkpoints / f"round-{number}.safetensors",
-                progress=report,
-            )
-            curves.append(found.curve)
-            resumed += found.resumed
-            stopped = found.stopped if found.stopped == "out of time" else stopped
-        networks.append(network.cpu())
-        predicted.append(finish(predict(network, validate.inputs), target))
-        conditions.progress((number + 1) / len(plan))
     validated = np.concatenate([one.validate for one in plan])
-    raw = np.concatenate(predicted)
-    truth = _truth(target, outputs, data.targets["y"], validated)
+    bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors))
+    truth, raw = _truth(target, outputs, data.targets["y"], validated), bag.predicted
+    networks = bag.networks
     if isinstance(networks[0], MiniRocket):
-        networks = [_refit_rocket(candidate, wiring, data, target, truth, raw, conditions.seed)]
+        networks = (refit_rocket(candidate, wiring, data, truth, raw, conditions.seed),)
     if match_program(program).task is Task.TRANSLATE:
         truth, raw = _same_steps(truth, raw)
-    body = NetworkBody(tuple(networks), source, target)
     return Learned(
         truth,
         raw,
-        Model(program, candidate, source, target, body),
-        stopped,
+        Model(program, candidate, source, target, NetworkBody(networks, source, target)),
+        bag.stopped,
         validated,
-        tuple(curves),
-        resumed,
+        bag.curves,
+        bag.resumed,
     )
 
 
-def _fit_source(candidate: Candidate, program: Program, inputs: Sequence[Object]) -> Any:
+def _vectors(candidate: Candidate, inputs: Sequence[Object], conditions: Conditions) -> Vectors:
+    """Word vectors for a candidate that starts from given ones."""
+    if not candidate.number("vectors", 0):
+        return {}
+    if conditions.embeddings is None:
+        raise InvalidInput(f"{candidate.name} needs word vectors: give the app a GloVe file")
+    return some_vectors(conditions.embeddings, fit_texts(inputs).words, MOST_WORDS)
+
+
+def _fit_source(candidate: Candidate, program: Program, inputs: Sequence[Object], vectors: Vectors) -> Any:
     kind = match_program(program).name.split()[0]
     norm = candidate.text("norm", "standard")
     match kind:
         case "image":
-            return fit_pictures(inputs, norm, int(candidate.number("side", LARGEST_SIDE)))
+            return fit_pictures(inputs, norm, looks_at(candidate))
         case "time-series":
             return fit_series(program.input, inputs, norm)
         case "tree":
             return fit_trees(program.input, inputs, norm)
         case "text":
-            return fit_texts(inputs)
+            return fit_texts(inputs, vectors)
         case _:
             return fit_bits(program.input, inputs)
 
@@ -178,7 +143,7 @@ def _same_steps(truth: NDArray[Any], made: NDArray[Any]) -> tuple[NDArray[Any], 
     return values.reshape(len(truth), -1), answers.reshape(len(truth), -1)
 
 
-def _objective(candidate: Candidate, wiring: Wiring) -> Objective:
+def _objective(candidate: Candidate, wiring: Wiring, rate: float) -> Objective:
     match wiring.target:
         case Classes():
             return ClassObjective()
@@ -188,64 +153,8 @@ def _objective(candidate: Candidate, wiring: Wiring) -> Objective:
             if candidate.family != "pix2pix_gan" or not isinstance(wiring.source, PictureEncoder):
                 return PictureObjective()
             critic = Critic(wiring.source.channels + made, candidate.number("width", 1.0))
-            return AdversarialObjective(critic, candidate.number("lr", 1e-3))
+            return AdversarialObjective(critic, rate)
         case SeriesEncoder():
             return SequenceObjective()
         case _:
             return BitObjective()
-
-
-def _part(data: Data, rows: NDArray[np.intp]) -> Data:
-    chosen = torch.from_numpy(rows)
-    return Data(
-        {k: v[chosen] for k, v in data.inputs.items()}, {k: v[chosen] for k, v in data.targets.items()}
-    )
-
-
-def _is_image(source: Any, target: Any) -> bool:
-    """Only where the answer does not move with the picture."""
-    return isinstance(source, PictureEncoder) and isinstance(target, Classes | Values)
-
-
-def _deadline(conditions: Conditions, began: float, share: float) -> Callable[[], bool]:
-    ends = began + conditions.budget_s * share
-    return lambda: conditions.clock() > ends
-
-
-def _as_is(batch: Any) -> Any:
-    return batch
-
-
-def _give_vectors(network: TextNetwork, candidate: Candidate, source: TextEncoder, path: Path | None) -> None:
-    if candidate.text("embedding", "trained") == "given" and path is not None:
-        load_vectors(path, source.words, network.embed.weight)
-
-
-def _fit_rocket(network: MiniRocket, candidate: Candidate, train: Data, target: Any, seed: int) -> None:
-    x, mask = train.inputs["x"], train.inputs["mask"]
-    network.fit_biases(x, mask, torch.Generator().manual_seed(seed))
-    features = torch.cat([network.features(x[i : i + 256], mask[i : i + 256]) for i in range(0, len(x), 256)])
-    y = train.targets["y"].numpy()
-    goal = 2.0 * np.eye(len(target.names))[y] - 1.0 if isinstance(target, Classes) else y
-    network.fit_linear(features, goal, candidate.number("alpha", 1.0))
-
-
-def _refit_rocket(
-    candidate: Candidate, wiring: Wiring, data: Data, target: Any, truth: Any, predicted: Any, seed: int
-) -> MiniRocket:
-    """On everything; for classes the margins are stretched until the validated probabilities are honest."""
-    network = build_network(candidate, wiring, seed)
-    assert isinstance(network, MiniRocket)
-    _fit_rocket(network, candidate, data, target, seed)
-    if isinstance(target, Classes):
-        margins = np.log(np.clip(predicted, 1e-12, 1.0))
-        best = min((1.0, 2.0, 3.0, 5.0, 8.0, 12.0), key=lambda s: _log_loss(s * margins, truth))
-        network.weight.mul_(best)
-        network.intercept.mul_(best)
-    return network
-
-
-def _log_loss(margins: NDArray[Any], truth: NDArray[Any]) -> float:
-    shifted = margins - margins.max(1, keepdims=True)
-    log = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
-    return -float(log[np.arange(len(truth)), truth].mean())

@@ -7,7 +7,7 @@ candidate has a first guess and whatever it and its kin took before (`expected_s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,9 +112,13 @@ def expected_seconds(wanted: Sequence[Kind], taken: Sequence[Took] = ()) -> Pred
 
 def _alike(these: Sequence[Kind], those: Sequence[Kind]) -> Array:
     """`(m, n)` prior covariances."""
-    families = np.array([[a.family == b.family for b in those] for a in these], dtype=float)
-    names = np.array([[a.name == b.name for b in those] for a in these], dtype=float)
-    return np.asarray(LEVEL_SD**2 + FAMILY_SD**2 * families + OWN_SD**2 * names * families)
+
+    def same(key: Callable[[Kind], str]) -> Flags:
+        here, there = (np.array([key(one) for one in kinds], dtype=np.str_) for kinds in (these, those))
+        return np.asarray(here[:, None] == there[None, :])
+
+    families, names = same(lambda kind: kind.family), same(lambda kind: kind.name)
+    return np.asarray(LEVEL_SD**2 + FAMILY_SD**2 * families + OWN_SD**2 * (names & families))
 
 
 def _usable(seconds: float) -> float:

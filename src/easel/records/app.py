@@ -12,7 +12,9 @@ from easel.ids import AppId, JobId, ProjectId, UserId
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """`examples_set` names the file-set version that holds all examples ever fed."""
+    """`examples_set` names the file-set version that holds all examples ever fed. `vectors` is the path of the word
+    vectors that it was given, each of `vector_size` numbers; `rates_inside`: trials look for their learning rate.
+    """
 
     id: AppId
     project_id: ProjectId
@@ -25,6 +27,9 @@ class App:
     summary: Mapping[str, Any] | None
     pinned: str | None = None
     suspects_job: JobId | None = None
+    rates_inside: bool = False
+    vectors: str | None = None
+    vector_size: int = 0
 
     @property
     def folder(self) -> str:

@@ -72,8 +72,18 @@ class Apps:
 
     # Apps ------------------------------------------------------------------------------------------------
 
-    def declare(self, name: str, program: str | Program, *, metric: str | None = None) -> wire.App:
-        body = ask(wire.DeclareApp, name=name, program=str(program), metric=metric)
+    def declare(
+        self,
+        name: str,
+        program: str | Program,
+        *,
+        metric: str | None = None,
+        rates: Literal["pool", "trial"] = "pool",
+    ) -> wire.App:
+        """`rates="trial"`: every trial of a network tries a grid of learning rates, as the paper has it; otherwise
+        learning rates are candidates that the scheduler chooses among.
+        """
+        body = ask(wire.DeclareApp, name=name, program=str(program), metric=metric, rates=rates)
         return self._client.connection.post(self._path, body, wire.App)
 
     def list(self) -> builtins.list[wire.App]:
@@ -159,6 +169,20 @@ class Apps:
         """What lies in the lake already: `/photos/`, or a file set `/@photos:3`."""
         body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad)
         return self._post(f"{name}/feed/files", body.model_dump(mode="json"), wire.Fed)
+
+    def give_vectors(
+        self, name: str, source: str | os.PathLike[str], *, progress: Progress = no_progress
+    ) -> wire.App:
+        """Word vectors for an app that reads text: a GloVe file here, or one in the lake (`/glove/50d.txt`)."""
+        path, reference = Path(source), str(source)
+        if path.is_file():
+            reference = f"{self.get(name).folder}vectors/{path.name}"
+            self._client.lake.upload(path, reference, progress=progress)
+        body = ask(wire.GiveVectors, reference=reference)
+        answer = self._client.connection.request(
+            "PUT", f"{self._path}/{name}/vectors", json=body.model_dump(mode="json"), timeout=PATIENCE_S
+        )
+        return wire.App.model_validate_json(answer.content)
 
     # refine ----------------------------------------------------------------------------------------------
 

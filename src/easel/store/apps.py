@@ -11,11 +11,31 @@ from easel.store.engine import AnyRow, Tx
 from easel.store.schema.apps import app_examples, app_refinements, app_trials, apps
 
 
-def add(tx: Tx, project_id: ProjectId, user_id: UserId, name: str, program: str, metric: str | None) -> App:
+def add(
+    tx: Tx,
+    project_id: ProjectId,
+    user_id: UserId,
+    name: str,
+    program: str,
+    metric: str | None,
+    *,
+    rates_inside: bool = False,
+) -> App:
     taken = tx.execute(select(apps.c.id).where(apps.c.project_id == project_id, apps.c.name == name)).first()
     if taken is not None:
         raise Conflict(f"there is an app {name!r} already: choose another name")
-    app = App(AppId(tx.mint("app")), project_id, user_id, name, program, metric, tx.now, None, None)
+    app = App(
+        AppId(tx.mint("app")),
+        project_id,
+        user_id,
+        name,
+        program,
+        metric,
+        tx.now,
+        None,
+        None,
+        rates_inside=rates_inside,
+    )
     tx.execute(
         insert(apps).values(
             id=app.id,
@@ -25,6 +45,7 @@ def add(tx: Tx, project_id: ProjectId, user_id: UserId, name: str, program: str,
             program=program,
             metric=metric,
             created_at=tx.now,
+            rates_inside=rates_inside,
         )
     )
     return app
@@ -50,11 +71,13 @@ def get(tx: Tx, app_id: AppId) -> App:
 
 def fingerprint(tx: Tx) -> tuple[int, ...]:
     """Changes whenever an app comes, goes, is fed or refined."""
-    found = tx.execute(select(func.count(), func.count(apps.c.examples_set))).one()
+    found = tx.execute(
+        select(func.count(), func.count(apps.c.examples_set), func.count(apps.c.vectors))
+    ).one()
     newest = tx.execute(select(func.max(app_examples.c.seq))).scalar()
     switches = tx.execute(select(func.max(app_refinements.c.seq))).scalar()
     undone = tx.execute(select(func.count()).where(app_refinements.c.undone.is_(True))).scalar()
-    return (found[0], found[1], newest or 0, switches or 0, undone or 0)
+    return (*found, newest or 0, switches or 0, undone or 0)
 
 
 def all_apps(tx: Tx) -> list[App]:
@@ -87,11 +110,23 @@ def _app(row: AnyRow) -> App:
         row.summary,
         row.pinned,
         row.suspects_job,
+        row.rates_inside,
+        row.vectors,
+        row.vector_size,
     )
 
 
 def pin(tx: Tx, app_id: AppId, model_set: str | None) -> None:
     tx.execute(update(apps).where(apps.c.id == app_id).values(pinned=model_set))
+
+
+def give_vectors(tx: Tx, app_id: AppId, path: str, size: int, examples_set: str | None) -> None:
+    """The file of word vectors; `examples_set`, where there are examples, is the version that holds it with them."""
+    tx.execute(
+        update(apps)
+        .where(apps.c.id == app_id)
+        .values(vectors=path, vector_size=size, examples_set=examples_set)
+    )
 
 
 def set_metric(tx: Tx, app_id: AppId, metric: str | None) -> None:

@@ -17,6 +17,7 @@ ProgramText = Annotated[
     ),
 ]
 Fit = Literal["stretch", "pad", "crop"]
+Rates = Literal["pool", "trial"]
 Value = Annotated[
     Any,
     Field(
@@ -30,6 +31,12 @@ class DeclareApp(Request):
     name: Annotated[str, Field(max_length=64, examples=["flowers"])]
     program: ProgramText
     metric: Annotated[str | None, Field(max_length=40, description="Without it the task's usual one")] = None
+    rates: Annotated[
+        Rates,
+        Field(
+            description="Learning rates as candidates of their own in the pool, or a grid inside each trial"
+        ),
+    ] = "pool"
 
 
 class ChangeApp(Request):
@@ -95,6 +102,12 @@ class FeedFiles(Request):
     reference: Annotated[str, Field(max_length=4_096, examples=["/apps/flowers/uploads/"])]
     fit: Fit = "stretch"
     skip_bad: bool = False
+
+
+class GiveVectors(Request):
+    """A GloVe file in the lake: on each line a word and its numbers."""
+
+    reference: Annotated[str, Field(max_length=4_096, examples=["/glove/glove.6B.50d.txt"])]
 
 
 class Refused(Answer):
@@ -211,6 +224,10 @@ class App(Answer):
         None
     )
     pinned: str | None = None
+    rates: Annotated[Rates, Field(description="Where learning rates are tried")] = "pool"
+    vector_size: Annotated[
+        int, Field(description="Numbers of each given word vector; 0: none were given")
+    ] = 0
     last_improvement_at: AwareDatetime | None
     why: Annotated[str | None, Field(description="What the policy weighed when it last chose for this app")]
     next: Annotated[NextTrial | None, Field(description="What it would run next, and why")] = None

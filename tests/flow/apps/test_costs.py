@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
-from easel.flow.apps.costs import calibrated
+from easel.flow.apps.costs import REMEMBERED, calibrated
 from easel.flow.apps.pool import as_scores
-from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
-from easel.records.app import AppTrial
 
 
-def took(seconds: float, quality: float | None = 0.5) -> AppTrial:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    return AppTrial(AppId("app"), JobId("job"), {}, {}, now, 10, True, quality, seconds, None)
+def costs(pool: list[Candidate], ran: list[tuple[Candidate, float]]) -> list[float]:
+    return [candidate.cost_s for candidate in calibrated({"app": pool}, ran)["app"]]
 
 
 def test_without_trials_the_estimates_stand() -> None:
-    assert [c.cost_s for c in calibrated([Candidate("svm", cost_s=4.0)], [])] == pytest.approx([4.0])
+    assert costs([Candidate("svm", cost_s=4.0)], []) == pytest.approx([4.0])
 
 
 def test_a_family_that_takes_longer_is_expected_to_take_longer_again() -> None:
     pool = [Candidate("svm", cost_s=2.0), Candidate("linear", cost_s=2.0)]
-    past = [(Candidate("svm", cost_s=1.0), took(8.0))] * 6 + [
-        (Candidate("linear", cost_s=1.0), took(1.0))
-    ] * 6
-    slow, quick = calibrated(pool, past)
-    assert slow.cost_s > 10.0
-    assert quick.cost_s < 3.0
+    past = [(Candidate("svm", cost_s=1.0), 8.0), (Candidate("linear", cost_s=1.0), 1.0)] * 6
+    slow, quick = costs(pool, past)
+    assert slow > 10.0
+    assert quick < 3.0
 
 
 def test_a_family_not_tried_yet_follows_the_machine() -> None:
-    past = [(Candidate("svm", cost_s=1.0), took(3.0))] * 10
-    (new,) = calibrated([Candidate("linear", cost_s=1.0)], past)
-    assert new.cost_s > 2.0
+    (new,) = costs([Candidate("linear", cost_s=1.0)], [(Candidate("svm", cost_s=1.0), 3.0)] * 10)
+    assert 1.5 < new < 3.0
 
 
-def test_a_failed_trial_says_nothing_about_cost() -> None:
-    past = [(Candidate("svm", cost_s=1.0), took(100.0, None))]
-    assert calibrated([Candidate("svm", cost_s=1.0)], past)[0].cost_s == pytest.approx(1.0)
+def test_what_one_app_found_about_cost_holds_for_another() -> None:
+    pools = {"mine": [Candidate("svm", cost_s=1.0)], "other": [Candidate("svm", cost_s=10.0)]}
+    found = calibrated(pools, [(Candidate("svm", cost_s=1.0), 5.0)] * 20)
+    assert found["other"][0].cost_s == pytest.approx(10 * found["mine"][0].cost_s)
+
+
+def test_the_newest_trials_count_and_one_without_a_time_does_not() -> None:
+    old = [(Candidate("svm", cost_s=1.0), 100.0)] * 5
+    new = [(Candidate("svm", cost_s=1.0), 1.0)] * REMEMBERED
+    assert costs([Candidate("svm", cost_s=1.0)], old + new) == pytest.approx([1.0], rel=0.01)
+    assert costs([Candidate("svm", cost_s=1.0)], [(Candidate("svm", cost_s=1.0), 0.0)]) == pytest.approx(
+        [1.0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,39 @@
-"""What candidates will cost here: their estimates, corrected by what trials really took on this pool."""
+"""What candidates will cost here: their estimates, moved by what trials of them and of their kin took on this pool."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from easel.match.candidate import Candidate
-from easel.records.app import AppTrial
+from easel.price.expect import Kind, Took, expected_seconds
 
 START_S = 0.3
 """What starting a trial, fetching its examples and storing its model takes at least."""
+REMEMBERED = 300
+"""The newest trials say enough about a machine; their covariances are solved for at every decision."""
 
 
 def calibrated(
-    candidates: Sequence[Candidate], past: Sequence[tuple[Candidate, AppTrial]]
-) -> tuple[Candidate, ...]:
-    """Each estimate × exp(mean log ratio of measured to estimated time), of its family and of all.
+    pools: Mapping[str, Sequence[Candidate]], ran: Sequence[tuple[Candidate, float]]
+) -> dict[str, tuple[Candidate, ...]]:
+    """The candidates of every app with the time that the runtime model expects, given what `ran` for how long.
 
-    With n measured trials of a family its own ratio weighs n / (n + 1), that of all families the rest; the
-    latter is itself shrunk towards 1 as if two trials had taken what was estimated.
+    The model's correction is a factor on the estimate that depends on a candidate's name and family only: it is
+    asked once for every name, however many apps have such a candidate.
     """
-    ratios: dict[str, list[float]] = {}
-    for candidate, trial in past:
-        if trial.quality is not None and trial.seconds and trial.seconds > 0:
-            expected = max(candidate.cost_s, START_S)
-            ratios.setdefault(candidate.family, []).append(math.log(max(trial.seconds, START_S) / expected))
-    everything = [ratio for found in ratios.values() for ratio in found]
-    overall = sum(everything) / (len(everything) + 2.0)
+    taken = [
+        Took(_kind(candidate, max(candidate.cost_s, START_S)), max(seconds, START_S))
+        for candidate, seconds in ran[-REMEMBERED:]
+        if seconds > 0
+    ]
+    kinds = {candidate.name: _kind(candidate, 1.0) for pool in pools.values() for candidate in pool}
+    factors = dict(zip(kinds, expected_seconds(list(kinds.values()), taken).seconds.tolist(), strict=True))
+    return {
+        app: tuple(replace(one, cost_s=max(one.cost_s, START_S) * factors[one.name]) for one in pool)
+        for app, pool in pools.items()
+    }
 
-    def cost(candidate: Candidate) -> float:
-        own = ratios.get(candidate.family, [])
-        shift = (sum(own) + overall) / (len(own) + 1.0)
-        return max(candidate.cost_s, START_S) * math.exp(shift)
 
-    return tuple(replace(candidate, cost_s=cost(candidate)) for candidate in candidates)
+def _kind(candidate: Candidate, guess_s: float) -> Kind:
+    return Kind(candidate.name, candidate.family, guess_s)

@@ -16,12 +16,28 @@ from easel.store import app_trials, apps, jobs
 from easel.store.engine import Tx
 
 
-def declare_app(tx: Tx, caller: Caller, name: str, program: str, metric: str | None = None) -> App:
+def declare_app(
+    tx: Tx,
+    caller: Caller,
+    name: str,
+    program: str,
+    metric: str | None = None,
+    *,
+    rates_inside: bool = False,
+) -> App:
     """Check the program and the metric, then remember them; the program is kept in the paper's notation."""
     declared = read_program(program)
     if metric is not None:
         metric_for(match_program(declared).task, metric)
-    app = apps.add(tx, caller.project_id, caller.user.id, slug(name, "app"), str(declared), metric)
+    app = apps.add(
+        tx,
+        caller.project_id,
+        caller.user.id,
+        slug(name, "app"),
+        str(declared),
+        metric,
+        rates_inside=rates_inside,
+    )
     body = {"name": app.name, "program": app.program}
     tx.emit("app.declared", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +17,9 @@ from easel.flow.lake import upload
 from easel.flow.lake.file_set import create_file_set
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
+from easel.match.encode.images import compact_example
 from easel.match.examples import Example, ExampleError
+from easel.match.pictures import LARGEST_SIDE
 from easel.match.raw import Files, Picture, open_value, preview
 from easel.match.read import read_example
 from easel.match.split import assign_folds
@@ -33,6 +35,7 @@ from easel.store.upsert import lock
 MOST_AT_ONCE = 50_000
 MOST_REFUSALS = 100
 SUMMED_UP = 500
+AT_ONCE, BYTES_AT_ONCE = 500, 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +68,19 @@ def feed(
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
     program = parse_program(app.program)
-    read, refused = _check(program, pairs, files or AppFiles(lake, caller, app), skip_bad=skip_bad)
+
+    def known(digests: list[str]) -> set[str]:
+        with lake.store.read() as tx:
+            return app_examples.known(tx, app.id, digests)
+
+    fresh, refused = _check(program, pairs, files or AppFiles(lake, caller, app), known, skip_bad=skip_bad)
+    fine = len(pairs) - len(refused)
     with lake.store.read() as tx:
-        before = app_examples.known(tx, app.id, [one.digest for one in read])
-        fresh = _first(read, before)
         layers = [one.layer for one in fresh]
         folds = assign_folds(layers, app_examples.fold_counts(tx, app.id))
         total = app_examples.count(tx, app.id)
     if not fresh:
-        return Fed(0, len(read), total, refused)
+        return Fed(0, fine, total, refused[:MOST_REFUSALS])
     stored = [
         StoredPair(one.digest, fold, one.input, one.output) for one, fold in zip(fresh, folds, strict=True)
     ]
@@ -87,29 +94,66 @@ def feed(
         for pair, layer, at, line in zip(stored, layers, starts, lines, strict=False)
     ]
     with lake.store.write() as tx:
-        added = _name(tx, caller, app, rows, reference, read, program)
+        added = _name(tx, caller, app, rows, reference, fresh, program)
         total = app_examples.count(tx, app.id)
-    return Fed(added, len(read) - added, total, refused)
+    return Fed(added, fine - added, total, refused[:MOST_REFUSALS])
 
 
 def _check(
-    program: Program, pairs: Sequence[tuple[Any, Any]], files: Files, *, skip_bad: bool
+    program: Program,
+    pairs: Sequence[tuple[Any, Any]],
+    files: Files,
+    known: Callable[[list[str]], set[str]],
+    *,
+    skip_bad: bool,
 ) -> tuple[list[_Read], tuple[Refused, ...]]:
+    """The pairs that are new, each once, and those that do not fit. What was fed before was checked then."""
     read: list[_Read] = []
     refused: list[Refused] = []
+    seen: set[str] = set()
+
+    def refuse(number: int, error: ExampleError) -> None:
+        if not skip_bad:
+            raise ExampleError(f"pair {number}: {error.message}", pair=number) from None
+        source = pairs[number - 1][0]
+        named = source.get("$file") if isinstance(source, dict) else None
+        refused.append(Refused(number, error.message, named))
+
+    for opened in _opened(pairs, files, refuse):
+        seen |= known([digest for _, digest, _, _ in opened])
+        for number, digest, source, target in opened:
+            if digest in seen:
+                continue
+            try:
+                example = read_example(program, source, target)
+            except ExampleError as error:
+                refuse(number, error)
+                continue
+            seen.add(digest)
+            (layer,) = strata(program, [example])
+            kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
+            read.append(_Read(digest, _light(source), _light(target), layer, kept))
+    return read, tuple(refused)
+
+
+def _opened(
+    pairs: Sequence[tuple[Any, Any]], files: Files, refuse: Callable[[int, ExampleError], None]
+) -> Iterator[list[tuple[int, str, Any, Any]]]:
+    """Number, digest, input and output of the pairs that can be opened, a few megabytes of pictures at a time."""
+    batch: list[tuple[int, str, Any, Any]] = []
+    held = 0
     for number, (source, target) in enumerate(pairs, start=1):
         try:
-            opened = open_value(source, files), open_value(target, files)
-            example = read_example(program, *opened)
-            (layer,) = strata(program, [example])
-            kept = example if len(read) < SUMMED_UP else None
-            read.append(_Read(digest_of(*opened), _light(opened[0]), _light(opened[1]), layer, kept))
+            one = open_value(source, files), open_value(target, files)
+            batch.append((number, digest_of(*one), *one))
+            held += sum(len(value.data) for value in one if isinstance(value, Picture))
         except ExampleError as error:
-            if not skip_bad:
-                raise ExampleError(f"pair {number}: {error.message}", pair=number) from None
-            named = source.get("$file") if isinstance(source, dict) else None
-            refused.append(Refused(number, error.message, named))
-    return read, tuple(refused[:MOST_REFUSALS])
+            refuse(number, error)
+        if len(batch) == AT_ONCE or held > BYTES_AT_ONCE:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
 
 
 def _light(value: Any) -> Any:
@@ -117,16 +161,6 @@ def _light(value: Any) -> Any:
     if isinstance(value, Picture) and value.path is not None:
         return replace(value, data=b"")
     return value
-
-
-def _first(read: Sequence[_Read], before: set[str]) -> list[_Read]:
-    seen = set(before)
-    found = []
-    for one in read:
-        if one.digest not in seen:
-            seen.add(one.digest)
-            found.append(one)
-    return found
 
 
 def _name(

@@ -20,13 +20,12 @@ from easel.declare.program import Program, Tensor
 from easel.declare.propose import PICTURES
 from easel.errors import InvalidInput
 from easel.flow.apps.feed import MOST_REFUSALS, feed
-from easel.flow.apps.files import AppFiles
-from easel.flow.lake import browse, upload
+from easel.flow.apps.files import AppFiles, bring_home
+from easel.flow.lake import browse
 from easel.flow.lake.upload import Lake
 from easel.lake.manifest.node import Entry
 from easel.records.app import App, Fed
 from easel.records.identity import Caller
-from easel.records.lake import UploadItem
 from easel.store import apps
 from easel.store.engine import Tx
 
@@ -49,7 +48,7 @@ def feed_files(
     """
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
-        entries = _listed(tx, caller, reference)
+        entries = files_of(tx, caller, reference)
     pictures = [entry for entry in entries if entry.path.lower().endswith(PICTURES)]
     if pictures:
         return _feed_pictures(lake, caller, app, pictures, fit, skip_bad=skip_bad)
@@ -66,7 +65,8 @@ def feed_files(
     return total
 
 
-def _listed(tx: Tx, caller: Caller, reference: str) -> list[Entry]:
+def files_of(tx: Tx, caller: Caller, reference: str) -> list[Entry]:
+    """Every file that a path, a folder or a file set names."""
     entries: list[Entry] = []
     after = ""
     while True:
@@ -130,16 +130,7 @@ def _brought_home(lake: Lake, caller: Caller, app: App, entries: Sequence[Entry]
     if not outside:
         return list(entries)
     moved = {entry.path: _home(app, entry) for entry in outside}
-    with lake.store.write() as tx:
-        session = upload.start(tx, caller)
-    items = [UploadItem(moved[entry.path], entry.size, entry.digest) for entry in outside]
-    for start in range(0, len(items), upload.MAX_FILES):
-        with lake.store.write() as tx:
-            missing = upload.add_files(tx, caller, session.id, items[start : start + upload.MAX_FILES])
-            if missing:
-                raise InvalidInput("some of these files may not be read: ask an admin for a grant")
-    with lake.store.write() as tx:
-        upload.commit(tx, caller, session.id)
+    bring_home(lake, caller, [(entry, moved[entry.path]) for entry in outside])
     return [entry._replace(path=moved.get(entry.path, entry.path)) for entry in entries]
 
 

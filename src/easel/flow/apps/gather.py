@@ -15,7 +15,7 @@ from easel.flow.apps.pool import Played, as_scores, tenant_of
 from easel.ids import AppId, TokenId
 from easel.match.candidate import Candidate
 from easel.match.metrics import metric_for
-from easel.match.propose import propose_candidates
+from easel.match.propose import Choices, propose_candidates
 from easel.match.summary import DataSummary
 from easel.match.templates import match_program
 from easel.records.app import App, AppTrial, ExampleCounts
@@ -74,13 +74,11 @@ def gather(
             qualities.setdefault(trial.app_id, {})[candidate.name] = trial.quality
     metrics = {app.id: metric_of(app) for app in everything}
     scores = {app_id: as_scores(metrics[AppId(app_id)], found) for app_id, found in qualities.items()}
+    ran = [(candidate, t.seconds or 0.0) for candidate, t in known if t.quality is not None]
+    costed = calibrated({app_id: one.candidates for app_id, one in ready.items()}, ran)
     tenants = [
-        tenant_of(
-            app_id,
-            calibrated(one.candidates, known),
-            [found for other, found in scores.items() if other != app_id],
-        )
-        for app_id, one in ready.items()
+        tenant_of(app_id, candidates, [found for other, found in scores.items() if other != app_id])
+        for app_id, candidates in costed.items()
     ]
     places = {app_id: {c.name: k for k, c in enumerate(one.candidates)} for app_id, one in ready.items()}
     played = [
@@ -95,7 +93,8 @@ def candidates_of(app: App) -> tuple[Candidate, ...]:
     """The pool of an app, from its program and the summary of what it was fed."""
     if app.summary is None:
         return ()
-    return propose_candidates(parse_program(app.program), DataSummary(**app.summary))
+    choices = Choices(app.rates_inside, app.vector_size)
+    return propose_candidates(parse_program(app.program), DataSummary(**app.summary), choices)
 
 
 def metric_of(app: App) -> str:

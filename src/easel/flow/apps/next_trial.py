@@ -61,6 +61,8 @@ def _start(tx: Tx, ready: Ready, candidate: Candidate, decision: StartTrial, see
         "budget_s": TRIAL_LIMIT_S,
         "off": app_examples.off(tx, app.id),
     }
+    if app.vectors is not None:
+        arguments["vectors"] = app.vectors
     if app.metric is not None:
         arguments["metric"] = app.metric
     job = submit_job(tx, ready.owner, trial_spec(app, LEARN, arguments, candidate.name, f"{app.name}-model"))

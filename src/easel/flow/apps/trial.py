@@ -16,7 +16,9 @@ from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.encode.images import compact_example, looks_at
 from easel.match.examples import Example
+from easel.match.pictures import LARGEST_SIDE
 from easel.match.read import read_example
 from easel.match.report import describe
 from easel.match.stored import StoredPair, read_lines
@@ -51,11 +53,14 @@ def read_pairs(folder: Path, off: frozenset[str]) -> Iterator[StoredPair]:
                 yield pair
 
 
-def read_examples(program: Program, place: Place) -> tuple[list[str], list[int], list[Example]]:
-    """Digests, folds and typed records, in an order that does not depend on when they were fed."""
+def read_examples(program: Program, place: Place, side: int) -> tuple[list[str], list[int], list[Example]]:
+    """Digests, folds and typed records, in an order that does not depend on when they were fed.
+
+    Pictures are read one by one and kept no larger than `side`: a thousand photographs need not fit into memory.
+    """
     off = frozenset(place.arguments.get("off", ()))
     read = [
-        (pair.digest, pair.fold, read_example(program, pair.input, pair.output))
+        (pair.digest, pair.fold, compact_example(read_example(program, pair.input, pair.output), side))
         for pair in read_pairs(place.input, off)
     ]
     if not read:
@@ -68,19 +73,21 @@ def read_examples(program: Program, place: Place) -> tuple[list[str], list[int],
 def learn(place: Place) -> dict[str, Any]:
     """Train, leave the model, its report and each example's validation loss in the output; the measurement.
 
-    Arguments: `program`, `candidate`, `seed`, `budget_s`, and optionally `metric` and `off`, the digests of
-    examples that are switched off.
+    Arguments: `program`, `candidate`, `seed`, `budget_s`, and optionally `metric`, `off`, the digests of examples
+    that are switched off, and `vectors`, the path of a GloVe file among the files.
     """
     wanted = place.arguments
     program = parse_program(wanted["program"])
     candidate = Candidate.from_json(wanted["candidate"])
-    digests, folds, examples = read_examples(program, place)
+    digests, folds, examples = read_examples(program, place, looks_at(candidate))
+    vectors = wanted.get("vectors")
     conditions = Conditions(
         seed=int(wanted["seed"]),
         budget_s=float(wanted["budget_s"]),
         clock=time.monotonic,
         checkpoints=place.checkpoint,
         metric=wanted.get("metric"),
+        embeddings=None if vectors is None else place.input / str(vectors).lstrip("/"),
     )
     trained = train(candidate, program, examples, folds, conditions)
     trained.model.save(place.output / "model")
@@ -100,7 +107,7 @@ def learn(place: Place) -> dict[str, Any]:
 def suspect(place: Place) -> dict[str, Any]:
     """Judge every example by a model trained without its fold. Arguments: `program`, `seed`, `off`."""
     program = parse_program(place.arguments["program"])
-    digests, _, examples = read_examples(program, place)
+    digests, _, examples = read_examples(program, place, LARGEST_SIDE)
     conditions = Conditions(seed=int(place.arguments["seed"]), budget_s=300.0, clock=time.monotonic)
     found = rank_suspects(program, examples, conditions)
     losses = {digests[one.position]: one.loss for one in found}

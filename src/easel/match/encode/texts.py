@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,10 +42,12 @@ def words_of(one: Object) -> list[str]:
     return WORD.findall(text_of(one).lower())
 
 
-def fit_texts(objects: Sequence[Object]) -> TextEncoder:
-    """Words seen at least twice (all of them where there are few), the most frequent first."""
+def fit_texts(objects: Sequence[Object], given: Collection[str] = ()) -> TextEncoder:
+    """Words seen at least twice (all of them where there are few), the most frequent first; then those `given`."""
     split = [words_of(one) for one in objects]
     seen = Counter(word for words in split for word in words)
     frequent = [word for word, times in seen.most_common(MOST_WORDS) if times > 1 or len(seen) < 2000]
     longest = max((len(words) for words in split), default=1)
-    return TextEncoder(tuple(frequent), max(1, min(longest, LONGEST)))
+    seen_words = set(frequent)
+    words = (*frequent, *(word for word in given if word not in seen_words))
+    return TextEncoder(words, max(1, min(longest, LONGEST)))

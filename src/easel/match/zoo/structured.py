@@ -91,7 +91,8 @@ class BitAutoEncoder(nn.Module):
 class TextNetwork(nn.Module):
     """Word embeddings, convolutions over 3 words, maximum and mean over the text → `(n, outputs)`.
 
-    The embeddings are trained from the corpus or start from given vectors (a GloVe file).
+    The embeddings are trained from the corpus, or given (a GloVe file) and then left as they are, so that words
+    which no example holds keep their place among those that the network learned from.
     """
 
     def __init__(self, words: int, outputs: int, width: float, embedding: int = 100) -> None:

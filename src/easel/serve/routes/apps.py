@@ -10,7 +10,7 @@ from easel.declare.friendly import read_program
 from easel.declare.parse import parse_program
 from easel.declare.propose import propose_from_folder, propose_from_table
 from easel.errors import InvalidInput
-from easel.flow.apps import declare, look
+from easel.flow.apps import declare, look, vectors
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.gather import metric_of
 from easel.flow.apps.infer import Models
@@ -84,6 +84,8 @@ def shown(found: look.Standing) -> wire.App:
         best=_model(found.best),
         serving=_model(found.serving),
         pinned=app.pinned,
+        rates="trial" if app.rates_inside else "pool",
+        vector_size=app.vector_size,
         last_improvement_at=found.last_improvement_at,
         why=found.why,
         next=None if found.next is None else wire.NextTrial.model_validate(found.next),
@@ -128,7 +130,9 @@ def declare_app(caller: Member, body: wire.DeclareApp, create: Create) -> Respon
     """Say what goes in and what comes out: the paper's notation, YAML or JSON."""
 
     def make(tx: Tx) -> wire.App:
-        made = declare.declare_app(tx, caller, body.name, body.program, body.metric)
+        made = declare.declare_app(
+            tx, caller, body.name, body.program, body.metric, rates_inside=body.rates == "trial"
+        )
         return shown(look.standing(tx, made, {}))
 
     return create(caller, body, make)
@@ -177,6 +181,14 @@ def unpin_model(here: Here, caller: Member, name: Name) -> wire.App:
     """From now on the best model so far answers again."""
     with here.store.write() as tx:
         return shown(look.standing(tx, declare.unpin(tx, caller, name), {}))
+
+
+@router.put("/{name}/vectors", response_model=wire.App)
+def give_vectors(here: Here, caller: Member, name: Name, body: wire.GiveVectors) -> wire.App:
+    """Word vectors for an app that reads text: a GloVe file of the lake."""
+    made = vectors.give_vectors(here.lake, caller, name, body.reference)
+    with here.store.read() as tx:
+        return shown(look.standing(tx, made, following(here, tx)))
 
 
 @router.get("/{name}/trials", response_model=wire.TrialList)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from easel.store.schema.metadata import BigSerial, Moment, metadata
@@ -36,6 +37,11 @@ apps = Table(
     Column("pinned", Text),
     # The newest job that looked for wrong labels.
     Column("suspects_job", String(40)),
+    # Learning rates are tried inside a trial, as the paper does, in place of candidates of their own.
+    Column("rates_inside", Boolean, nullable=False, server_default=false()),
+    # The file of word vectors among its files, and how many numbers a word has.
+    Column("vectors", Text),
+    Column("vector_size", Integer, nullable=False, server_default="0"),
     UniqueConstraint("project_id", "name"),
 )
 
