@@ -612,6 +612,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps/{name}/vectors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Give Vectors
+         * @description Word vectors for an app that reads text: a GloVe file of the lake.
+         */
+        put: operations["give_vectors"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/bills": {
         parameters: {
             query?: never;
@@ -2496,6 +2516,13 @@ export interface components {
             pinned?: string | null;
             /** Program */
             program: string;
+            /**
+             * Rates
+             * @description Where learning rates are tried
+             * @default pool
+             * @enum {string}
+             */
+            rates?: "pool" | "trial";
             /** Running */
             running: string[];
             /** @description What answers: the pinned model, or the best */
@@ -2506,6 +2533,12 @@ export interface components {
             template: string;
             /** Trials */
             trials: number;
+            /**
+             * Vector Size
+             * @description Numbers of each given word vector; 0: none were given
+             * @default 0
+             */
+            vector_size?: number;
             /**
              * Why
              * @description What the policy weighed when it last chose for this app
@@ -2990,6 +3023,13 @@ export interface components {
              *     output: [cat, dog]
              */
             program: string;
+            /**
+             * Rates
+             * @description Learning rates as candidates of their own in the pool, or a grid inside each trial
+             * @default pool
+             * @enum {string}
+             */
+            rates?: "pool" | "trial";
         };
         /** Device */
         Device: {
@@ -3431,6 +3471,17 @@ export interface components {
             /** Size */
             size: number;
             stage: components["schemas"]["Stage"];
+        };
+        /**
+         * GiveVectors
+         * @description A GloVe file in the lake: on each line a word and its numbers.
+         */
+        GiveVectors: {
+            /**
+             * Reference
+             * @example /glove/glove.6B.50d.txt
+             */
+            reference: string;
         };
         /**
          * Given
@@ -6767,6 +6818,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    give_vectors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GiveVectors"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
                 };
             };
             /** @description What went wrong and what to do */
