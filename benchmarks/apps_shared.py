@@ -142,13 +142,17 @@ class Trials:
     def _keep(self, ran: Ran) -> None:
         self.known.setdefault((ran.app, ran.candidate), []).append(ran)
 
+    def pause(self) -> None:
+        """Ends the process where its stretch is over; what was found is kept."""
+        if time.monotonic() - self.began > self.stretch_s:
+            raise SystemExit(UNFINISHED)
+
     def ask(self, app: str, candidate: Candidate, budget_s: float) -> Ran:
         """The trial as it goes within `budget_s`. One that was cut is asked anew where there is more time now."""
         for ran in self.known.get((app, candidate.name), []):
             if not ran.cut or abs(ran.seconds - budget_s) < 0.15 * budget_s:
                 return ran
-        if time.monotonic() - self.began > self.stretch_s:
-            raise SystemExit(UNFINISHED)
+        self.pause()
         ran = self.apps[app].try_out(candidate, budget_s)
         print(f"  {app} {candidate.name}: {ran.test} ({ran.seconds:.1f} s)", file=sys.stderr, flush=True)
         self._keep(ran)
@@ -239,11 +243,13 @@ def optuna_turn(name: str, trials: Trials, limit_s: float) -> Curve:
     return curve
 
 
-def flaml_turn(name: str, limit_s: float, kept: Path) -> Curve:
+def flaml_turn(name: str, trials: Trials, limit_s: float) -> Curve:
     """FLAML with its own defaults, in a process of its own."""
+    kept = trials.path.with_suffix(".flaml.json")
     found: dict[str, Curve] = json.loads(kept.read_text()) if kept.exists() else {}
     key = f"{name} {limit_s:g}"
     if key not in found:
+        trials.pause()
         with tempfile.TemporaryDirectory() as made:
             out = Path(made) / "curve.json"
             command = [sys.executable, "-m", "benchmarks.apps_flaml", name, str(limit_s), str(out)]
@@ -302,11 +308,8 @@ def main() -> None:
     for way in options.ways:
         print(way, file=sys.stderr, flush=True)
         if way in ("optuna", "flaml"):
-            kept = options.trials.with_suffix(".flaml.json")
-            curves = {
-                name: optuna_turn(name, trials, turn) if way == "optuna" else flaml_turn(name, turn, kept)
-                for name in apps
-            }
+            take_turn = optuna_turn if way == "optuna" else flaml_turn
+            curves = {name: take_turn(name, trials, turn) for name in apps}
             starts: Sequence[float] = [turn * k for k in range(len(options.people))]
         else:
             curves, starts = share(way, apps, trials, limit), [0.0]

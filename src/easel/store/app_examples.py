@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from easel.declare.page import Filter, PageRequest
 from easel.errors import NotFound
@@ -87,9 +87,13 @@ def counts(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, ExampleCounts]:
     return {app_id: ExampleCounts(on[app_id], off[app_id]) for app_id in app_ids}
 
 
+_COUNT_ON = select(func.count()).where(
+    app_examples.c.app_id == bindparam("of_app"), app_examples.c.on.is_(True)
+)
+
+
 def count_on(tx: Tx, app_id: AppId) -> int:
-    query = select(func.count()).where(app_examples.c.app_id == app_id, app_examples.c.on.is_(True))
-    return int(tx.execute(query).scalar_one())
+    return int(tx.execute(_COUNT_ON, {"of_app": app_id}).scalar_one())
 
 
 def count(tx: Tx, app_id: AppId) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Float, bindparam, delete, func, insert, select, update
 
 from easel.ids import AppId, JobId
 from easel.records.app import AppTrial
@@ -60,19 +60,29 @@ def forget(tx: Tx, app_id: AppId) -> None:
     tx.execute(delete(app_trials).where(app_trials.c.app_id == app_id))
 
 
+_SERVED = select(app_trials).where(
+    app_trials.c.app_id == bindparam("of_app"),
+    app_trials.c.quality.is_not(None),
+    app_trials.c.model_set.is_not(None),
+)
+_FRESH = (
+    _SERVED.where(app_trials.c.examples >= bindparam("at_least", type_=Float))
+    .order_by(app_trials.c.quality.desc(), app_trials.c.seq)
+    .limit(1)
+)
+_OLDER = _SERVED.order_by(app_trials.c.examples.desc(), app_trials.c.quality.desc(), app_trials.c.seq).limit(
+    1
+)
+
+
 def best(tx: Tx, app_id: AppId, at_least: float) -> AppTrial | None:
     """The highest quality, the earlier of equals, among those found on `at_least` so many examples.
 
     If all were found on fewer, those on the most examples count.
     """
-    served = select(app_trials).where(
-        app_trials.c.app_id == app_id, app_trials.c.quality.is_not(None), app_trials.c.model_set.is_not(None)
-    )
-    fresh = served.where(app_trials.c.examples >= at_least)
-    row = tx.execute(fresh.order_by(app_trials.c.quality.desc(), app_trials.c.seq).limit(1)).first()
+    row = tx.execute(_FRESH, {"of_app": app_id, "at_least": at_least}).first()
     if row is None:
-        order = (app_trials.c.examples.desc(), app_trials.c.quality.desc(), app_trials.c.seq)
-        row = tx.execute(served.order_by(*order).limit(1)).first()
+        row = tx.execute(_OLDER, {"of_app": app_id}).first()
     return None if row is None else _trial(row)
 
 

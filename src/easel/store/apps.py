@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from easel.errors import Conflict, NotFound
 from easel.ids import AppId, JobId, ProjectId, UserId
@@ -51,11 +51,16 @@ def add(
     return app
 
 
+# Every answer of a model asks this: it is built once.
+_FIND = select(apps).where(
+    apps.c.project_id == bindparam("of_project"),
+    (apps.c.name == bindparam("called")) | (apps.c.id == bindparam("called")),
+)
+
+
 def find(tx: Tx, project_id: ProjectId, name: str) -> App:
     """By name or id; an app of another project does not exist here."""
-    row = tx.execute(
-        select(apps).where(apps.c.project_id == project_id, (apps.c.name == name) | (apps.c.id == name))
-    ).first()
+    row = tx.execute(_FIND, {"of_project": project_id, "called": name}).first()
     if row is None:
         raise NotFound(f"no app {name!r} in this project")
     return _app(row)

@@ -11,12 +11,13 @@ from typing import Any
 
 from easel.declare.parse import parse_program
 from easel.errors import Conflict
+from easel.flow.apps.batches import Batched
 from easel.flow.apps.files import AppFiles
 from easel.flow.apps.next_trial import serving
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.upload import Lake
 from easel.match.candidate import Candidate
-from easel.match.model import Model, load_model, present
+from easel.match.model import load_model, present
 from easel.match.raw import open_value
 from easel.match.read import read_object
 from easel.records.app import App, AppTrial
@@ -40,10 +41,10 @@ class Models:
 
     def __init__(self, folder: Path, most: int = 8) -> None:
         self._folder, self._most = folder, most
-        self._loaded: dict[str, Model] = {}
+        self._loaded: dict[str, Batched] = {}
         self._lock = threading.Lock()
 
-    def get(self, lake: Lake, caller: Caller, reference: str) -> Model:
+    def get(self, lake: Lake, caller: Caller, reference: str) -> Batched:
         key = f"{caller.project_id}/{reference}"
         found = self._loaded.get(key)
         if found is not None:
@@ -54,7 +55,7 @@ class Models:
                 described = next(folder.rglob("model.json"))
                 while len(self._loaded) >= self._most:
                     self._loaded.pop(next(iter(self._loaded)))
-                self._loaded[key] = load_model(described.parent)
+                self._loaded[key] = Batched(load_model(described.parent))
             return self._loaded[key]
 
     def folder(self, lake: Lake, caller: Caller, reference: str) -> Path:
@@ -93,7 +94,7 @@ def infer(lake: Lake, models: Models, caller: Caller, name: str, objects: Sequen
         files = AppFiles(lake, caller, app)
         for number, raw in enumerate(objects, start=1):
             inputs.append(read_object(program.input, open_value(raw, files), f"object {number}"))
-    answers = present(model, model.predict(inputs)) if inputs else []
+    answers = present(model.model, model.predict(inputs)) if inputs else []
     candidate = Candidate.from_json(dict(best.candidate)).name
     pinned = app.pinned is not None and app.pinned == best.model_set
     return Answers(answers, candidate, best.model_set, best.quality or 0.0, pinned)
