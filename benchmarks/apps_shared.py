@@ -256,7 +256,7 @@ def flaml_turn(name: str, trials: Trials, limit_s: float) -> Curve:
             subprocess.run(command, check=True)
             found[key] = json.loads(out.read_text())
         kept.write_text(json.dumps(found, indent=1) + "\n")
-    return [tuple(each) for each in found[key]]
+    return [(seconds, validation, test) for seconds, validation, test in found[key]]
 
 
 def accuracies(curve: Curve, before: float, times: np.ndarray) -> np.ndarray:
