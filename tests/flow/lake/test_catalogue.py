@@ -108,6 +108,37 @@ def test_sorting_and_paging_by_a_tag_visits_everything_once(models: People) -> N
     assert found(models, models.ana, "", sort="trained") == ["m0", "m1"]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "model = A",
+        "model = A and precision > 0.5",
+        "model = A and precision > 0.98",
+        "model != A and has precision",
+        "(model = A or model = B) and not precision < 0.3",
+        "creator = ana and model = B",
+        "name ^= 's1' and model in (A, B)",
+    ],
+)
+def test_the_newest_are_found_alike_however_many_are_asked_for(people: People, query: str) -> None:
+    """A page that lies among the newest is found by walking, another by gathering: the answer is the same."""
+    people.put(people.ana, {"/a": b"x"})
+    for number in range(60):
+        people.make_set(people.ana, f"s{number}", "/a")
+        tags: dict[str, TagValue] = {"model": "ABC"[number % 3], "precision": (number * 37 % 60) / 60}
+        with people.lake.store.write() as tx:
+            set_tags(tx, people.ana, Kind.FILE_SET, f"s{number}", tags)
+    with people.lake.store.read() as tx:
+        everything = [a.name for a, _ in find(tx, people.ana, Kind.FILE_SET, query, limit=500).items]
+        for limit in (1, 2, 5):
+            page = find(tx, people.ana, Kind.FILE_SET, query, limit=limit)
+            seen = [a.name for a, _ in page.items]
+            while page.next_cursor:
+                page = find(tx, people.ana, Kind.FILE_SET, query, limit=limit, cursor=page.next_cursor)
+                seen += [a.name for a, _ in page.items]
+            assert seen == everything
+
+
 def test_a_cursor_of_another_search_is_refused(models: People) -> None:
     with models.lake.store.read() as tx:
         cursor = find(tx, models.ana, Kind.FILE_SET, "", sort="name", limit=1).next_cursor

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     and_,
     false,
+    literal,
     not_,
     or_,
     select,
@@ -43,6 +44,8 @@ _OPERATORS = {
     Op.GT: operator.gt,
     Op.GE: operator.ge,
 }
+WALK = 20
+"""How many times the page may be walked over before its entries are gathered by index instead."""
 _BY_COLUMN = {"name": "name", "version": "version", "size": "size", "create_time": "created_at"}
 
 
@@ -61,6 +64,10 @@ def search(
     tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_user: FindUser
 ) -> tuple[list[Artifact], str | None]:
     """A page of artifacts and the cursor of the next. Artifacts without the sort key are left out."""
+    if request.sort == "-create_time" and request.cursor is None and isinstance(request.where, And | Compare):
+        found = _among_the_newest(tx, project_id, rights, request, find_user)
+        if found is not None:
+            return found, _cursor(request, found[-1].created_at, found[-1].id)
     writer = _Writer(project_id, request.kind, artifacts, find_user)
     key, descending = request.sort.removeprefix("-"), request.sort.startswith("-")
     query: Select[*tuple[Any, ...]] = select(*COLUMNS).where(
@@ -87,8 +94,31 @@ def search(
     order = (by.desc(), last.desc()) if descending else (by.asc(), last.asc())
     rows = tx.execute(query.order_by(*order).limit(request.limit + 1)).all()
     found = [artifact(row[: len(COLUMNS)]) for row in rows[: request.limit]]
-    more = len(rows) > request.limit
-    return found, _cursor(request, rows[request.limit - 1]) if more else None
+    if len(rows) <= request.limit:
+        return found, None
+    last_row = rows[request.limit - 1]
+    return found, _cursor(request, last_row.sorted_by, last_row.id)
+
+
+def _among_the_newest(
+    tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_user: FindUser
+) -> list[Artifact] | None:
+    """A full first page, if it lies among the newest few: what is common is found at once.
+
+    The database cannot know which tags go together, so it gathers all that fulfil each comparison and sorts them. A
+    walk from the newest on, with a look at each one's tags, ends with the page; where it would be long it is given up.
+    """
+    newest = (
+        select(*COLUMNS)
+        .where(artifacts.c.project_id == project_id, artifacts.c.kind == request.kind, readable(rights))
+        .order_by(artifacts.c.created_at.desc(), artifacts.c.id.desc())
+        .limit(WALK * request.limit)
+        .subquery("newest")
+    )
+    writer = _Walker(project_id, request.kind, newest, find_user)
+    query = select(newest).where(writer.condition(request.where)).limit(request.limit + 1)
+    rows = tx.execute(query.order_by(newest.c.created_at.desc(), newest.c.id.desc())).all()
+    return [artifact(row) for row in rows[: request.limit]] if len(rows) > request.limit else None
 
 
 def _sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
@@ -181,6 +211,14 @@ class _Writer:
         return same if op is Op.EQ else not_(same)
 
 
+class _Walker(_Writer):
+    """The same conditions as a look at each row's own tags, which the database cannot turn around."""
+
+    def _tagged(self, key: str, value: Condition) -> Condition:
+        own = select(literal(1)).where(tags.c.artifact_id == self._rows.c.id, tags.c.key == key, value)
+        return own.limit(1).scalar_subquery().is_not(None)
+
+
 def _tag_value(op: Op, value: Value) -> Condition:
     """The comparison, on the column of the value's type."""
     match value:
@@ -241,10 +279,9 @@ def _ordered(column: ColumnElement[Any], op: Op, value: Any) -> Condition:
     return found
 
 
-def _cursor(request: Search, row: Any) -> str:
-    value = row.sorted_by
+def _cursor(request: Search, value: Any, identity: int) -> str:
     shown = value.isoformat() if isinstance(value, datetime) else value
-    text = json.dumps([request.kind, request.sort, shown, row.id])
+    text = json.dumps([request.kind, request.sort, shown, identity])
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
