@@ -90,7 +90,7 @@ def spelled(value: Any) -> Any:
 
 def preview(value: Any, most: int = 200) -> str:
     """What a list shows of a value, in one line."""
-    text = _shown(value)
+    text = _shown(value).replace("\0", "␀")
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -20,6 +20,9 @@ from easel.match.examples import Array, Chain, Example, ExampleError, Object, Si
 from easel.match.pictures import SizePolicy, decode_picture
 from easel.match.raw import Picture
 
+LARGEST_NUMBER = 1e38
+"""What models, which reckon in single precision, can still tell from infinity."""
+LONGEST_WORD = 1_000
 MAX_STEPS = 1_000_000
 MAX_NODES = 100_000
 MAX_TEXT = 1_000_000
@@ -91,6 +94,7 @@ def _read_value(field: Field, raw: Any, where: str) -> Value:
                 return ""
             if not isinstance(raw, str):
                 raise ExampleError(f"{where}: expected text, found {_shown(raw)}")
+            _check_characters(raw, where)
             if len(raw) > MAX_TEXT:
                 raise ExampleError(f"{where}: the text is longer than {MAX_TEXT:,} characters")
             return raw
@@ -107,9 +111,22 @@ def _read_number(raw: Any, where: str) -> float:
         number = float(raw.item() if isinstance(raw, np.ndarray) and raw.size == 1 else raw)
     except (TypeError, ValueError):
         raise ExampleError(f"{where}: expected a number, found {_shown(raw)}") from None
-    if not math.isfinite(number):
-        raise ExampleError(f"{where}: {number} is not a usable number")
+    except OverflowError:
+        number = math.inf
+    if not abs(number) <= LARGEST_NUMBER:
+        raise ExampleError(
+            f"{where}: {number:g} is not a usable number; it may be at most {LARGEST_NUMBER:g}"
+        )
     return number
+
+
+def _check_characters(text: str, where: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ExampleError(
+            f"{where}: it holds half a character (a lone surrogate), which no text may"
+        ) from None
 
 
 def _read_category(values: tuple[str, ...], raw: Any, where: str) -> str:
@@ -118,6 +135,10 @@ def _read_category(values: tuple[str, ...], raw: Any, where: str) -> str:
     if isinstance(raw, float | np.floating) and float(raw).is_integer() and str(raw) not in values:
         raw = int(raw)
     word = str(raw).strip()
+    _check_characters(word, where)
+    if "\0" in word or len(word) > LONGEST_WORD:
+        what = "a NUL character" if "\0" in word else f"more than {LONGEST_WORD} characters"
+        raise ExampleError(f"{where}: a category of {what}; if it is text, write Text in the program")
     if values and word not in values:
         close = difflib.get_close_matches(word, values, n=1)
         hint = f'; did you mean "{close[0]}"?' if close else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from easel.declare.csv_table import read_csv
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program
 from easel.errors import InvalidInput
@@ -52,24 +52,13 @@ def json_values(lines: Iterable[str]) -> Iterator[Any]:
         if line.strip():
             try:
                 yield json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 raise InvalidInput(f"line {number} is not JSON: {error}") from None
 
 
-def _table(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+def _table(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            sample = file.read(16_384)
-            file.seek(0)
-            try:
-                dialect: type[csv.Dialect] = csv.Sniffer().sniff(sample, delimiters=",;\t")
-            except csv.Error:
-                dialect = csv.excel
-            reader = csv.DictReader(file, dialect=dialect)
-            rows = list(reader)
-            header = list(reader.fieldnames or ())
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path.name} cannot be read as CSV: {error}") from None
-    if not header:
-        raise InvalidInput(f"{path.name} is empty")
-    return header, rows
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path.name} is not UTF-8 text: {error}") from None
+    return read_csv(text, path.name)

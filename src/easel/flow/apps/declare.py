@@ -5,7 +5,8 @@ from __future__ import annotations
 from easel.declare.friendly import read_program
 from easel.declare.names import slug
 from easel.declare.parse import parse_program
-from easel.errors import NotFound
+from easel.declare.program import Category
+from easel.errors import InvalidInput, NotFound
 from easel.flow.apps.gather import owner_of
 from easel.flow.jobs.control import kill_job
 from easel.match.metrics import metric_for
@@ -27,6 +28,11 @@ def declare_app(
 ) -> App:
     """Check the program and the metric, then remember them; the program is kept in the paper's notation."""
     declared = read_program(program)
+    goal = declared.output.fields[0]
+    if isinstance(goal, Category) and len(goal.values) == 1 and len(declared.output.fields) == 1:
+        raise InvalidInput(
+            f"with {goal.values[0]} as the only class there is nothing to tell apart: name another one"
+        )
     if metric is not None:
         metric_for(match_program(declared).task, metric)
     app = apps.add(

@@ -149,6 +149,8 @@ def _opened(
             held += sum(len(value.data) for value in one if isinstance(value, Picture))
         except ExampleError as error:
             refuse(number, error)
+        except RecursionError:
+            refuse(number, ExampleError("it is nested too deeply"))
         if len(batch) == AT_ONCE or held > BYTES_AT_ONCE:
             yield batch
             batch, held = [], 0

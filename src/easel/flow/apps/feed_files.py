@@ -5,15 +5,15 @@ The client uploads like any other upload, resumable and deduplicated; then one c
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from easel.declare.csv_table import read_csv
 from easel.declare.pairs import pairs_of_rows
 from easel.declare.parse import parse_program
 from easel.declare.program import Program, Tensor
@@ -162,26 +162,33 @@ def read_table(kind: str, data: bytes, program: Program, path: str) -> Iterator[
     match kind:
         case "csv":
             try:
-                reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig")))
+                text = data.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise InvalidInput(f"{path} is not UTF-8 text: {error}") from None
-            yield from pairs_of_rows(program, list(reader.fieldnames or ()), reader)
+            yield from pairs_of_rows(program, *read_csv(text, path))
         case "parquet":
             import pyarrow
             import pyarrow.parquet
 
             try:
-                table = pyarrow.parquet.read_table(io.BytesIO(data))
+                table = pyarrow.parquet.ParquetFile(io.BytesIO(data))
+                rows = (row for batch in table.iter_batches(BATCH_ROWS) for row in batch.to_pylist())
+                yield from pairs_of_rows(program, table.schema_arrow.names, rows)
             except (pyarrow.ArrowException, OSError) as error:
                 raise InvalidInput(f"{path} is not a Parquet file: {error}") from None
-            yield from pairs_of_rows(program, table.column_names, table.to_pylist())
         case "jsonl":
             yield from json_lines(data, path)
         case _:
             try:
+                with ZipFile(io.BytesIO(data)) as packed:
+                    unpacked = sum(member.file_size for member in packed.infolist())
+                if unpacked > LARGEST_TABLE:
+                    raise InvalidInput(
+                        f"{path} unpacks to more than {LARGEST_TABLE:,} bytes: feed it in parts"
+                    )
                 with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                     x, y = (_named(arrays, names, path) for names in (INPUTS, OUTPUTS))
-            except (ValueError, OSError, BadZipFile) as error:
+            except (ValueError, OSError, EOFError, MemoryError, BadZipFile) as error:
                 raise InvalidInput(f"{path} is not an npz file of plain arrays: {error}") from None
             yield from _array_pairs(x, y, path)
 
@@ -192,7 +199,7 @@ def json_lines(data: bytes, path: str) -> Iterator[tuple[Any, Any]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path}, line {number} is not JSON: {error}") from None
         if not isinstance(row, dict) or set(row) != {"input", "output"}:
             raise InvalidInput(f'{path}, line {number}: each line is {{"input": …, "output": …}}')
@@ -202,7 +209,7 @@ def json_lines(data: bytes, path: str) -> Iterator[tuple[Any, Any]]:
 def _array(data: bytes, path: str) -> np.ndarray:
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, MemoryError) as error:
         raise InvalidInput(f"{path} is not an npy file of a plain array: {error}") from None
     if not isinstance(array, np.ndarray):
         raise InvalidInput(f"{path} is not an npy file of a plain array")

@@ -1,0 +1,117 @@
+"""Files and values by somebody careless or hostile: each is refused in words, and nothing of it is kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from easel.declare.friendly import read_program
+from easel.errors import InvalidInput
+from easel.flow.apps import feed_files as feeding
+from easel.flow.apps.declare import declare_app
+from easel.flow.apps.feed import feed
+from easel.flow.apps.feed_files import read_table
+from easel.records.app import Fed
+from easel.testing.engine import Engine
+
+TABLE = "input: {size: number}\noutput: [no, yes]"
+WORDS = "input: {town: category, note: text}\noutput: category"
+
+
+def packed(write: Callable[[io.BytesIO], Any]) -> bytes:
+    out = io.BytesIO()
+    write(out)
+    return out.getvalue()
+
+
+def objects(out: io.BytesIO) -> None:
+    np.savez(out, x=np.array([{"a": 1}], dtype=object), y=np.array([1]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "says"),
+    [
+        ("csv", b"", "is empty"),
+        ("csv", "size,größe\n1,2\n".encode("latin-1"), "is not UTF-8 text"),
+        ("csv", b"size,label\n1,yes\n2,no,maybe\n", "line 3: 3 cells under 2 columns"),
+        ("csv", b"size,size,label\n1,2,yes\n", "two columns are called 'size'"),
+        ("csv", b"size,label\n" + b"1" * (2**22 + 1) + b",yes\n", "field larger than field limit"),
+        ("jsonl", b'{"input": 1}\n', "each line is"),
+        ("jsonl", b'{"input": ' + b"[" * 100_000, "line 1 is not JSON"),
+        ("npz", b"hello", "is not an npz file"),
+        ("npz", packed(objects), "is not an npz file of plain arrays"),
+        ("parquet", b"PAR1 junk PAR1", "is not a Parquet file"),
+    ],
+)
+def test_a_file_that_is_not_what_it_says_is_refused(kind: str, data: bytes, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        list(read_table(kind, data, read_program(TABLE), f"file.{kind}"))
+
+
+def test_semicolons_and_tabs_part_columns_too() -> None:
+    for mark in (b",", b";", b"\t"):
+        data = b"size,label\n1,yes\n2,no\n".replace(b",", mark)
+        assert list(read_table("csv", data, read_program(TABLE), "f.csv")) == [
+            ({"size": "1"}, "yes"),
+            ({"size": "2"}, "no"),
+        ]
+
+
+def test_an_archive_that_unpacks_to_far_more_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "LARGEST_TABLE", 2**20)
+
+    def bomb(out: io.BytesIO) -> None:
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.npy", b"\0" * 2**21)
+
+    with pytest.raises(InvalidInput, match="unpacks to more than 1,048,576 bytes"):
+        list(read_table("npz", packed(bomb), read_program(TABLE), "bomb.npz"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "says"),
+    [
+        ({"size": 10**400}, "yes", "is not a usable number"),
+        ({"size": 1e300}, "yes", "is not a usable number"),
+        ({"size": float("nan")}, "yes", "the number is missing"),
+        ({"size": 1}, float("nan"), "the category is missing"),
+        (json.loads("[" * 900 + "]" * 900), "yes", "nested too deeply"),
+        ({"size": 1}, b"yes", "bytes cannot be part"),
+    ],
+)
+def test_a_value_nobody_can_learn_from_is_explained(
+    engine: Engine, source: Any, target: Any, says: str
+) -> None:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        declare_app(tx, ana, "app", TABLE)
+    with pytest.raises(InvalidInput, match=says):
+        feed(engine.lake, ana, "app", [(source, target)])
+    assert feed(engine.lake, ana, "app", [(source, target), ({"size": 1}, "no")], skip_bad=True).new == 1
+
+
+def test_names_in_any_script_are_kept_and_broken_ones_refused(engine: Engine) -> None:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        declare_app(tx, ana, "app", WORDS)
+    fine = [({"town": "Zürich 🍃", "note": "ja\0nein"}, "大")]
+    assert feed(engine.lake, ana, "app", fine) == Fed(1, 0, 1)
+    for town, label, says in (
+        ("\ud800", "a", "half a character"),
+        ("a", "b\0", "NUL"),
+        ("a", "x" * 2000, "1000"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            feed(engine.lake, ana, "app", [({"town": town, "note": ""}, label)])
+
+
+def test_one_class_alone_is_refused_when_it_is_declared(engine: Engine) -> None:
+    ana = engine.caller()
+    with engine.store.write() as tx, pytest.raises(InvalidInput, match="nothing to tell apart"):
+        declare_app(tx, ana, "app", "input: {size: number}\noutput: [yes]")
