@@ -316,3 +316,26 @@ def test_a_text_app_is_given_word_vectors_and_may_try_its_rates_inside_trials(
     with pytest.raises(NotFound):
         people["ana"].apps.give_vectors("reviews", "/nowhere.txt")
     eve.delete("reviews")
+
+
+def test_many_pictures_go_part_by_part_and_one_that_is_torn_is_named(
+    people: dict[str, Client], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("easel.sdk.apps.PART", 6)
+    rng = np.random.default_rng(3)
+    for number in range(20):
+        place = tmp_path / ("dark" if number < 10 else "light")
+        place.mkdir(exist_ok=True)
+        Image.fromarray(rng.integers(0, 255, (6, 6), dtype=np.uint8)).save(place / f"{number:02d}.png")
+    (tmp_path / "light" / "notes.txt").write_text("not a picture")
+    torn = tmp_path / "light" / "15.png"
+    torn.write_bytes(torn.read_bytes()[:50])
+    eve = people["eve"].apps
+    eve.declare("parts", "input: image 6 x 6\noutput: [dark, light]")
+    with pytest.raises(InvalidInput, match=r"15\.png"):
+        eve.feed_path("parts", tmp_path)
+    fed = eve.feed_path("parts", tmp_path, skip_bad=True)
+    assert (fed.new + fed.known, fed.total, len(fed.refused)) == (19, 19, 1)
+    again = eve.feed_path("parts", tmp_path, skip_bad=True)
+    assert (again.new, again.known) == (0, 19)
+    eve.delete("parts")

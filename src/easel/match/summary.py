@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,9 +48,15 @@ def summarise(program: Program, examples: Sequence[Example]) -> DataSummary:
 
 def strata(program: Program, examples: Sequence[Example]) -> list[str]:
     """The stratum of each example: its class, or one for all where there are no classes."""
+    layer_of = stratum_of(program)
+    return [layer_of(example) for example in examples]
+
+
+def stratum_of(program: Program) -> Callable[[Example], str]:
+    """What tells the stratum of one example after the other."""
     if match_program(program).task is not Task.CLASSIFY:
-        return [""] * len(examples)
-    return [_stratum(example.output) for example in examples]
+        return lambda example: ""
+    return lambda example: _stratum(example.output)
 
 
 def why_not_ready(program: Program, examples: Sequence[Example]) -> str | None:

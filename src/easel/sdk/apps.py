@@ -5,14 +5,16 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from easel.declare.friendly import read_program
-from easel.declare.program import Program
+from easel.declare.program import Program, Tensor
 from easel.errors import InvalidInput, NotFound
+from easel.lake.folder import scan
 from easel.sdk.connection import ask
 from easel.sdk.examples import read_objects, read_pairs
 from easel.sdk.transfer import Progress, no_progress
@@ -27,6 +29,8 @@ BATCH_BYTES = 1_000_000
 """Half of what a server accepts in one request."""
 PATIENCE_S = 600.0
 """Feeding thousands of pictures, or exporting a network, takes longer than other calls."""
+PART = 2_500
+"""Pictures that are uploaded and then looked at together."""
 IN_THE_LAKE = (".npz", ".npy", ".parquet")
 
 
@@ -151,12 +155,47 @@ class Apps:
         app = self.get(name)
         if path.is_file() and path.suffix.lower() not in IN_THE_LAKE:
             return self.feed(name, read_pairs(path, read_program(app.program)), skip_bad=skip_bad)
-        pictures = path.is_dir() and any(p.suffix.lower() in PICTURES for p in path.rglob("*"))
-        target = f"{app.folder}files/" if pictures else f"/apps/{app.name}/uploads/{path.name}"
-        if path.is_dir() and not pictures:
+        if path.is_dir() and any(p.suffix.lower() in PICTURES for p in path.rglob("*")):
+            return self._feed_pictures(app, path, fit, skip_bad, progress)
+        target = f"/apps/{app.name}/uploads/{path.name}"
+        if path.is_dir():
             target += "/"
         self._client.lake.upload(path, target, progress=progress)
         return self.feed_reference(name, target, fit=fit, skip_bad=skip_bad)
+
+    def _feed_pictures(
+        self, app: wire.App, folder: Path, fit: wire.Fit, skip_bad: bool, progress: Progress
+    ) -> wire.Fed:
+        """Part by part: while the server looks at one part, the next is on its way."""
+        target = f"{app.folder}files/"
+        files = [file for file in scan(folder, target) if file.local.suffix.lower() in PICTURES]
+        goal = read_program(app.program).output.fields[0]
+        # A picture and the picture that is its answer may lie far apart: they are looked at together.
+        size = len(files) if isinstance(goal, Tensor) and goal.rank in (2, 3) else PART
+        asked: builtins.list[Future[wire.Fed]] = []
+        after = ""
+        with ThreadPoolExecutor(1) as feeding:
+            for start in range(0, len(files), size):
+                part = files[start : start + size]
+                self._client.lake.upload_files(part, progress=progress)
+                if any(one.done() and one.exception() is not None for one in asked):
+                    break
+                asked.append(
+                    feeding.submit(
+                        self.feed_reference,
+                        app.name,
+                        target,
+                        fit=fit,
+                        skip_bad=skip_bad,
+                        after=after,
+                        until=part[-1].path,
+                    )
+                )
+                after = part[-1].path
+        fed = wire.Fed(new=0, known=0, total=0, refused=[])
+        for one in asked:
+            fed = _sum(fed, one.result())
+        return fed
 
     def feed_reference(
         self,
@@ -165,9 +204,11 @@ class Apps:
         *,
         fit: Literal["stretch", "pad", "crop"] = "stretch",
         skip_bad: bool = False,
+        after: str = "",
+        until: str | None = None,
     ) -> wire.Fed:
-        """What lies in the lake already: `/photos/`, or a file set `/@photos:3`."""
-        body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad)
+        """What lies in the lake already: `/photos/`, or a file set `/@photos:3`; of it the paths after and until."""
+        body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad, after=after, until=until)
         return self._post(f"{name}/feed/files", body.model_dump(mode="json"), wire.Fed)
 
     def give_vectors(

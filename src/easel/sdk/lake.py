@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from easel.errors import InvalidInput, NotFound
 from easel.lake.digest import from_hex, verified
-from easel.lake.folder import scan
+from easel.lake.folder import LocalFile, scan
 from easel.lake.paths import FileInSet, FileRef, file_path, parse
 from easel.sdk.connection import ask
 from easel.sdk.transfer import Direct, Progress, Receiver, Sender, no_progress
@@ -49,6 +49,12 @@ class Lake:
         files = scan(Path(source), target)
         if not files:
             raise InvalidInput(f"{source} holds no files")
+        return self.upload_files(files, resume=resume, progress=progress)
+
+    def upload_files(
+        self, files: Sequence[LocalFile], *, resume: str | None = None, progress: Progress = no_progress
+    ) -> wire.Upload:
+        """Upload these files, as one commit."""
         session = resume or self.start_upload().id
         with self._direct() as direct:
             sender = Sender(self._client.connection, self._client.root, direct, progress, self._threads)

@@ -102,6 +102,8 @@ class FeedFiles(Request):
     reference: Annotated[str, Field(max_length=4_096, examples=["/apps/flowers/uploads/"])]
     fit: Fit = "stretch"
     skip_bad: bool = False
+    after: Annotated[str, Field(max_length=4_096, description="Only files whose paths come later")] = ""
+    until: Annotated[str | None, Field(max_length=4_096, description="The last path of those meant")] = None
 
 
 class GiveVectors(Request):

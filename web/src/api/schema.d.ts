@@ -3320,6 +3320,12 @@ export interface components {
          */
         FeedFiles: {
             /**
+             * After
+             * @description Only files whose paths come later
+             * @default
+             */
+            after?: string;
+            /**
              * Fit
              * @default stretch
              * @enum {string}
@@ -3335,6 +3341,11 @@ export interface components {
              * @default false
              */
             skip_bad?: boolean;
+            /**
+             * Until
+             * @description The last path of those meant
+             */
+            until?: string | null;
         };
         /** FeedPairs */
         FeedPairs: {

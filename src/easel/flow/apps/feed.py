@@ -24,7 +24,7 @@ from easel.match.raw import Files, Picture, open_value, preview
 from easel.match.read import read_example
 from easel.match.split import assign_folds
 from easel.match.stored import StoredPair, digest_of, write_lines
-from easel.match.summary import strata, summarise
+from easel.match.summary import stratum_of, summarise
 from easel.records.app import App, Fed, Refused
 from easel.records.identity import Caller
 from easel.store import app_examples, apps
@@ -111,6 +111,7 @@ def _check(
     read: list[_Read] = []
     refused: list[Refused] = []
     seen: set[str] = set()
+    layer_of = stratum_of(program)
 
     def refuse(number: int, error: ExampleError) -> None:
         if not skip_bad:
@@ -130,7 +131,7 @@ def _check(
                 refuse(number, error)
                 continue
             seen.add(digest)
-            (layer,) = strata(program, [example])
+            layer = layer_of(example)
             kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
             read.append(_Read(digest, _light(source), _light(target), layer, kept))
     return read, tuple(refused)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -37,10 +38,28 @@ INPUTS = ("x", "input", "inputs", "data", "images")
 OUTPUTS = ("y", "output", "outputs", "target", "targets", "label", "labels")
 
 
+@dataclass(frozen=True)
+class Part:
+    """Of the files that a reference names those whose paths come after `after`, up to `until`."""
+
+    after: str = ""
+    until: str | None = None
+
+
+ALL = Part()
+
+
 def feed_files(
-    lake: Lake, caller: Caller, name: str, reference: str, *, fit: str = "stretch", skip_bad: bool = False
+    lake: Lake,
+    caller: Caller,
+    name: str,
+    reference: str,
+    *,
+    fit: str = "stretch",
+    skip_bad: bool = False,
+    part: Part = ALL,
 ) -> Fed:
-    """All that `reference` (`/photos/`, `/@photos:3`, `/apps/…/data.npz`) names.
+    """All that `reference` (`/photos/`, `/@photos:3`, `/apps/…/data.npz`) names, or a part of it.
 
     Pictures: the folder that a picture lies in is its class; for a program that makes pictures, files of the
     same name below `input/` and `output/` are a pair. Arrays: an npz file with `x` and `y`, or the files
@@ -48,7 +67,7 @@ def feed_files(
     """
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
-        entries = files_of(tx, caller, reference)
+        entries = files_of(tx, caller, reference, part)
     pictures = [entry for entry in entries if entry.path.lower().endswith(PICTURES)]
     if pictures:
         return _feed_pictures(lake, caller, app, pictures, fit, skip_bad=skip_bad)
@@ -65,17 +84,18 @@ def feed_files(
     return total
 
 
-def files_of(tx: Tx, caller: Caller, reference: str) -> list[Entry]:
+def files_of(tx: Tx, caller: Caller, reference: str, part: Part = ALL) -> list[Entry]:
     """Every file that a path, a folder or a file set names."""
     entries: list[Entry] = []
-    after = ""
+    after, until = part.after, part.until
     while True:
         listing = browse.list_files(
             tx, caller, reference, recursive=True, limit=browse.MAX_LIMIT, after=after, whole=True
         )
         entries += [item for item in listing.items if isinstance(item, Entry)]
-        if listing.next_cursor is None:
-            return entries
+        beyond = until is not None and bool(entries) and entries[-1].path > until
+        if listing.next_cursor is None or beyond:
+            return [entry for entry in entries if until is None or entry.path <= until]
         if len(entries) > MOST_FILES:
             raise InvalidInput(f"more than {MOST_FILES:,} files at once: feed folder by folder")
         after = listing.next_cursor

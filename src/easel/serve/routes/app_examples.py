@@ -33,7 +33,13 @@ def feed(here: Here, caller: Member, name: Name, body: wire.FeedPairs) -> wire.F
 def feed_files(here: Here, caller: Member, name: Name, body: wire.FeedFiles) -> wire.Fed:
     """Add what was uploaded to the lake: pictures in one folder for each class, arrays, tables, JSON lines."""
     found = feeding_files.feed_files(
-        here.lake, caller, name, body.reference, fit=body.fit, skip_bad=body.skip_bad
+        here.lake,
+        caller,
+        name,
+        body.reference,
+        fit=body.fit,
+        skip_bad=body.skip_bad,
+        part=feeding_files.Part(body.after, body.until),
     )
     return wire.Fed.model_validate(found)
 
