@@ -89,7 +89,11 @@ def photograph(page: Page, server: ServerProcess, what: str, wait_for: str, targ
 def main() -> None:
     pictures = Path(sys.argv[1])
     pictures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as made, running(Path(made) / "home", warm_trials="true") as server:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        tempfile.TemporaryDirectory() as made,
+        running(Path(home), warm_trials="true") as server,
+    ):
         here = Path(made)
         draw_leaves(here)
         say(server, here, "easel projects create leaves")

@@ -44,7 +44,7 @@ LEARNABLE: list[tuple[Callable[[], World], str, float]] = [
 ]
 TABLES = ["logistic_regression", "svm", "random_forest", "extra_trees", "lightgbm", "boosted_trees"]
 TABLES += ["neural_network", "bayes_point", "averaged_perceptron"]
-REGRESSORS = ["linear", *TABLES[1:]]
+REGRESSORS = ["linear", "blend", *TABLES[1:]]
 
 
 def candidate_of(world: World, family: str) -> Candidate:

@@ -14,6 +14,7 @@ NETWORK_FREE = frozenset(
     {
         "logistic_regression",
         "linear",
+        "blend",
         "svm",
         "random_forest",
         "extra_trees",

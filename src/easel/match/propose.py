@@ -173,6 +173,8 @@ def _table_plan(family: str, summary: DataSummary, task: Task) -> _Plan:
             return _Plan(
                 0.82 if few else 0.72, (("C", 1.0),), (("C", 0.1, 0.01), ("C", 10.0, 0.03), ("C", 0.01, 0.03))
             )
+        case "blend":
+            return _Plan(0.83)
         case "svm":
             return _Plan(
                 0.84 if few else 0.8,
@@ -245,6 +247,7 @@ def _once(candidate: Candidate, summary: DataSummary) -> float:
         return 1.0 + rounds * n * epochs * min(cells, 500) * 4e-6
     tables = {
         "svm": 2e-9 * n * n * cells * (summary.classes or 2) ** 0.5 + 1e-4 * n,
+        "blend": 4e-9 * n * n * cells + 1e-4 * n + 2e-4 * n * cells**0.5,
         "random_forest": 3e-4 * n * cells**0.5,
         "extra_trees": 2e-4 * n * cells**0.5,
         "lightgbm": (0.3 + 1e-6 * n * cells) * max(1, summary.classes),

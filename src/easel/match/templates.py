@@ -71,6 +71,7 @@ _TABLE_CLASSIFIERS = (
 )
 _TABLE_REGRESSORS = (
     "linear",
+    "blend",
     "random_forest",
     "svm",
     "lightgbm",
