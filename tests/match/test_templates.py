@@ -83,3 +83,11 @@ def test_costs_grow_with_the_data() -> None:
         c.name: c.cost_s for c in propose_candidates(program, DataSummary(90_000, 64, side=8, classes=3))
     }
     assert all(large[name] > small[name] for name in small)
+
+
+def test_photographs_too_are_offered_to_quick_models_which_see_a_small_copy() -> None:
+    program = parse_program("{input: {[Tensor[512, 512, 3]], []}, output: {[Category], []}}")
+    found = propose_candidates(program, DataSummary(240, 512 * 512 * 3, side=512, classes=2))
+    quick = min(found, key=lambda candidate: candidate.cost_s)
+    assert quick.family in ("svm", "extra_trees", "logistic_regression")
+    assert quick.cost_s < 5.0

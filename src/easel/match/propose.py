@@ -32,7 +32,7 @@ _IMAGE_GFLOP = {
 """Operations of one forward pass at 3 × 32 × 32 and width 1, in units of 1e9."""
 
 PIXEL_FAMILIES = ("svm", "extra_trees", "logistic_regression")
-"""Table models that look at small pictures and short series as plain vectors: weak priors, but quick."""
+"""Table models that look at pictures of at most 32 × 32 and short series as plain vectors: weak priors, but quick."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,16 @@ def _plans(template: Template, summary: DataSummary, choices: Choices) -> Iterat
             rates = (("lr", 1e-3, 0.05), ("lr", 1e-2, 0.1), ("width", 1.0, 0.02), *extra)
             yield family, _Plan(0.6, (("width", 0.5), ("lr", 3e-3)), rates)
     flat = template.task in (Task.CLASSIFY, Task.REGRESS) and kind in ("image", "time-series")
-    if flat and summary.cells <= 4096:
+    if flat and _plain_cells(summary) <= 4096:
         for family in PIXEL_FAMILIES:
             if family != "logistic_regression" or template.task is Task.CLASSIFY:
                 plan = _table_plan(family, summary, template.task)
                 yield family, _Plan(plan.promise - 0.2, plan.base, plan.other)
+
+
+def _plain_cells(summary: DataSummary) -> int:
+    """Numbers that a table model sees of one input: of a larger picture a small copy."""
+    return summary.cells if summary.side <= 32 else round(summary.cells * (32 / summary.side) ** 2)
 
 
 def _image_plan(family: str, summary: DataSummary, extra: tuple[tuple[str, Setting, float], ...]) -> _Plan:
@@ -245,6 +250,7 @@ def _once(candidate: Candidate, summary: DataSummary) -> float:
         return float(1.0 + rounds * n * epochs * cells * 2e-6 * width**1.7 * twice)
     if family in ("bit_autoencoder", "text_network"):
         return 1.0 + rounds * n * epochs * min(cells, 500) * 4e-6
+    cells = _plain_cells(summary)
     tables = {
         "svm": 2e-9 * n * n * cells * (summary.classes or 2) ** 0.5 + 1e-4 * n,
         "blend": 4e-9 * n * n * cells + 1e-4 * n + 2e-4 * n * cells**0.5,
