@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -195,6 +196,33 @@ def test_what_a_worker_had_and_has_no_more_is_gone_but_not_by_a_stale_word(serve
 def test_an_attempt_that_nobody_knows_any_more_is_forgotten(server: PoolServer) -> None:
     ask(server, said(server, 1, 0))
     assert ask(server, said(server, 2, attempts={"old.1": 0})).forget == {"old.1": False}
+
+
+def test_an_order_that_a_leaving_worker_never_got_waits_for_another_and_costs_no_attempt(
+    server: PoolServer,
+) -> None:
+    heard = Listener(server.pool())
+    heard.executor.start(sh("had", "true"))
+    heard.executor.start(sh("under-way", "true"))
+    heard.hear()
+    assert len(ask(server, said(server, 1, 0)).start) == 2
+    ask(server, said(server, 2, attempts={"had.1": 0}, leaving=True))
+    heard.until(lambda: "had.1" in heard.gone)
+    assert heard.gone == {"had.1": "its device left"}
+    (given,) = ask(server, replace(said(server, 1, 0), name="other")).start
+    assert given["order"]["job_id"] == "under-way"
+
+
+def test_a_word_of_a_worker_that_left_later_is_answered_and_given_nothing(server: PoolServer) -> None:
+    ask(server, said(server, 1, 0))
+    ask(server, said(server, 3, leaving=True))
+    heard = Listener(server.pool())
+    heard.executor.start(sh("j", "true"))
+    heard.hear()
+    assert ask(server, said(server, 2)).start == []
+    assert ask(server, said(server, 1, again=True)).start == []
+    # It did not leave for good: its next word is newer.
+    assert len(ask(server, said(server, 4)).start) == 1
 
 
 def test_a_second_worker_under_the_same_name_takes_over_and_the_first_is_refused(server: PoolServer) -> None:

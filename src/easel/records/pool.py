@@ -47,6 +47,11 @@ class Puller:
     ahead: int = 0
 
     @property
+    def open(self) -> bool:
+        """Whether anything at all could be given to it."""
+        return self.room.vcpu >= 0.5 or self.ahead > 0
+
+    @property
     def price(self) -> float:
         """What an hour of it costs, by its own label; unknown counts as nothing."""
         try:

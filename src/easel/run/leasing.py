@@ -15,7 +15,8 @@ from easel.run.placement import PATIENCE_S
 
 def give(offers: Iterable[Offer], pullers: Sequence[Puller]) -> dict[str, str]:
     """`offers` in order of arrival; returns which key goes to which worker. Cheaper workers are filled first."""
-    free = {puller.name: puller for puller in sorted(pullers, key=lambda each: each.price)}
+    asking = sorted(pullers, key=lambda each: each.price)
+    free = {puller.name: puller for puller in asking if puller.open}
     given: dict[str, str] = {}
     gangs: dict[str, list[Offer]] = {}
     for offer in offers:
@@ -26,25 +27,29 @@ def give(offers: Iterable[Offer], pullers: Sequence[Puller]) -> dict[str, str]:
         placed = _place(members, free)
         if placed is not None:
             given |= placed
+            for name in set(placed.values()):
+                if not free[name].open:
+                    del free[name]
         elif offer.waited_s > PATIENCE_S and any(_could(member, free) for member in members):
             # Nobody may pass it any more on the workers that it waits for.
             free = {name: each for name, each in free.items() if not _suits(members[0], each)}
-        if not any(each.room.vcpu >= 0.5 or each.ahead for each in free.values()):
+        if not free:
             break
     return given
 
 
 def _place(members: Sequence[Offer], free: dict[str, Puller]) -> Mapping[str, str] | None:
     """All members, spread over as many workers as there are; changes `free` only if all fit."""
-    left = dict(free)
+    left: dict[str, Puller] = {}
     placed: dict[str, str] = {}
     for member in members:
         used = set(placed.values())
-        able = sorted((name for name in left if _fits(member, left[name])), key=lambda name: name in used)
-        if not able:
+        able = (name for name in free if _fits(member, left.get(name, free[name])))
+        chosen = next(able, None) if not used else min(able, key=lambda name: name in used, default=None)
+        if chosen is None:
             return None
-        left[able[0]] = _less(left[able[0]], member)
-        placed[member.key] = able[0]
+        left[chosen] = _less(left.get(chosen, free[chosen]), member)
+        placed[member.key] = chosen
     free.update(left)
     return placed
 

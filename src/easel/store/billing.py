@@ -14,7 +14,7 @@ from easel.store.engine import AnyRow, Tx
 from easel.store.schema.events import events
 from easel.store.schema.jobs import jobs
 from easel.store.schema.price import bill_lines, billed_events, budgets, holds, prices
-from easel.store.upsert import insert_or, lock
+from easel.store.upsert import chunks, insert_or, lock
 
 _MARK = "bills"
 
@@ -48,17 +48,23 @@ def mark_billed(tx: Tx, seq: int) -> None:
 # Holds. ------------------------------------------------------------------------------------------------------
 
 
-def begin_hold(tx: Tx, job_id: str, project_id: str, attempt: int, since: datetime) -> None:
-    """A job that holds a device already goes on holding it."""
-    made = insert_or(tx, holds).values(job_id=job_id, project_id=project_id, attempt=attempt, since=since)
-    tx.execute(made.on_conflict_do_nothing())
+def holds_since(tx: Tx, job_ids: Sequence[str]) -> dict[str, datetime]:
+    """Which of these jobs hold a device, and since when."""
+    found: dict[str, datetime] = {}
+    for some in chunks(job_ids):
+        rows = tx.execute(select(holds.c.job_id, holds.c.since).where(holds.c.job_id.in_(some)))
+        found |= {row.job_id: row.since for row in rows}
+    return found
 
 
-def end_hold(tx: Tx, job_id: str) -> AnyRow | None:
-    row = tx.execute(select(holds).where(holds.c.job_id == job_id)).one_or_none()
-    if row is not None:
-        tx.execute(delete(holds).where(holds.c.job_id == job_id))
-    return row
+def begin_holds(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        tx.execute(insert(holds), [dict(row) for row in rows])
+
+
+def end_holds(tx: Tx, job_ids: Sequence[str]) -> None:
+    for some in chunks(job_ids):
+        tx.execute(delete(holds).where(holds.c.job_id.in_(some)))
 
 
 def held(tx: Tx, project_id: ProjectId | None = None) -> list[AnyRow]:

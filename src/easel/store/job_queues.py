@@ -43,8 +43,9 @@ def lines(tx: Tx, default_limit: int, at_most: int) -> list[Line]:
     return found
 
 
-def active_count(tx: Tx) -> int:
-    return int(tx.execute(select(func.count()).where(IS_ACTIVE)).scalar_one())
+def launching_count(tx: Tx) -> int:
+    """Jobs that executors were given and no device has begun."""
+    return int(tx.execute(select(func.count()).where(IS_ACTIVE, jobs.c.state == "launching")).scalar_one())
 
 
 def _active(tx: Tx) -> dict[Owner, int]:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from easel.declare.resources import Resources
 from easel.records.pool import Offer, Placement
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.jobs import devices
 from easel.store.schema.pool import placements, pools, work, work_reports, workers
-from easel.store.upsert import chunks, insert_or, lock
+from easel.store.upsert import chunks, insert_many, insert_or, is_in, lock, update_many
 
 KILL, KILL_NOW = 1, 2
 FORGET, FORGET_OVER = 1, 2
@@ -76,10 +76,13 @@ def offer(tx: Tx, executor: str, new: Sequence[NewWork]) -> None:
     tx.execute(insert_or(tx, work).on_conflict_do_nothing(index_elements=["key"]), rows)
 
 
-def leaving(tx: Tx, gang: str) -> bool:
-    """Whether it was forgotten and a device has not said yet that it removed it."""
-    query = select(work.c.seq).where(work.c.gang == gang, work.c.forgotten > 0)
-    return tx.execute(query.limit(1)).first() is not None
+def leaving(tx: Tx, gangs: Sequence[str]) -> set[str]:
+    """Those of these that were forgotten and that a device has not said yet that it removed."""
+    found: set[str] = set()
+    for some in chunks(gangs):
+        query = select(work.c.gang).where(is_in(tx, work.c.gang, some), work.c.forgotten > 0)
+        found |= {row.gang for row in tx.execute(query)}
+    return found
 
 
 def attempts(tx: Tx, executor: str) -> frozenset[str]:
@@ -107,17 +110,26 @@ def forget(tx: Tx, gangs: Mapping[str, bool]) -> None:
     """Whatever a device has of them it removes; what none has is gone at once."""
     for over in (False, True):
         for some in chunks([gang for gang, each in gangs.items() if each is over]):
-            kept = and_(work.c.gang.in_(some), work.c.device.is_not(None))
+            kept = and_(is_in(tx, work.c.gang, some), work.c.device.is_not(None))
             tx.execute(update(work).where(kept).values(forgotten=FORGET_OVER if over else FORGET))
     for some in chunks(list(gangs)):
-        keys = select(work.c.key).where(work.c.gang.in_(some))
+        keys = select(work.c.key).where(is_in(tx, work.c.gang, some))
         tx.execute(delete(work_reports).where(work_reports.c.key.in_(keys)))
-        tx.execute(delete(work).where(work.c.gang.in_(some), work.c.device.is_(None)))
+        tx.execute(delete(work).where(is_in(tx, work.c.gang, some), work.c.device.is_(None)))
 
 
 def reports_after(tx: Tx, executor: str, seq: int, limit: int = 1000) -> list[AnyRow]:
     query = select(work_reports).where(work_reports.c.executor == executor, work_reports.c.seq > seq)
     return list(tx.execute(query.order_by(work_reports.c.seq).limit(limit)))
+
+
+def take_reports(tx: Tx, numbers: Sequence[int]) -> set[int]:
+    """Those of these reports that were still there; they are no more."""
+    taken: set[int] = set()
+    for some in chunks(numbers):
+        statement = delete(work_reports).where(work_reports.c.seq.in_(some)).returning(work_reports.c.seq)
+        taken |= {int(row.seq) for row in tx.execute(statement)}
+    return taken
 
 
 def held(tx: Tx, executor: str) -> list[AnyRow]:
@@ -149,7 +161,7 @@ def lease_candidates(tx: Tx, executors: Iterable[str], limit: int) -> list[AnyRo
 def of_devices(tx: Tx, names: Iterable[str]) -> dict[str, list[AnyRow]]:
     found: dict[str, list[AnyRow]] = {}
     for some in chunks(sorted(set(names))):
-        for row in tx.execute(select(work).where(work.c.device.in_(some)).order_by(work.c.seq)):
+        for row in tx.execute(select(work).where(is_in(tx, work.c.device, some)).order_by(work.c.seq)):
             found.setdefault(row.device, []).append(row)
     return found
 
@@ -162,24 +174,30 @@ def find_of_token(tx: Tx, key: str, token_id: str) -> AnyRow | None:
 
 def lease(tx: Tx, given: Mapping[str, str]) -> None:
     """`given` says which key goes to which device."""
-    if given:
-        statement = update(work).where(work.c.key == bindparam("k")).values(device=bindparam("d"))
-        tx.execute(statement, [{"k": key, "d": device} for key, device in given.items()])
+    update_many(tx, work.c.key, work.c.device, given)
 
 
 def reseal(tx: Tx, key: str, sealed: str) -> None:
     tx.execute(update(work).where(work.c.key == key).values(sealed=sealed))
 
 
+def give_back(tx: Tx, keys: Sequence[str]) -> None:
+    """Their devices left before they had them: they wait again, in their old places."""
+    for some in chunks(keys):
+        tx.execute(update(work).where(work.c.key.in_(some)).values(device=None))
+    if keys:
+        tx.wake()
+
+
 def mark_known(tx: Tx, keys: Sequence[str]) -> None:
     for some in chunks(keys):
-        tx.execute(update(work).where(work.c.key.in_(some)).values(known=True))
+        tx.execute(update(work).where(is_in(tx, work.c.key, some)).values(known=True))
 
 
 def remove(tx: Tx, keys: Sequence[str]) -> None:
     for some in chunks(keys):
-        tx.execute(delete(work_reports).where(work_reports.c.key.in_(some)))
-        tx.execute(delete(work).where(work.c.key.in_(some)))
+        tx.execute(delete(work_reports).where(is_in(tx, work_reports.c.key, some)))
+        tx.execute(delete(work).where(is_in(tx, work.c.key, some)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +226,13 @@ def add_reports(tx: Tx, new: Sequence[NewReport]) -> None:
         }
         for each in new
     ]
-    tx.execute(insert(work_reports), rows)
-    counted = [{"k": each.key, "r": each.received} for each in new if each.gone is None]
-    if counted:
-        statement = update(work).where(work.c.key == bindparam("k")).values(received=bindparam("r"))
-        tx.execute(statement, counted)
+    insert_many(tx, work_reports, rows)
+    update_many(
+        tx, work.c.key, work.c.received, {each.key: each.received for each in new if each.gone is None}
+    )
     over = [each.key for each in new if each.over]
     for some in chunks(over):
-        tx.execute(update(work).where(work.c.key.in_(some)).values(over=True))
+        tx.execute(update(work).where(is_in(tx, work.c.key, some)).values(over=True))
     tx.wake()
 
 
@@ -225,7 +242,7 @@ def add_reports(tx: Tx, new: Sequence[NewReport]) -> None:
 def worker_rows(tx: Tx, names: Iterable[str]) -> dict[str, AnyRow]:
     found: dict[str, AnyRow] = {}
     for some in chunks(sorted(set(names))):
-        query = select(workers).where(workers.c.name.in_(some)).with_for_update()
+        query = select(workers).where(is_in(tx, workers.c.name, some)).with_for_update()
         found |= {row.name: row for row in tx.execute(query)}
     return found
 
@@ -236,9 +253,7 @@ def put_worker(tx: Tx, **values: Any) -> None:
 
 
 def beat(tx: Tx, beats: Mapping[str, int]) -> None:
-    if beats:
-        statement = update(workers).where(workers.c.name == bindparam("w")).values(beats=bindparam("b"))
-        tx.execute(statement, [{"w": name, "b": number} for name, number in sorted(beats.items())])
+    update_many(tx, workers.c.name, workers.c.beats, beats)
 
 
 def leave(tx: Tx, names: Sequence[str]) -> None:
@@ -266,7 +281,7 @@ def workers_of(tx: Tx, executor: str) -> list[AnyRow]:
 
 def anything_for(tx: Tx, names: Iterable[str], executors: Iterable[str]) -> bool:
     """Whether there is something to say to one of these workers. Cheap, for whoever asks often."""
-    mine = and_(work.c.device.in_(sorted(set(names))), or_(work.c.kill > 0, work.c.forgotten > 0))
+    mine = and_(is_in(tx, work.c.device, sorted(set(names))), or_(work.c.kill > 0, work.c.forgotten > 0))
     theirs = and_(work.c.executor.in_(sorted(set(executors))), WAITS)
     return tx.execute(select(work.c.seq).where(or_(mine, theirs)).limit(1)).first() is not None
 

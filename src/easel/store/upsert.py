@@ -1,12 +1,29 @@
-"""`INSERT … ON CONFLICT`, which SQLAlchemy spells once for each database, and locks by name."""
+"""What SQLAlchemy spells once for each database: `INSERT … ON CONFLICT`, locks by name, many rows in one statement.
+
+On PostgreSQL many rows travel as arrays: one statement is sent, planned and run, the same however many they are. SQLite
+runs in this process, where a statement costs next to nothing.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from sqlalchemy import Table, text
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Table,
+    any_,
+    bindparam,
+    cast,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from easel.store.engine import Tx
@@ -29,3 +46,41 @@ def lock(tx: Tx, name: str) -> None:
 def chunks(values: Sequence[T], length: int = 1000) -> Iterator[Sequence[T]]:
     """Few enough at once for the parameters of one statement."""
     return (values[i : i + length] for i in range(0, len(values), length))
+
+
+def is_in(tx: Tx, column: Column[Any], values: Collection[Any]) -> ColumnElement[bool]:
+    """`column IN (values)`."""
+    if tx.conn.dialect.name == "postgresql":
+        return column == any_(cast(list(values), ARRAY(column.type)))
+    return column.in_(values)
+
+
+def insert_many(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """All have the same columns, of plain types."""
+    if not rows:
+        return
+    if tx.conn.dialect.name == "postgresql":
+        names = list(rows[0])
+        columns = [_unnested(table.c[name], [row[name] for row in rows]) for name in names]
+        tx.execute(insert(table).from_select(names, select(*columns)))
+    else:
+        tx.execute(insert(table), [dict(row) for row in rows])
+
+
+def update_many(tx: Tx, key: Column[Any], column: Column[Any], values: Mapping[Any, Any]) -> None:
+    """Set `column` where `key` is one of these, to what it maps to."""
+    if not values:
+        return
+    table = key.table
+    assert isinstance(table, Table)
+    if tx.conn.dialect.name == "postgresql":
+        keys, news = list(values), list(values.values())
+        new = select(_unnested(key, keys).label("k"), _unnested(column, news).label("v")).subquery()
+        tx.execute(update(table).where(key == new.c.k).values({column.name: new.c.v}))
+    else:
+        statement = update(table).where(key == bindparam("k")).values({column.name: bindparam("v")})
+        tx.execute(statement, [{"k": of, "v": value} for of, value in values.items()])
+
+
+def _unnested(column: Column[Any], values: list[Any]) -> ColumnElement[Any]:
+    return func.unnest(cast(values, ARRAY(column.type)))

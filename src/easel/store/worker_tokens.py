@@ -13,6 +13,7 @@ from easel.records.pool import WorkerToken
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.identity import tokens
 from easel.store.schema.pool import worker_tokens, workers
+from easel.store.upsert import is_in
 
 _TOKEN = tuple(c for c in worker_tokens.c if c.name not in ("secret_hash", "made_by"))
 TOUCH_EVERY = timedelta(hours=1)
@@ -42,7 +43,7 @@ def list_tokens(tx: Tx) -> list[WorkerToken]:
 def valid(tx: Tx, hashes: Sequence[str]) -> dict[str, str]:
     """The ids of those that may still be used, by the hash of their secret."""
     query = select(worker_tokens).where(
-        worker_tokens.c.secret_hash.in_(sorted(set(hashes))),
+        is_in(tx, worker_tokens.c.secret_hash, sorted(set(hashes))),
         worker_tokens.c.revoked_at.is_(None),
         or_(worker_tokens.c.expires_at.is_(None), worker_tokens.c.expires_at > tx.now),
     )

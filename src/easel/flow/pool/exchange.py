@@ -17,7 +17,6 @@ from easel.flow.pool.tokens import refusal
 from easel.records.pool import Offer, Puller
 from easel.run.journal import LAST, Entry
 from easel.run.leasing import give
-from easel.run.order import ORDER
 from easel.store import devices, pool, worker_tokens
 from easel.store.engine import AnyRow, Store, Tx
 
@@ -71,12 +70,17 @@ class _Round:
         self.reports: list[pool.NewReport] = []
         self.known: list[str] = []
         self.removed: list[str] = []
+        self.returned: list[str] = []
+        self.heard: dict[str, int] = {}
+        self.departed: set[str] = set()
+        """Workers that have left; what is still under way from them is answered, and given nothing."""
 
     def run(self, said: Sequence[Said]) -> list[Answer | EaselError]:
         tokens = worker_tokens.valid(self.tx, [each.secret_hash for each in said])
         self.workers = pool.worker_rows(self.tx, [each.name for each in said])
         self.beats = {name: int(row.beats) for name, row in self.workers.items()}
         answers = [self._admit(each, tokens.get(each.secret_hash)) for each in said]
+        pool.beat(self.tx, self.heard)
         fine = [
             (each, answer) for each, answer in zip(said, answers, strict=True) if isinstance(answer, Answer)
         ]
@@ -85,11 +89,12 @@ class _Round:
         rooms: dict[str, Puller] = {}
         for each, answer in fine:
             room = self._compare(each, answer, held.get(each.name, []))
-            if not each.leaving:
+            if each.name not in self.departed:
                 rooms[each.name] = room
         pool.mark_known(self.tx, self.known)
         pool.add_reports(self.tx, self.reports)
         pool.remove(self.tx, self.removed)
+        pool.give_back(self.tx, self.returned)
         self._lease({each.name: (each, answer) for each, answer in fine}, rooms)
         return answers
 
@@ -106,13 +111,17 @@ class _Round:
         if row is not None and said.session and said.session != row.session:
             return Conflict(f"another worker has taken the name {said.name!r}: this one ends")
         session = said.session or (row.session + 1 if row else 1)
-        if said.session == 0 or (row is not None and row.left and not said.leaving and not said.again):
+        stale = said.again or (row is not None and said.number <= row.beats)
+        left = row is not None and row.left
+        if said.leaving or (left and stale and said.session):
+            self.departed.add(said.name)
+        if said.session == 0 or (left and not stale and not said.leaving):
             self._register(said, token_id, session)
-        elif said.leaving:
+        elif not stale and row is not None:
+            self.heard[said.name] = max(said.number, self.heard.get(said.name, 0))
+        if said.leaving:
             pool.leave(self.tx, [said.name])
             devices.away(self.tx, said.name)
-        elif not said.again and row is not None and said.number > row.beats:
-            pool.beat(self.tx, {said.name: said.number})
         return Answer(session)
 
     def _register(self, said: Said, token_id: str, session: int) -> None:
@@ -142,19 +151,20 @@ class _Round:
         room = said.capacity
         for key, row in mine.items():
             if row.forgotten:
-                if key in said.attempts and fresh:
-                    answer.forget[key] = row.forgotten == pool.FORGET_OVER
-                elif fresh or said.leaving:
+                if said.leaving or (fresh and key not in said.attempts):
                     self.removed.append(key)
-                elif said.again:
+                elif fresh or said.again:
                     answer.forget[key] = row.forgotten == pool.FORGET_OVER
                 continue
             ended = row.over or key in over
             if fresh and not ended and not row.known and key in said.attempts:
                 self.known.append(key)
-            if fresh and not ended and key not in said.attempts:
-                if row.known or row.kill or said.leaving:
+            if fresh and not ended and (said.leaving or key not in said.attempts):
+                if self._began(row, said) or row.kill:
                     self._gone(row, _why(row, said))
+                    continue
+                if said.leaving:
+                    self.returned.append(key)
                     continue
                 answer.start.append(self._order(row))
             # While it waits it may have got work that it had not when it asked.
@@ -165,6 +175,11 @@ class _Round:
         if fresh:
             answer.forget |= {key: False for key in said.attempts if key not in mine}
         return Puller(said.name, room, said.labels, said.remaining_s, said.ahead)
+
+    @staticmethod
+    def _began(row: AnyRow, said: Said) -> bool:
+        """Whether the device ever had it. One that leaves says what it had; its part of a gang is not given back."""
+        return bool(row.known or row.key in said.attempts or (said.leaving and row.size > 1))
 
     def _take_reports(self, said: Said, mine: Mapping[str, AnyRow]) -> set[str]:
         """Each entry once, in its order; the worker's clock is set right by ours."""
@@ -179,7 +194,10 @@ class _Round:
             received[key] = new[-1]["n"] + 1
             last = new[-1]["k"] in LAST
             timed = [{**entry, "at": entry["at"] + shift} for entry in new]
-            self.reports.append(pool.NewReport(row.executor, key, timed, received=received[key], over=last))
+            # What another member than the first logged is dropped once it was read; how it ended is not.
+            for part in [timed[:-1], timed[-1:]] if last and row.rank else [timed]:
+                if part:
+                    self.reports.append(pool.NewReport(row.executor, key, part, None, received[key], last))
             if last:
                 over.add(key)
         for key, reason in said.gone.items():
@@ -193,16 +211,15 @@ class _Round:
         self.reports.append(pool.NewReport(row.executor, row.key, gone=reason, over=True))
 
     def _order(self, row: AnyRow) -> dict[str, Any]:
-        order = self.seal.open(row.sealed)
         name = f"{row.seq}-{row.offered_at.timestamp():.6f}"  # a number alone may be used again
-        return {"offer": name, "order": ORDER.dump_python(order, mode="json")}
+        return {"offer": name, "order": self.seal.read(row.sealed)}
 
     # What it gets. ------------------------------------------------------------------------------------------------
 
     def _lease(self, asking: Mapping[str, tuple[Said, Answer]], rooms: Mapping[str, Puller]) -> None:
         by_executor: dict[str, list[Puller]] = {}
         for name, puller in rooms.items():
-            if puller.room.vcpu >= 0.5 or puller.ahead:
+            if puller.open:
                 by_executor.setdefault(asking[name][0].executor, []).append(puller)
         if not by_executor:
             return

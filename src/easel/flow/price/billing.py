@@ -65,15 +65,26 @@ def bill_ended(tx: Tx, limit: int = 500) -> int:
         return 0
     prices = price_history(tx)
     rows = jobs.rows(tx, {event.subject for event in found})
+    before = billing.holds_since(tx, sorted(rows))
+    since = dict(before)
     lines: list[dict[str, Any]] = []
     for event in found:
         row = rows.get(event.subject)
         if row is None:
             continue
         if event.kind in _BEGINS:
-            billing.begin_hold(tx, row.id, row.project_id, row.attempt, event.at)
-        elif (hold := billing.end_hold(tx, row.id)) is not None:
-            lines += _lines(row, hold, event.seq, draw_bill(row.spec, hold.since, event.at, prices))
+            since.setdefault(row.id, event.at)  # one that holds a device already goes on holding it
+        elif (start := since.pop(row.id, None)) is not None:
+            lines += _lines(row, event.seq, draw_bill(row.spec, start, event.at, prices))
+    billing.end_holds(tx, [job for job, start in before.items() if since.get(job) != start])
+    billing.begin_holds(
+        tx,
+        [
+            {"job_id": job, "project_id": rows[job].project_id, "attempt": rows[job].attempt, "since": start}
+            for job, start in since.items()
+            if before.get(job) != start
+        ],
+    )
     billing.add_lines(tx, lines)
     billing.mark_billed(tx, found[-1].seq)
     return len(found)
@@ -97,7 +108,7 @@ def shape_of(resources: Mapping[str, Any], prices: Sequence[PriceChange]) -> Sha
     return Shape(float(resources["vcpu"]), float(resources["memory_mb"]), kind, gpus)
 
 
-def _lines(row: AnyRow, hold: AnyRow, seq: int, bill: Bill) -> list[dict[str, Any]]:
+def _lines(row: AnyRow, seq: int, bill: Bill) -> list[dict[str, Any]]:
     app = row.spec["tags"].get("app", "")
     return [
         {

@@ -240,7 +240,7 @@ class Courier:
             labels=dict(about.labels),
             notes=dict(self._notes),
             address=about.address,
-            attempts={} if leaving else dict(self._attempts),
+            attempts=dict(self._attempts),
             news=news,
             ahead=self._ahead(),
             remaining_s=remaining,
@@ -250,7 +250,7 @@ class Courier:
 
     def _obey(self, orders: wire.Orders) -> None:
         self._session = orders.session
-        for each in orders.start:
+        for each in orders.start if not self._stopping.is_set() else ():
             order = ORDER.validate_python(each.order)
             # A late answer may repeat an offer that another one brought, and that is over by now.
             if order.key not in self._attempts and each.offer not in self._offers:
@@ -271,7 +271,10 @@ class Courier:
         self._woken.set()
 
     def _leave(self, connection: Connection) -> None:
-        """End what runs, then say so: others need not wait until they notice."""
+        """End what runs, then say so: others need not wait until they notice.
+
+        Attempts are what we had, and have ended; orders that were still under way are given to others.
+        """
         self._executor.close(stop=True)
         if self._session and self._refused is None:
             self._talk(connection, 0.0, leaving=True)
