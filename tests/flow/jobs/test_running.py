@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from easel.declare.job import RetryRule
 from easel.declare.resources import Resources
+from easel.flow.jobs.control import kill_job
 from easel.flow.jobs.files import files_of
 from easel.lake.digest import from_hex
 from easel.records.job import JobState
@@ -132,6 +133,16 @@ def test_two_users_share_the_pool_fairly_however_many_jobs_one_has(engine: Engin
         (engine.job(job) for job in [*many, *few]), key=lambda job: job.started_at or job.submitted_at
     )
     assert {job.name for job in order[:14]} >= {job.name for job in few}
+
+
+def test_a_pool_runs_more_jobs_at_once_than_wait_for_its_devices(engine: Engine) -> None:
+    controller = engine.controller(max_active=4, buffer=1)
+    held = [engine.submit("sleep", "1000") for _ in range(3)]
+    engine.turn_until(controller, lambda: all(engine.job(job).state is JobState.RUNNING for job in held))
+    with engine.store.write() as tx:
+        for job in held:
+            kill_job(tx, engine.people["ana"], job.id, "enough")
+    assert {job.state for job in engine.finish(controller, *held)} == {JobState.KILLED}
 
 
 def test_a_killed_trial_finds_its_checkpoint_when_it_is_tried_again(engine: Engine) -> None:

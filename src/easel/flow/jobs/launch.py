@@ -24,7 +24,10 @@ Guard = Callable[[Tx], None]
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """`max_active` is a user's limit where no admin set another; `buffer` is how many jobs executors hold."""
+    """`max_active` is a user's limit where no admin set another.
+
+    `buffer` is how many jobs executors hold that no device has begun; a pool may run any number beside them.
+    """
 
     store: Store
     vault: Vault
@@ -35,12 +38,12 @@ class Launcher:
     def launch(self, device: str, guard: Guard) -> list[Order]:
         """Let through whom the queue chooses; returns the orders to give to `device` after the commit."""
         with self.store.read() as tx:
-            room = self.buffer - job_queues.active_count(tx)
+            room = self.buffer - job_queues.launching_count(tx)
             if room <= 0 or not any(line.waiting for line in self._lines(tx, 1)):
                 return []
         with self.store.write() as tx:
             guard(tx)
-            room = self.buffer - job_queues.active_count(tx)
+            room = self.buffer - job_queues.launching_count(tx)
             turn = job_queues.last_turn(tx)
             choice = choose(self._lines(tx, room), room, turn)
             rows = jobs.rows(tx, choice.jobs)
