@@ -17,7 +17,16 @@ from easel.errors import EaselError, TryLater
 from easel.flow.jobs.advance import Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.reports import Told
-from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor, Report
+from easel.run.executors.base import (
+    AttemptGone,
+    Away,
+    Beat,
+    Connected,
+    Entries,
+    Executor,
+    MemberSaid,
+    Report,
+)
 from easel.store import devices, jobs, leases
 from easel.store.engine import AnyRow, Store, Tx
 
@@ -120,7 +129,8 @@ class Controller:
             fence = leases.take(tx, LEASE, self.holder, self.pace.lease)
             if fence is None:
                 fence = self._seize(tx, now)
-        self._renew_at = now + self.pace.lease / 3
+        # Whoever stands by looks more often than it would renew: that is time in which nobody acts.
+        self._renew_at = now + (self.pace.lease / 3 if fence is not None else self.pace.lease / 8)
         if fence != self.fence:
             self._stand_by()
             self.fence = fence
@@ -191,6 +201,8 @@ class Controller:
             case Entries(key, entries):
                 self._heard[key] = now
                 self._backlog.append(Told(key, entries))
+            case MemberSaid():
+                self._backlog.append(Told(report.key, member=report))
             case AttemptGone(key, reason):
                 self._backlog.append(Told(key, gone=reason))
             case Beat(alive):

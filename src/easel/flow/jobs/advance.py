@@ -15,7 +15,7 @@ from easel.declare.job import RetryRule
 from easel.errors import EaselError
 from easel.flow.jobs import outputs
 from easel.flow.jobs.people import Owners
-from easel.flow.jobs.reports import Told, happening, metric_row
+from easel.flow.jobs.reports import Told, happening, metric_row, signed
 from easel.flow.jobs.tagging import Line, tags_of, waiting
 from easel.flow.lake.tag import give_tags
 from easel.flow.lake.upload import Lake
@@ -35,12 +35,15 @@ from easel.run.lifecycle import (
     step,
     to_json,
 )
-from easel.store import job_logs, job_series, jobs
+from easel.store import job_logs, job_series, jobs, pool
 from easel.store.engine import AnyRow, NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
 from easel.store.lake import lineage
 from easel.store.lake.tags import NewTag
+
+_IN_ORDER = 1 << 40
+"""Chunks of a log are numbered by the bytes before them, beyond the entries' numbers that older releases used."""
 
 
 @dataclass(slots=True)
@@ -150,6 +153,7 @@ class _Fold:
         rows = jobs.rows(self.tx, [each.job_id for each in told])
         works = {job_id: _Work(row, life_of(row)) for job_id, row in rows.items()}
         outputs.record_objects(self.tx, self.objects)
+        self.taken = pool.take_reports(self.tx, [each.member.report for each in told if each.member])
         for each in told:
             work = works.get(each.job_id)
             if work is None:
@@ -177,6 +181,11 @@ class _Fold:
                 self._happen(work, told.key, what)
         if told.gone is not None:
             self._happen(work, told.key, Gone(told.attempt, told.gone))
+        said = told.member
+        if said is not None and said.report in self.taken and told.attempt == work.life.attempt:
+            for entry in said.entries:
+                at = datetime.fromtimestamp(entry["at"], UTC)
+                self._log(work, told, entry, at, signed(base64.b64decode(entry["data"]), said.rank))
 
     def _note(self, work: _Work, told: Told, entry: Entry) -> None:
         """What an entry says besides the state. Not before an output has all of its lines."""
@@ -185,7 +194,7 @@ class _Fold:
             work.changes["applied"] = entry["n"] + 1
         kind, at = entry["k"], datetime.fromtimestamp(entry["at"], UTC)
         if kind == "log":
-            self._log(work, told, entry, at)
+            self._log(work, told, entry, at, base64.b64decode(entry["data"]))
         elif kind == "metrics":
             self.batch.metrics += [metric_row(work.row.id, told.attempt, at, *point) for point in entry["v"]]
         elif kind == "progress":
@@ -197,21 +206,22 @@ class _Fold:
         elif kind == "reached" and entry["state"] == JobState.RUNNING.value:
             work.changes["started_at"] = at
 
-    def _log(self, work: _Work, told: Told, entry: Entry, at: datetime) -> None:
+    def _log(self, work: _Work, told: Told, entry: Entry, at: datetime, data: bytes) -> None:
         first = work.changes.get("log_lines", work.row.log_lines)
         size = work.changes.get("log_bytes", work.row.log_bytes)
+        lines = data.count(b"\n")
         chunk = LogChunk(
             JobId(work.row.id),
             told.attempt,
-            entry["n"],
+            _IN_ORDER + size,
             first,
-            entry["lines"],
+            lines,
             entry["f"],
             at,
-            base64.b64decode(entry["data"]),
+            data,
         )
         self.batch.chunks.append(chunk)
-        work.changes |= {"log_lines": first + entry["lines"], "log_bytes": size + entry["s"]}
+        work.changes |= {"log_lines": first + lines, "log_bytes": size + len(data)}
 
     def _happen(self, work: _Work, key: str, what: Happening) -> None:
         before = work.life

@@ -8,17 +8,19 @@ from datetime import datetime
 from typing import Any
 
 from easel.records.job import JobState, Usage
+from easel.run.executors.base import MemberSaid
 from easel.run.journal import Entry
 from easel.run.lifecycle import Ended, Happening, OutputReady, Reached
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an executor says of the attempt `key`: lines of its journal, or that it is gone."""
+    """What an executor says of the attempt `key`: lines of its journal, of a further member's, or that it is gone."""
 
     key: str
     entries: Sequence[Entry] = ()
     gone: str | None = None
+    member: MemberSaid | None = None
 
     @property
     def job_id(self) -> str:
@@ -27,6 +29,12 @@ class Told:
     @property
     def attempt(self) -> int:
         return int(self.key.rpartition(".")[2])
+
+
+def signed(lines: bytes, rank: int) -> bytes:
+    """Whole lines of a member, each with its number before it: `[3] loss 0.1`."""
+    mark = f"[{rank}] ".encode()
+    return b"".join(mark + line + b"\n" for line in lines.removesuffix(b"\n").split(b"\n"))
 
 
 def metric_row(

@@ -15,7 +15,7 @@ from easel.declare.job import Trial
 from easel.declare.resources import Room
 from easel.flow.pool.seal import Seal
 from easel.records.pool import Offer
-from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Report
+from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, MemberSaid, Report
 from easel.run.journal import LAST, Entry
 from easel.run.order import Order
 from easel.store import devices, pool
@@ -132,7 +132,8 @@ class PoolExecutor:
                 self._reports.append(Away("a newer controller is in charge"))
                 return
             # A key that a device has yet to remove is offered when it has.
-            held = {order.gang: order for order in self._starts.values() if pool.leaving(tx, order.gang)}
+            leaving = pool.leaving(tx, list(self._starts))
+            held = {gang: order for gang, order in self._starts.items() if gang in leaving}
             offered = [
                 new for gang, order in self._starts.items() if gang not in held for new in self._offers(order)
             ]
@@ -172,12 +173,16 @@ class PoolExecutor:
                     self._reports.append(Entries(gang, entries))
 
     def _hear_peer(self, gang: str, rank: int, row: AnyRow) -> None:
-        """Of the other members of a distributed job only a bad end matters: it ends all of them."""
+        """Of the other members of a distributed job their logs matter, and a bad end: it ends all of them."""
         if row.gone is not None:
             self._reports.append(AttemptGone(gang, f"worker {rank}: {row.gone}"))
             self.kill(gang)
             return
-        last = next((entry for entry in json.loads(row.entries) if entry["k"] in LAST), None)
+        entries: list[Entry] = json.loads(row.entries)
+        logged = [entry for entry in entries if entry["k"] == "log"]
+        if logged:
+            self._reports.append(MemberSaid(gang, rank, row.seq, logged))
+        last = next((entry for entry in entries if entry["k"] in LAST), None)
         if last is not None and last["k"] == "ended":
             self._reports.append(Entries(gang, [_for_all(last, rank)]))
             self.kill(gang)

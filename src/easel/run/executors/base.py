@@ -33,6 +33,19 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberSaid:
+    """Lines that a member of a distributed attempt logged, other than the first one, whose log is the attempt's own.
+
+    `report` names what was said: it counts once, however often it is told.
+    """
+
+    key: str
+    rank: int
+    report: int
+    entries: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptGone:
     """No process of the attempt is left, and it wrote no end."""
 
@@ -54,7 +67,7 @@ class Away:
     reason: str
 
 
-Report = Connected | Entries | AttemptGone | Beat | Away
+Report = Connected | Entries | MemberSaid | AttemptGone | Beat | Away
 
 
 class Executor(Protocol):
