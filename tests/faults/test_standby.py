@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from easel.flow.lake.upload import Lake
+from easel.lake.blobs.address import open_blobs
+from easel.serve.controller import Controller
+from easel.serve.hosting import build_controller, options_of
+from easel.serve.settings import Settings
 from easel.store import leases
 from easel.store.engine import Store
 from easel.testing import postgres
+from easel.testing.clock import FakeClock
 from easel.testing.engine import until
 from easel.testing.server import ServerProcess
 
@@ -32,6 +39,32 @@ def controller(server: ServerProcess, url: str) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
         )
+
+
+@pytest.mark.parametrize("lived", [5.0, 6.4, 7.8])
+def test_whoever_stands_by_acts_within_ten_seconds_whenever_the_other_dies(
+    sqlite_store: Store, tmp_path: Path, lived: float
+) -> None:
+    """With the lease that is the default, in simulated time: how often it is renewed and looked at."""
+    clock = FakeClock()
+    sqlite_store.clock = clock
+    lake = Lake(sqlite_store, open_blobs(str(tmp_path / "blobs")))
+    settings = options_of(Settings(home=tmp_path, executor="remote"))
+    active, standby = (build_controller(lake, settings, clock) for _ in range(2))
+
+    def live(controllers: Sequence[Controller]) -> None:
+        for each in controllers:
+            each.turn()
+        clock.advance(settings.pace.poll)
+
+    while clock.monotonic() < lived:
+        live([active, standby])
+    assert (active.fence, standby.fence) == (1, None)
+    died = clock.monotonic()
+    while standby.fence is None:
+        live([standby])
+    assert clock.monotonic() - died <= 10.0
+    assert standby.fence == 2
 
 
 @pytest.mark.postgres
