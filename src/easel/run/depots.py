@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from easel.clock import Clock, SystemClock
+from easel.errors import TryLater
 from easel.lake.blobs.address import open_blobs
 from easel.lake.blobs.packs import SMALL, plan_packs
 from easel.lake.blobs.store import Incoming, Puts, put
@@ -17,10 +19,13 @@ from easel.lake.materialise import Mode, materialise
 from easel.records.job import StoredFile
 from easel.run.depot import Depot, Kept, outputs
 
+Result = TypeVar("Result")
 TOKEN = "EASEL_TOKEN"  # noqa: S105 - the name of the variable
 INLINE_BYTES = 64 * 1024
 INLINE_FILES = 32
 _CHUNK = 1 << 20
+PATIENCE_S = 300.0
+"""How long a job that is done waits for a bucket that is away, rather than lose what it made."""
 
 
 class Bytes(Puts, Protocol):
@@ -91,6 +96,30 @@ class BlobDepot:
         self._blobs.promote(stage, incoming.digest)
 
 
+class PatientDepot:
+    """Waits while the store behind `depot` is away. Asking again is safe: bytes are named by their digests."""
+
+    def __init__(self, depot: Depot, clock: Clock, patience_s: float = PATIENCE_S) -> None:
+        self._depot, self._clock, self._patience_s = depot, clock, patience_s
+
+    def fetch(self, files: Sequence[StoredFile], folder: Path, key: str, *, read_only: bool) -> None:
+        self._patiently(lambda: self._depot.fetch(files, folder, key, read_only=read_only))
+
+    def keep(self, folder: Path, key: str, extra: Mapping[str, bytes] | None = None) -> Kept:
+        return self._patiently(lambda: self._depot.keep(folder, key, extra))
+
+    def _patiently(self, act: Callable[[], Result]) -> Result:
+        until, pause = self._clock.monotonic() + self._patience_s, 0.5
+        while True:
+            try:
+                return act()
+            except TryLater:
+                if self._clock.monotonic() + pause > until:
+                    raise
+            self._clock.sleep(pause)
+            pause = min(5.0, pause * 2)
+
+
 def _in_report(contents: Mapping[str, bytes]) -> Kept:
     named = {name: digest_of(data).hex() for name, data in contents.items()}
     files = [StoredFile(name, named[name], len(data)) for name, data in contents.items()]
@@ -109,4 +138,5 @@ def open_depot(address: str, cache: Path, environment: Mapping[str, str] = os.en
         )  # only where it is used: it stands on this module
 
         return RemoteDepot(Link(address, environment[TOKEN]), BlobCache(cache))
-    return BlobDepot(open_blobs(address), BlobCache(cache))
+    depot = BlobDepot(open_blobs(address), BlobCache(cache))
+    return PatientDepot(depot, SystemClock()) if address.startswith("s3:") else depot

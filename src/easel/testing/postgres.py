@@ -30,6 +30,11 @@ class Postgres:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "-w", "stop")
 
+    @property
+    def pid(self) -> int:
+        """Of the process that all others of the server belong to."""
+        return int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+
     def initialise(self) -> None:
         self._run("initdb", "-D", str(self._folder / "data"), "-U", "easel", "-A", "trust", "-E", "UTF8")
 

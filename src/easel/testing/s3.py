@@ -40,14 +40,35 @@ class Bucket:
         return bucket_address(self.url, self.endpoint)
 
 
+class S3Server:
+    """One that can be stopped and started again at its port; what it holds stays in this process meanwhile."""
+
+    def __init__(self) -> None:
+        self._port = 0
+        self._server: ThreadedMotoServer | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self._port)
+        self._server.start()
+        _, self._port = self._server.get_host_and_port()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+
 @contextmanager
 def serving() -> Iterator[str]:
     """The endpoint of a server that lives as long as the block."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server = S3Server()
     server.start()
-    host, port = server.get_host_and_port()
     try:
-        yield f"http://{host}:{port}"
+        yield server.endpoint
     finally:
         server.stop()
 

@@ -21,17 +21,20 @@ from easel.sdk.client import Client
 class ServerProcess:
     """`easel up` on a folder. The port stays the same over restarts, as a deployment's does."""
 
-    def __init__(self, folder: Path, database_url: str | None = None, **settings: str) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, database_url: str | None = None, command: str = "up", **settings: str
+    ) -> None:
+        """`command` is `up`, or `serve` for the API alone."""
+        self.folder, self._command = folder, command
         self.port = 0
-        self._environment = {
+        self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("EASEL_")},
             "EASEL_HOME": str(folder / "home"),
             "EASEL_WARM_TRIALS": "false",  # seconds of imports that few tests need
             **{f"EASEL_{name.upper()}": value for name, value in settings.items()},
         }
         if database_url:
-            self._environment["EASEL_DATABASE_URL"] = database_url
+            self.environment["EASEL_DATABASE_URL"] = database_url
         self._process: subprocess.Popen[bytes] | None = None
         self._clients: list[Client] = []
 
@@ -61,11 +64,17 @@ class ServerProcess:
             client.close()
 
     def start(self) -> None:
-        arguments = ["up", "--port", str(self.port), "--token-file", str(self.folder / "admin-token")]
+        arguments = [
+            self._command,
+            "--port",
+            str(self.port),
+            "--token-file",
+            str(self.folder / "admin-token"),
+        ]
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(  # its own session: killing it kills what it started
                 [sys.executable, "-m", "easel.cli.main", *arguments],
-                env=self._environment,
+                env=self.environment,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
