@@ -34,6 +34,16 @@ def test_what_waits_in_the_engines_queue_for_nothing_is_cancelled_and_what_runs_
     assert plan([], there, MACHINES, 64).cancel == ("a",)
 
 
+def test_one_that_its_engine_put_back_into_its_queue_is_cancelled_and_asked_for_anew() -> None:
+    back = fleet(Placement("a", SMALL))
+    again = Fleet(back.placements, back.standings, frozenset(), ended=frozenset({"a"}))
+    made = plan([Ask(SMALL)], again, MACHINES, 64)
+    assert (made.cancel, len(made.place)) == (("a",), 1)
+    # One that is up and whose worker has left ends by itself, and is counted on no more.
+    ending = Fleet(back.placements, {"a": Standing.UP}, frozenset(), ended=frozenset({"a"}))
+    assert plan([Ask(SMALL)], ending, MACHINES, 64) == plan([Ask(SMALL)], fleet(), MACHINES, 64)
+
+
 def test_a_limit_on_placements_holds() -> None:
     assert len(plan([Ask(SMALL)] * 20, fleet(Placement("a", LARGE), up=("a",)), MACHINES, most=3).place) == 2
 

@@ -11,10 +11,12 @@ import signal
 from pathlib import Path
 from typing import Protocol
 
+from easel.clock import Clock
 from easel.declare.resources import Resources
 
 ROOT = Path("/sys/fs/cgroup")
 _PERIOD_US = 100_000
+_GONE_WITHIN_S = 2.0
 
 
 class Cage(Protocol):
@@ -163,7 +165,15 @@ class Cages:
             keys |= {child.name for child in parent.iterdir() if child.is_dir()}
         return sorted(keys)
 
-    def remove(self) -> None:
+    def _remove_each(self) -> list[str]:
+        """The keys of those that could not be removed."""
+        return [key for key in self.leftovers() if not self.make(key).remove()]
+
+    def remove(self, clock: Clock) -> None:
+        """With those under it: whatever was in them was killed, and takes a moment to go."""
+        until = clock.monotonic() + _GONE_WITHIN_S
+        while self._remove_each() and clock.monotonic() < until:
+            clock.sleep(0.02)
         for parent in self.parents.values():
             try:
                 parent.rmdir()

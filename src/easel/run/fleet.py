@@ -23,11 +23,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What there is. `idle` are placements whose workers have nothing to do."""
+    """What there is. `idle` are placements whose workers have nothing to do, `ended` those whose workers have left."""
 
     placements: Sequence[Placement]
     standings: Mapping[str, Standing]
     idle: frozenset[str]
+    ended: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,16 @@ def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: i
     """One worker for each thing that waits, as far as the cluster could run them side by side.
 
     Those that come up or have nothing to do count first. What has been asked for and is needed no more is
-    cancelled while it still waits; a worker that is up ends by itself.
+    cancelled while it still waits; a worker that is up ends by itself. One whose worker has left and that waits
+    once more (an engine put it back into its queue, behind our back) is of no use to anybody.
     """
     free: list[Placement] = []
+    surplus: list[str] = []
     for each in fleet.placements:
         standing = fleet.standings.get(each.name)
-        if standing is not Standing.UP or each.name in fleet.idle:
+        if each.name in fleet.ended:
+            surplus += [each.name] if standing is Standing.WAITING else []
+        elif standing is not Standing.UP or each.name in fleet.idle:
             free.append(each)
     room = most - len(fleet.placements)
     place: list[Ask] = []
@@ -59,7 +64,7 @@ def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: i
             room -= 1
             made[shape] += 1
             place.append(ask)
-    surplus = [each.name for each in free if fleet.standings.get(each.name) is not Standing.UP]
+    surplus += [each.name for each in free if fleet.standings.get(each.name) is not Standing.UP]
     return Plan(tuple(place), tuple(surplus))
 
 

@@ -398,4 +398,4 @@ class Worker:
                 attempt.kill()
         self.warm.stop()
         self.door.close()
-        self.cages.remove()
+        self.cages.remove(self.clock)

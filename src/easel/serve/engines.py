@@ -50,7 +50,9 @@ def chosen(settings: Settings, address: str) -> EngineChoice | None:
     }
     folder = settings.folder / "run"
     if settings.executor == "ray":
-        token = {"RAY_AUTH_TOKEN_PATH": str(settings.ray_token_file)} if settings.ray_token_file else {}
+        token: dict[str, str] = {}
+        if settings.ray_token_file:
+            token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(settings.ray_token_file)}
         log = folder / "ray.log"
 
         def ray() -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from easel.testing.engine import until
 
 _PROGRAM = Path(sys.executable).parent / "ray"
 _SMALL = ("--disable-usage-stats", "--object-store-memory", str(80 << 20))
@@ -37,7 +40,12 @@ class RayCluster:
 
     @property
     def variables(self) -> dict[str, str]:
-        return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token_file)}
+        return {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(self.token_file),
+            # How long nodes and drivers look for a head that is gone; a minute unless told.
+            "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
+        }
 
     def start_head(self) -> None:
         words = ["--head", f"--port={self.port}", "--num-cpus=0", "--include-dashboard=false"]
@@ -50,7 +58,7 @@ class RayCluster:
         return pid
 
     def _start(self, *words: str) -> int:
-        before = _raylets()
+        before = self._raylets()
         program = [str(_PROGRAM)] if _PROGRAM.exists() else [sys.executable, "-m", "ray.scripts.scripts"]
         done = subprocess.run(
             [*program, "start", *words, *_SMALL, "--node-ip-address=127.0.0.1"],
@@ -62,8 +70,18 @@ class RayCluster:
         )
         if done.returncode != 0:
             raise RuntimeError(f"ray start failed: {done.stdout[-1500:]}{done.stderr[-1500:]}")
-        fresh = _raylets() - before
-        return next(iter(fresh))
+        (fresh,) = self._raylets() - before
+        return fresh
+
+    def _raylets(self) -> set[int]:
+        """Of this cluster: there may be others on the machine."""
+        found = psutil.process_iter(["name", "cmdline"])
+        return {
+            process.pid
+            for process in found
+            if (process.info["name"] or "").startswith("raylet")
+            and re.search(rf":{self.port}\b", " ".join(process.info["cmdline"] or ()))
+        }
 
     def kill_node(self, pid: int) -> None:
         """The node's raylet and everything that it started end at once, as if the machine had."""
@@ -76,8 +94,17 @@ class RayCluster:
             words = " ".join(process.info["cmdline"] or ())
             if str(self.folder) in words and "gcs_server" in words:
                 process.kill()
+                process.wait()
         if self.head is not None:
             _kill_tree(self.head)
+            self.head = None
+
+    def restart_head(self) -> None:
+        """Without what it knew. Nodes of the old one end by themselves when they have looked for it in vain."""
+        self.kill_head()
+        until(lambda: not self._raylets(), 120)
+        self.nodes.clear()
+        self.start_head()
 
     def stop(self) -> None:
         for pid in [*self.nodes, *([self.head] if self.head else [])]:
@@ -87,14 +114,6 @@ class RayCluster:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _raylets() -> set[int]:
-    return {
-        process.pid
-        for process in psutil.process_iter(["name"])
-        if (process.info["name"] or "").startswith("raylet")
-    }
 
 
 def _kill_tree(pid: int) -> None:

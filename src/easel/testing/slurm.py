@@ -8,6 +8,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -24,8 +25,8 @@ def missing() -> list[str]:
 
 
 class Slurm:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, memory_mb: int) -> None:
+        self.folder, self._memory_mb = folder, memory_mb
         self._ports = [_free_port(), _free_port()]
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -72,7 +73,7 @@ class Slurm:
             "KillWait": 5,
             "MinJobAge": 300,
             "SlurmdParameters": "config_overrides",
-            "NodeName": f"{host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=2048 State=UNKNOWN",
+            "NodeName": f"{host} NodeAddr=127.0.0.1 CPUs=2 RealMemory={self._memory_mb} State=UNKNOWN",
             "PartitionName": f"main Nodes={host} Default=YES MaxTime=INFINITE State=UP",
         }
         text = "".join(f"{name}={value}\n" for name, value in lines.items())
@@ -146,10 +147,11 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Slurm]:
+def running(memory_mb: int = 2048) -> Iterator[Slurm]:
+    """A node of 2 CPUs."""
     folder = Path(tempfile.mkdtemp(prefix="easel-slurm-"))
     folder.chmod(0o755)
-    made = Slurm(folder)
+    made = Slurm(folder, memory_mb)
     made.configure()
     try:
         made.start()
@@ -157,3 +159,18 @@ def running() -> Iterator[Slurm]:
     finally:
         made.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Say where its configuration is, and keep it up until standard input ends."""
+    lacking = missing()
+    if lacking:
+        sys.exit(f"no Slurm can be started here: {', '.join(lacking)} is missing")
+    with running(memory_mb=8192) as made:
+        sys.stdout.write(f"{made.variables['SLURM_CONF']}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -108,7 +108,7 @@ class FleetKeeper:
         idle = frozenset(each.name for each in placements if each.name not in busy | ended)
         up = {**standings, **{each.name: Standing.UP for each in placements if each.name in workers}}
         machines = self._engine.capacity() if asks else ()
-        chosen = plan(asks, Fleet(placements, up, idle), machines, self._pace.most)
+        chosen = plan(asks, Fleet(placements, up, idle, frozenset(ended)), machines, self._pace.most)
         for gone in chosen.cancel:
             self._engine.cancel(next(each for each in placements if each.name == gone))
         for ask in chosen.place:
@@ -163,8 +163,16 @@ class FleetKeeper:
         if stop:
             with self._store.read() as tx:
                 placements = pool.placements_of(tx, self._engine.name)
+            self._cancel_all(placements)
+        self._engine.close()
+
+    def _cancel_all(self, placements: list[Placement]) -> None:
+        """An engine that is away keeps nobody from stopping: its workers end when they have been idle for a while."""
+        try:
             for each in placements:
                 self._engine.cancel(each)
-            with self._store.write() as tx:
-                pool.remove_placements(tx, [each.name for each in placements])
-        self._engine.close()
+        except EaselError as error:
+            log.warning("the workers of %s are left to themselves: %s", self._engine.name, error)
+            return
+        with self._store.write() as tx:
+            pool.remove_placements(tx, [each.name for each in placements])

@@ -81,6 +81,8 @@ class RayEngine:
                 self._end()
                 raise TryLater(f"the connection to Ray is gone: {error}") from error
             answer = self._answer()
+            if "error" in answer and self._address:
+                self._end()  # after a restart of the head only a new connection is let in
         if "error" in answer:
             raise TryLater(f"Ray says {answer['error']}")
         return answer["ok"]

@@ -24,7 +24,19 @@ PATIENCE_S = 60.0
 COMMENT = "easel"
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"})
 _OVER = frozenset(
-    {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
+    {
+        *(
+            "COMPLETED",
+            "CANCELLED",
+            "FAILED",
+            "TIMEOUT",
+            "NODE_FAIL",
+            "BOOT_FAIL",
+            "DEADLINE",
+            "OUT_OF_MEMORY",
+        ),
+        *("PREEMPTED", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL", "SPECIAL_EXIT"),
+    }
 )
 
 
@@ -42,14 +54,17 @@ class SlurmOptions:
 
 
 def options_of(placement: Placement, options: SlurmOptions) -> list[str]:
-    """Resources in the words of sbatch: whole CPUs and GPUs, whole minutes, never less than was asked for."""
+    """Resources in the words of sbatch: whole CPUs and GPUs, whole minutes, never less than was asked for.
+
+    Never requeued: Slurm lets a requeued job wait for two minutes, and what it had is tried again by our own rule.
+    """
     asked = placement.resources
     words = [
         f"--job-name={placement.name}",
         f"--comment={COMMENT}",
         f"--cpus-per-task={math.ceil(asked.vcpu)}",
         f"--mem={asked.memory_mb}M",
-        "--requeue",
+        "--no-requeue",
         "--open-mode=append",
         f"--output={options.folder}/{placement.name}.log",
         f"--nodes={placement.count}",
