@@ -1,158 +1,52 @@
-"""Past one machine, measured: `python -m benchmarks.scale PART [--quick]`, PART one of exchange, ray, memory, simulate.
+"""Past one machine, measured: `python -m benchmarks.scale PART [--quick]`, PART one of these:
 
 exchange  200 workers (coroutines) against one server on PostgreSQL: lease, heartbeat, report
 ray       no-op trials through Ray against bare `ray.get([f.remote() …])` with the same bookkeeping row a task
 memory    resident memory of a controller over many jobs
 simulate  10,000 devices and 5,000 tenants: how long the decision loop takes for each idle device
+takeover  the active controller killed again and again: how long until the other one acts
+slurm     a short job when Slurm must be asked for a worker, and when one is warm
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import resource
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
+from sqlalchemy import func, select
 
-from easel.declare.job import Trial
-from easel.declare.resources import Resources
-from easel.run.executors.base import AttemptGone, Entries
+from benchmarks.scale_exchange import exchange, whole_life
+from benchmarks.scale_takeover import takeover
+from easel.declare.job import JobSpec, Trial
+from easel.declare.resources import Resources, Room
+from easel.flow.jobs.submit import Submission, submit_jobs
+from easel.flow.pool.exchange import Answer, Said
+from easel.flow.pool.exchange import exchange as exchange_once
+from easel.flow.pool.seal import Seal
+from easel.flow.pool.tokens import issue
+from easel.flow.secrets import hashed
+from easel.records.job import JobState
+from easel.run.executors.base import Entries
 from easel.run.journal import LAST
 from easel.run.order import Order
-from easel.testing import postgres
-from easel.testing.pool import PoolServer
+from easel.serve.lake import signing_key
+from easel.store.schema.jobs import jobs
+from easel.testing.engine import Engine, running
 
 TRIAL = Resources(0.5, 256)
+NOOP = JobSpec("noop", Trial("easel.testing.trials:noop"), resources=TRIAL)
 
 
 def no_op(number: int) -> Order:
     return Order(f"job{number}", 1, "prj", Trial("easel.testing.trials:noop"), resources=TRIAL)
-
-
-# 200 workers against one server. ------------------------------------------------------------------------------
-
-
-class Simulated:
-    """One worker as a coroutine: leases, says that it runs, heartbeats, reports the end. Each is an exchange."""
-
-    def __init__(self, client: httpx.AsyncClient, name: str, times: list[float]) -> None:
-        self._client, self._name, self._times = client, name, times
-        self._session = self._number = 0
-        self.done = 0
-
-    async def say(self, attempts: dict[str, int], news: list[dict[str, Any]]) -> dict[str, Any]:
-        self._number += 1
-        body = {
-            "device": self._name,
-            "session": self._session,
-            "number": self._number,
-            "clock": time.time(),
-            "capacity": {"vcpu": 0.5, "memory_mb": 256},
-            "attempts": attempts,
-            "news": news,
-            "wait_s": 0.0 if attempts or news else 5.0,
-        }
-        began = time.perf_counter()
-        response = await self._client.post("/api/v1/worker/exchange", json=body)
-        response.raise_for_status()
-        if attempts or news:
-            self._times.append(time.perf_counter() - began)
-        answer: dict[str, Any] = response.json()
-        self._session = answer["session"]
-        return answer
-
-    async def live(self, until: float) -> None:
-        answer = await self.say({}, [])
-        while time.perf_counter() < until:
-            if not answer["start"]:
-                answer = await self.say({}, [])
-                continue
-            order = answer["start"][0]["order"]
-            key = f"{order['job_id']}.{order['attempt']}"
-            now = time.time()
-            running = [{"n": 0, "at": now, "k": "reached", "state": "running"}]
-            await self.say({key: 0}, [{"key": key, "entries": running}])
-            await self.say({key: 0}, [])
-            used = {"cpu_seconds": 0.0, "peak_memory_mb": 0.0, "wall_seconds": 0.0, "peak_gpu_memory_mb": 0.0}
-            end = [{"n": 1, "at": now, "k": "done", "usage": used}]
-            answer = await self.say({key: 0}, [{"key": key, "entries": end}])
-            self.done += 1
-            while key in answer["forget"] or not answer["start"]:
-                answer = await self.say({}, [])
-                if time.perf_counter() > until:
-                    break
-
-
-async def crowd(address: str, token: str, count: int, seconds: float) -> dict[str, Any]:
-    times: list[float] = []
-    limits = httpx.Limits(max_connections=count, max_keepalive_connections=count)
-    headers = {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=address, headers=headers, limits=limits, timeout=60) as client:
-        workers = [Simulated(client, f"w{i}", times) for i in range(count)]
-        began = time.perf_counter()
-        await asyncio.gather(*(worker.live(began + seconds) for worker in workers))
-        took = time.perf_counter() - began
-    # A lease is an exchange of its own, and counted once a job like its first report, heartbeat and end.
-    done = sum(worker.done for worker in workers)
-    return {
-        "workers": count,
-        "jobs": done,
-        "transitions_per_s": round(done * 4 / took, 1),
-        "exchanges_timed": len(times),
-        "p50_ms": round(float(np.percentile(times, 50)) * 1000, 1),
-        "p99_ms": round(float(np.percentile(times, 99)) * 1000, 1),
-    }
-
-
-def exchange(quick: bool) -> dict[str, Any]:
-    """The server and the controller's side run in processes of their own; this one plays the workers."""
-    count, seconds = (20, 5.0) if quick else (200, 30.0)
-    with tempfile.TemporaryDirectory() as folder, postgres.running() as database:
-        url = database.create("scale")
-        server = PoolServer(Path(folder), url)
-        child = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.scale", "feed", folder, url, str(seconds + 20)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert child.stdout is not None
-        address = child.stdout.readline().strip()
-        found = asyncio.run(crowd(address, server.token, count, seconds))
-        child.terminate()
-        child.wait()
-        server.store.close()
-    return found
-
-
-def feed(folder: str, url: str, seconds: float) -> None:
-    """A server, and a controller that always has work to offer and forgets what ended."""
-    server = PoolServer(Path(folder), url)
-    server.start()
-    print(server.address, flush=True)
-    pool = server.pool()
-    pool.connect(1, {})
-    until = time.perf_counter() + seconds
-    number = waiting = 0
-    while time.perf_counter() < until:
-        while waiting < 400:
-            pool.start(no_op(number))
-            number += 1
-            waiting += 1
-        for report in pool.poll():
-            if isinstance(report, AttemptGone) or (isinstance(report, Entries) and _over(report)):
-                pool.forget(report.key)
-                waiting -= 1
-        time.sleep(0.02)
 
 
 # Ray. ---------------------------------------------------------------------------------------------------------
@@ -226,28 +120,74 @@ def ray_part(quick: bool) -> dict[str, Any]:
 
 
 def memory(quick: bool) -> dict[str, Any]:
-    """Jobs through the advancing side of the pool executor, in batches; resident memory after each tenth."""
+    """Jobs through their whole life in one process: submitted, launched, leased and reported on, finished.
+
+    A controller and what a server does for workers, without HTTP; resident memory after each tenth.
+    """
     total = 2_000 if quick else 100_000
-    with tempfile.TemporaryDirectory() as folder:
-        server = PoolServer(Path(folder))
-        pool = server.pool()
-        pool.connect(1, {})
-        marks: list[float] = []
-        batch = 200
+    batch, marks = (200 if quick else 500), []
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as made:
+        controller = made.controller(executor="remote", max_active=2 * batch, buffer=batch)
+        device = LargeDevice(made)
         for start in range(0, total, batch):
-            for number in range(start, start + batch):
-                pool.start(no_op(number))
-                pool.kill(f"job{number}.1")
-            left = batch
-            while left:
-                for report in pool.poll():
-                    if isinstance(report, AttemptGone):
-                        pool.forget(report.key)
-                        left -= 1
+            with made.store.write() as tx:
+                submit_jobs(tx, made.people["ana"], [Submission(NOOP)] * batch)
+            while device.done < start + batch:
+                controller.turn()
+                device.turn()
             if (start + batch) % (total // 10) == 0:
                 marks.append(_resident_mb())
-        server.store.close()
-    return {"jobs": total, "resident_mb_after_each_tenth": marks, "peak_mb": _peak_mb()}
+        while controller.turn():
+            device.turn()
+        with made.store.read() as tx:
+            query = select(func.count()).select_from(jobs).where(jobs.c.state == JobState.FINISHED.value)
+            finished = int(tx.execute(query).scalar_one())
+    took = time.perf_counter() - began
+    return {
+        "jobs": finished,
+        "took_s": round(took, 1),
+        "resident_mb_after_each_tenth": marks,
+        "peak_mb": _peak_mb(),
+    }
+
+
+class LargeDevice:
+    """One worker with room for everything, which finishes whatever it is given at once."""
+
+    def __init__(self, made: Engine) -> None:
+        self._store, self._seal = made.store, Seal(signing_key(made.home))
+        with self._store.write() as tx:
+            self._secret = hashed(issue(tx, None, "large").secret)
+        self._attempts: dict[str, int] = {}
+        self._news: list[tuple[str, list[dict[str, Any]]]] = []
+        self._session = self._number = 0
+        self.done = 0
+
+    def turn(self) -> None:
+        self._number += 1
+        said = Said(
+            self._secret,
+            "large",
+            "remote",
+            self._session,
+            self._number,
+            time.time(),
+            Room(10_000.0, 10**7),
+            attempts=dict(self._attempts),
+            entries=self._news,
+        )
+        (answer,) = exchange_once(self._store, [said], self._seal)
+        if not isinstance(answer, Answer):
+            raise answer
+        self.done += len(self._news)
+        self._session, self._news = answer.session, []
+        for key in answer.forget:
+            self._attempts.pop(key, None)
+        for given in answer.start:
+            key = f"{given['order']['job_id']}.{given['order']['attempt']}"
+            self._attempts[key] = 0
+            self._news.append((key, whole_life()))
 
 
 def _resident_mb() -> float:
@@ -297,13 +237,49 @@ def simulate(quick: bool) -> dict[str, Any]:
     }
 
 
-PARTS = {"exchange": exchange, "ray": ray_part, "memory": memory, "simulate": simulate}
+def exchange_part(quick: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        return exchange(quick, Path(folder))
+
+
+def takeover_part(quick: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        return takeover(quick, Path(folder))
+
+
+# Slurm. -----------------------------------------------------------------------------------------------------------
+
+
+def slurm_part(quick: bool) -> dict[str, Any]:
+    """Seconds from an order to its end, for one that finds no worker and for those that come after it."""
+    from easel.run.executors.slurm import SlurmEngine, SlurmOptions
+    from easel.testing import slurm as clusters
+    from easel.testing.fleet import engine_server
+
+    with clusters.running() as cluster, tempfile.TemporaryDirectory() as folder:
+        engine = SlurmEngine(SlurmOptions(Path(folder) / "slurm"), cluster.variables)
+        with engine_server(Path(folder) / "home", engine, warm_s=30.0) as server:
+            pool = server.executor()
+            pool.connect(1, {})
+            times: list[float] = []
+            for number in range(4 if quick else 21):
+                began = time.perf_counter()
+                _run(pool, range(number, number + 1))
+                times.append(time.perf_counter() - began)
+    return {"first_s": round(times[0], 2), "warm_median_s": round(float(np.median(times[1:])), 3)}
+
+
+PARTS = {
+    "exchange": exchange_part,
+    "ray": ray_part,
+    "memory": memory,
+    "simulate": simulate,
+    "takeover": takeover_part,
+    "slurm": slurm_part,
+}
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["feed"]:
-        feed(sys.argv[2], sys.argv[3], float(sys.argv[4]))
-        return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=[*PARTS])
     parser.add_argument("--quick", action="store_true")
