@@ -32,7 +32,9 @@ from easel.serve.routes import (
 
 
 def all_routers() -> list[APIRouter]:
+    """Looked through from the first on for each request: what workers call all the time comes first."""
     return [
+        worker.router,
         session.router,
         projects.router,
         users.router,
@@ -55,6 +57,5 @@ def all_routers() -> list[APIRouter]:
         filesets.router,
         artifacts.router,
         grants.router,
-        worker.router,
         worker_tokens.router,
     ]
