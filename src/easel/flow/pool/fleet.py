@@ -76,12 +76,18 @@ class FleetKeeper:
             self._woken.clear()
 
     def _note_machines(self) -> None:
-        """Write down, now and then, what the cluster has: whoever submits is measured against it."""
+        """Write down, now and then, what the cluster has: whoever submits is measured against it.
+
+        One without any machine for jobs is about to get some (its head has just started): nobody is refused for that.
+        """
         now = self._clock.monotonic()
         if now < self._machines_at:
             return
         self._machines_at = now + self._pace.machines_s
-        rooms = self._engine.capacity()
+        rooms = [room for room in self._engine.capacity() if room.vcpu > 0]
+        if not rooms:
+            self._machines_at = now
+            return
         with self._store.write() as tx:
             devices.machines_are(tx, self._engine.name, rooms)
 
