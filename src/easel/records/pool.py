@@ -52,6 +52,11 @@ class Puller:
         return self.room.vcpu >= 0.5 or self.ahead > 0
 
     @property
+    def most(self) -> int:
+        """At most so many could be given to it."""
+        return int(self.room.vcpu / 0.5) + self.ahead
+
+    @property
     def price(self) -> float:
         """What an hour of it costs, by its own label; unknown counts as nothing."""
         try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import select, update
 
 from easel.declare.resources import Room
 from easel.records.device import Device
 from easel.store.engine import Tx
 from easel.store.schema.jobs import devices, jobs
-from easel.store.upsert import insert_or
+from easel.store.upsert import GivenRows, insert_or
 
 ENGINES = ("ray", "slurm")
 
@@ -41,8 +41,9 @@ def note_jobs(tx: Tx, places: Mapping[str, str]) -> None:
         job, _, attempt = key.rpartition(".")
         rows.append({"j": job, "a": int(attempt), "d": device})
     if rows:
-        mine = (jobs.c.id == bindparam("j"), jobs.c.attempt == bindparam("a"))
-        tx.execute(update(jobs).where(*mine).values(device=bindparam("d")), rows)
+        new = GivenRows(tx, {"j": jobs.c.id, "a": jobs.c.attempt, "d": jobs.c.device}, rows)
+        mine = (jobs.c.id == new["j"], jobs.c.attempt == new["a"])
+        new.execute(update(jobs).where(*mine).values(device=new["d"]))
 
 
 _ALL = select(devices).order_by(devices.c.name)

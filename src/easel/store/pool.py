@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, delete, func, insert, or_, select, update
+from sqlalchemy import and_, case, delete, func, insert, or_, select, update
 
 from easel.declare.resources import Resources
 from easel.records.pool import Offer, Placement
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.jobs import devices
 from easel.store.schema.pool import placements, pools, work, work_reports, workers
-from easel.store.upsert import chunks, insert_many, insert_or, is_in, lock, update_many
+from easel.store.upsert import GivenRows, chunks, insert_many, insert_or, is_in, lock, update_many
 
 KILL, KILL_NOW = 1, 2
 FORGET, FORGET_OVER = 1, 2
@@ -189,11 +189,6 @@ def give_back(tx: Tx, keys: Sequence[str]) -> None:
         tx.wake()
 
 
-def mark_known(tx: Tx, keys: Sequence[str]) -> None:
-    for some in chunks(keys):
-        tx.execute(update(work).where(is_in(tx, work.c.key, some)).values(known=True))
-
-
 def remove(tx: Tx, keys: Sequence[str]) -> None:
     for some in chunks(keys):
         tx.execute(delete(work_reports).where(is_in(tx, work_reports.c.key, some)))
@@ -212,8 +207,10 @@ class NewReport:
     over: bool = False
 
 
-def add_reports(tx: Tx, new: Sequence[NewReport]) -> None:
-    """Numbers become visible in order: writers of reports queue here until they commit."""
+def add_reports(tx: Tx, new: Sequence[NewReport], known: Sequence[str] = ()) -> None:
+    """Also note what devices have said that they have. Numbers of reports become visible in order: who writes them
+    waits here for others to commit."""
+    _note(tx, new, known)
     if not new:
         return
     lock(tx, "work_reports")
@@ -227,13 +224,30 @@ def add_reports(tx: Tx, new: Sequence[NewReport]) -> None:
         for each in new
     ]
     insert_many(tx, work_reports, rows)
-    update_many(
-        tx, work.c.key, work.c.received, {each.key: each.received for each in new if each.gone is None}
-    )
-    over = [each.key for each in new if each.over]
-    for some in chunks(over):
-        tx.execute(update(work).where(is_in(tx, work.c.key, some)).values(over=True))
     tx.wake()
+
+
+def _note(tx: Tx, new: Sequence[NewReport], known: Sequence[str]) -> None:
+    """How far work is. Nothing of it is ever taken back."""
+    rows: dict[str, dict[str, Any]] = {
+        key: {"k": key, "known": True, "received": 0, "over": False} for key in known
+    }
+    for each in new:
+        row = rows.setdefault(each.key, {"k": each.key, "known": False, "received": 0, "over": False})
+        row["received"] = max(row["received"], each.received)
+        row["over"] = row["over"] or each.over
+    if rows:
+        columns = {"k": work.c.key, **{name: work.c[name] for name in ("known", "received", "over")}}
+        now = GivenRows(tx, columns, list(rows.values()))
+        now.execute(
+            update(work)
+            .where(work.c.key == now["k"])
+            .values(
+                known=or_(work.c.known, now["known"]),
+                received=case((now["received"] > work.c.received, now["received"]), else_=work.c.received),
+                over=or_(work.c.over, now["over"]),
+            )
+        )
 
 
 # Workers. ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from sqlalchemy import (
     ARRAY,
     Column,
     ColumnElement,
+    Subquery,
     Table,
+    Update,
     any_,
     bindparam,
     cast,
@@ -69,17 +71,37 @@ def insert_many(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]]) -> None
 
 def update_many(tx: Tx, key: Column[Any], column: Column[Any], values: Mapping[Any, Any]) -> None:
     """Set `column` where `key` is one of these, to what it maps to."""
-    if not values:
-        return
-    table = key.table
-    assert isinstance(table, Table)
-    if tx.conn.dialect.name == "postgresql":
-        keys, news = list(values), list(values.values())
-        new = select(_unnested(key, keys).label("k"), _unnested(column, news).label("v")).subquery()
-        tx.execute(update(table).where(key == new.c.k).values({column.name: new.c.v}))
-    else:
-        statement = update(table).where(key == bindparam("k")).values({column.name: bindparam("v")})
-        tx.execute(statement, [{"k": of, "v": value} for of, value in values.items()])
+    if values:
+        assert isinstance(key.table, Table)
+        rows = [{"k": of, "v": value} for of, value in values.items()]
+        new = GivenRows(tx, {"k": key, "v": column}, rows)
+        new.execute(update(key.table).where(key == new["k"]).values({column.name: new["v"]}))
+
+
+class GivenRows:
+    """Rows that a statement works through: `given["name"]` stands for their value in it. `columns` tell their types."""
+
+    def __init__(self, tx: Tx, columns: Mapping[str, Column[Any]], rows: Sequence[Mapping[str, Any]]) -> None:
+        self._tx, self._rows = tx, rows
+        self._arrays: Subquery | None = None
+        self._types = {name: column.type for name, column in columns.items()}
+        if tx.conn.dialect.name == "postgresql":
+            arrays = [
+                _unnested(column, [row[name] for row in rows]).label(name) for name, column in columns.items()
+            ]
+            self._arrays = select(*arrays).subquery()
+
+    def __getitem__(self, name: str) -> ColumnElement[Any]:
+        if self._arrays is not None:
+            return self._arrays.c[name]
+        return bindparam(f"given_{name}", type_=self._types[name])
+
+    def execute(self, statement: Update) -> None:
+        if self._arrays is not None:
+            self._tx.execute(statement)
+        else:
+            rows = [{f"given_{name}": value for name, value in row.items()} for row in self._rows]
+            self._tx.execute(statement, rows)
 
 
 def _unnested(column: Column[Any], values: list[Any]) -> ColumnElement[Any]:

@@ -21,6 +21,8 @@ from easel.store import devices, pool, worker_tokens
 from easel.store.engine import AnyRow, Store, Tx
 
 CANDIDATES = 512
+SPARE = 16
+"""How many more are looked at than could be given: some may be for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,7 @@ class _Round:
             room = self._compare(each, answer, held.get(each.name, []))
             if each.name not in self.departed:
                 rooms[each.name] = room
-        pool.mark_known(self.tx, self.known)
-        pool.add_reports(self.tx, self.reports)
+        pool.add_reports(self.tx, self.reports, self.known)
         pool.remove(self.tx, self.removed)
         pool.give_back(self.tx, self.returned)
         self._lease({each.name: (each, answer) for each, answer in fine}, rooms)
@@ -223,11 +224,13 @@ class _Round:
                 by_executor.setdefault(asking[name][0].executor, []).append(puller)
         if not by_executor:
             return
-        rows = pool.lease_candidates(self.tx, by_executor, CANDIDATES)
-        given: dict[str, str] = {}
-        for executor, pullers in by_executor.items():
-            offers = [offer_of(row, self.tx) for row in rows if row.executor == executor]
-            given |= give(offers, pullers)
+        most = sum(puller.most for pullers in by_executor.values() for puller in pullers)
+        limit = min(CANDIDATES, most + SPARE)
+        rows, given = self._choose(by_executor, limit)
+        if (
+            len(given) < most and len(rows) == limit < CANDIDATES
+        ):  # what comes first is not for these: look further
+            rows, given = self._choose(by_executor, CANDIDATES)
         pool.lease(self.tx, given)
         by_key = {row.key: row for row in rows}
         peers = _peers(given, by_key, {name: said.address for name, (said, _) in asking.items()})
@@ -238,6 +241,17 @@ class _Round:
                 self._remember_peers(by_key[key], peers[key])
             asking[name][1].start.append(told)
         devices.note_jobs(self.tx, {key: name for key, name in given.items() if by_key[key].rank == 0})
+
+    def _choose(
+        self, by_executor: Mapping[str, Sequence[Puller]], limit: int
+    ) -> tuple[list[AnyRow], dict[str, str]]:
+        """The first `limit` that wait, which are locked, and who gets which of them."""
+        rows = pool.lease_candidates(self.tx, by_executor, limit)
+        given: dict[str, str] = {}
+        for executor, pullers in by_executor.items():
+            offers = [offer_of(row, self.tx) for row in rows if row.executor == executor]
+            given |= give(offers, pullers)
+        return rows, given
 
     def _remember_peers(self, row: AnyRow, variables: Mapping[str, str]) -> None:
         """So that an order that has to be sent again says the same."""
