@@ -212,6 +212,7 @@ def simulate(quick: bool) -> dict[str, Any]:
     from easel.schedule.table import Table
 
     devices, tenants, models = (100, 50, 8) if quick else (10_000, 5_000, 8)
+    span = 900.0
     rng = np.random.default_rng(0)
     quality = np.clip(rng.normal(0.7, 0.1, (tenants, models)), 0, 1)
     cost = rng.uniform(600.0, 6000.0, (tenants, models))
@@ -220,12 +221,11 @@ def simulate(quick: bool) -> dict[str, Any]:
     world = World(table, tuple(Device(f"d{i}") for i in range(devices)))
     prior = Prior(np.full(models, 0.7), 0.01 * np.eye(models) + 0.005, 1e-4)
     members = members_of(world, prior)
-    began = time.perf_counter()
-    found = run(world, named("easel"), members, 900.0, rng)
-    took = time.perf_counter() - began
+    began = time.process_time()  # one thread decides; what else the machine does is not its time
+    found = run(world, named("easel"), members, span, rng)
+    took = time.process_time() - began
     trials = len(found.steps)
     later = [step for step in found.steps if step.began > 0]
-    span = 900.0
     return {
         "devices": devices,
         "tenants": tenants,
@@ -234,6 +234,7 @@ def simulate(quick: bool) -> dict[str, Any]:
         "took_s": round(took, 1),
         "ms_per_decision": round(took / trials * 1000, 3),
         "decisions_needed_per_s": round(len(later) / span, 2),
+        "decisions_possible_per_s": round(trials / took, 1),
     }
 
 

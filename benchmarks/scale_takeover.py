@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from easel.serve.settings import Settings
 from easel.store import leases
 from easel.store.engine import Store
 from easel.testing import postgres
@@ -74,7 +75,7 @@ def takeover(quick: bool, folder: Path) -> dict[str, Any]:
             server.stop()
     return {
         "rounds": rounds,
-        "lease_s": 8.0,
+        "lease_s": Settings().controller_lease_s,
         "median_s": round(float(np.median(times)), 2),
         "longest_s": round(max(times), 2),
     }

@@ -45,7 +45,7 @@ class Pace:
     """How often and how long, in seconds."""
 
     poll: float = 0.2
-    lease: float = 8.0
+    lease: float = 6.0
     lost_after: float = 60.0
     reconnect: float = 0.5
 

@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     ] = 60.0
     controller_lease_s: Annotated[
         float, Field(ge=1, description="How long a controller that died keeps those that stand by waiting")
-    ] = 8.0
+    ] = 6.0
     blobs_url: Annotated[
         str,
         Field(description="s3://bucket/prefix for an S3-compatible store; empty means a folder in `home`"),
