@@ -19,6 +19,7 @@ from easel.flow.pool.exchange import Answer, Said, exchange
 from easel.flow.pool.tokens import revoke
 from easel.flow.secrets import hashed
 from easel.ids import UserId
+from easel.store import pool
 from easel.testing.engine import alive, until
 from easel.testing.executor import Listener, sh
 from easel.testing.pool import PoolServer, serving
@@ -223,6 +224,29 @@ def test_a_word_of_a_worker_that_left_later_is_answered_and_given_nothing(server
     assert ask(server, said(server, 1, again=True)).start == []
     # It did not leave for good: its next word is newer.
     assert len(ask(server, said(server, 4)).start) == 1
+
+
+def test_a_worker_that_is_forgotten_is_given_nothing_while_it_waits(server: PoolServer) -> None:
+    ask(server, said(server, 1, 0))
+    with server.store.write() as tx:
+        pool.remove_workers(tx, ["box"])
+    heard = Listener(server.pool())
+    heard.executor.start(sh("j", "true"))
+    heard.hear()
+    assert ask(server, said(server, 2, again=True)).start == []
+    # One that speaks anew is there again.
+    assert len(ask(server, said(server, 3)).start) == 1
+
+
+def test_what_a_device_had_that_nobody_knows_any_more_is_gone(server: PoolServer) -> None:
+    heard = Listener(server.pool())
+    heard.executor.start(sh("j", "true"))
+    heard.hear()
+    assert len(ask(server, said(server, 1, 0)).start) == 1
+    with server.store.write() as tx:
+        pool.remove_workers(tx, ["box"])
+    heard.until(lambda: "j.1" in heard.gone)
+    assert heard.gone["j.1"] == "device box is not there any more"
 
 
 def test_a_second_worker_under_the_same_name_takes_over_and_the_first_is_refused(server: PoolServer) -> None:

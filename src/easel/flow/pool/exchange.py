@@ -113,7 +113,9 @@ class _Round:
             return Conflict(f"another worker has taken the name {said.name!r}: this one ends")
         session = said.session or (row.session + 1 if row else 1)
         stale = said.again or (row is not None and said.number <= row.beats)
-        left = row is not None and row.left
+        left = (
+            bool(row.left) if row is not None else said.session > 0
+        )  # one that was here once, and is forgotten
         if said.leaving or (left and stale and said.session):
             self.departed.add(said.name)
         if said.session == 0 or (left and not stale and not said.leaving):

@@ -202,6 +202,9 @@ class PoolExecutor:
                 lost[name] = f"device {name} has left"
             elif now - self._workers[name].at > self.lost_after:
                 lost[name] = f"device {name} was not heard of for {self.lost_after:g} s"
+        for row in rows:
+            if row.device is not None and row.device not in workers:
+                lost[row.device] = f"device {row.device} is not there any more"
         gone = [row for row in rows if not row.over and not row.forgotten and row.device in lost]
         holding = {row.device for row in rows}
         new = {name: why for name, why in lost.items() if name in holding or not workers[name].left}
