@@ -252,14 +252,14 @@ def _once(candidate: Candidate, summary: DataSummary) -> float:
         return 1.0 + rounds * n * epochs * min(cells, 500) * 4e-6
     cells = _plain_cells(summary)
     tables = {
-        "svm": 2e-9 * n * n * cells * (summary.classes or 2) ** 0.5 + 1e-4 * n,
-        "blend": 4e-9 * n * n * cells + 1e-4 * n + 2e-4 * n * cells**0.5,
-        "random_forest": 3e-4 * n * cells**0.5,
-        "extra_trees": 2e-4 * n * cells**0.5,
+        "svm": 2e-10 * n * n * cells * (summary.classes or 2) ** 0.5 + 2e-5 * n,
+        "blend": 0.3 + 4e-10 * n * n * cells + 2e-5 * n + 4e-5 * n * cells**0.5,
+        "random_forest": 0.5 + 8e-5 * n * cells**0.5,
+        "extra_trees": 0.35 + 5e-5 * n * cells**0.5,
         "lightgbm": (0.3 + 1e-6 * n * cells) * max(1, summary.classes),
         "boosted_trees": (0.5 + 3e-6 * n * cells) * max(1, summary.classes),
         "neural_network": 2e-6 * n * epochs * (cells + 128),
-        "logistic_regression": 1e-6 * n * cells * max(1, summary.classes),
+        "logistic_regression": 8e-8 * n * cells * max(1, summary.classes),
     }
     return float(0.1 + (rounds + 1) * tables.get(family, 1e-6 * n * cells))
 
