@@ -78,9 +78,7 @@ def say(server: ServerProcess, folder: Path, line: str) -> str:
 
 
 def photograph(page: Page, server: ServerProcess, what: str, wait_for: str, target: Path) -> None:
-    page.goto(
-        f"{server.address}/p/leaves/apps/leaves?tab={what}" if what else f"{server.address}/p/leaves/apps"
-    )
+    page.goto(f"{server.address}/p/leaves/apps/leaves?tab={what}")
     page.get_by_text(wait_for).first.wait_for(timeout=PATIENCE_MS)
     page.wait_for_timeout(2_000)  # what is drawn after it was fetched
     page.screenshot(path=target)
@@ -110,12 +108,8 @@ def main() -> None:
         with browser.running() as chrome:
             page = chrome.new_page(viewport=DESK)
             browser.log_in(page, server.address, server.admin_token)
-            photograph(page, server, "", "image classification", pictures / "leaves-apps.png")
             photograph(page, server, "model", "Confusion matrix", pictures / "leaves-model.png")
             photograph(page, server, "examples", "switched off", pictures / "leaves-examples.png")
-            page.get_by_label("Suspected mislabels first").check()
-            page.get_by_text("017.jpg").first.wait_for(timeout=PATIENCE_MS)
-            page.screenshot(path=pictures / "leaves-suspects.png")
         digest = next(word for line in worst.splitlines() for word in line.split() if len(word) == 32)
         say(server, here, f"easel refine leaves {digest} --off -p leaves")
         say(server, here, "easel apps export leaves -p leaves")
