@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -59,6 +60,7 @@ def say(path: str, message: bytes, descriptors: list[int]) -> dict[str, str]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.settimeout(60)
         connection.connect(path)
+        assert connection.recv(16) == b"ready"
         socket.send_fds(connection, [message], descriptors)
         answer: dict[str, str] = json.loads(connection.recv(4096))
         return answer
@@ -96,7 +98,8 @@ def test_without_the_socket_the_file_comes_by_http(
 
 
 @pytest.mark.parametrize(
-    "case", ["signature", "address", "short", "long", "pipe", "nothing", "no words", "offset"]
+    "case",
+    ["signature", "address", "short", "long", "pipe", "nothing", "no words", "offset", "huge", "unreadable"],
 )
 def test_what_is_handed_over_wrongly_is_refused_and_can_be_sent_again(
     client: Client, tmp_path: Path, case: str
@@ -125,10 +128,18 @@ def test_what_is_handed_over_wrongly_is_refused_and_can_be_sent_again(
             given = []
         elif case == "offset":
             asked["offset"] = -1
+        elif case == "huge":
+            asked["offset"] = 2**70
+        elif case == "unreadable":
+            os.close(descriptor)
+            descriptor = os.open(tmp_path / "big", os.O_WRONLY)
+            given = [descriptor]
         message = b"\xff{" if case == "no words" else json.dumps(asked).encode()
         told = say(answer.handover, message, given)
         assert told["kind"] in {"denied", "invalid-input"}, told
         (tmp_path / "big").write_bytes(content)
+        os.close(descriptor)
+        descriptor = os.open(tmp_path / "big", os.O_RDONLY)
         assert (
             say(
                 answer.handover,
@@ -140,6 +151,25 @@ def test_what_is_handed_over_wrongly_is_refused_and_can_be_sent_again(
     finally:
         for each in (read, write, descriptor):
             os.close(each)
+
+
+def test_people_who_hold_every_place_and_say_nothing_stop_nobody(
+    server: ServerProcess, client: Client, tmp_path: Path
+) -> None:
+    (path,) = sockets(server)
+    silent = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]
+    try:
+        for each in silent:
+            each.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                each.connect(str(path))
+        content = os.urandom(BIG)
+        (tmp_path / "big").write_bytes(content)
+        client.lake.upload(tmp_path / "big", "/data/beside")
+        assert client.lake.cat("/data/beside") == content
+    finally:
+        for each in silent:
+            each.close()
 
 
 def test_a_killed_server_leaves_no_socket_to_its_successor(

@@ -9,7 +9,7 @@ from easel.price.design import full_grid
 from easel.price.grid import Grid, Shape, listed_grid, paper_grid, product_grid, span
 from easel.price.memory import MemoryModel, TooLittle
 from easel.price.picture import draw
-from easel.price.provision import Aim, Chosen, Infeasible, Quote, Wish, front, provision, quote
+from easel.price.provision import Aim, Chosen, Infeasible, Quote, Wish, at_least, front, provision, quote
 from easel.price.runs import Outcome, ProfiledRun
 from easel.price.runtime import RuntimeModel, learn, learn_log_linear
 
@@ -138,7 +138,7 @@ def test_an_impossible_deadline_is_answered_with_the_nearest_ways_out() -> None:
     assert "even the fastest size needs" in answer.why
     first = answer.nearest[0]
     assert first.offer.shape.cpus == 8
-    assert first.remedy == f"allow {first.offer.sure_seconds:.0f} s"
+    assert first.remedy == f"allow {at_least(first.offer.sure_seconds)} s"
     again = Wish(Aim.CHEAPEST, max_seconds=first.offer.sure_seconds)
     assert isinstance(provision(priced(), again), Chosen)
 

@@ -18,7 +18,7 @@ _MMAP_FROM = 1 << 20  # below this, setting up a mapping costs more than reading
 
 
 class Corrupt(EaselError):
-    """Stored bytes no longer hash to their name: restore them from a backup or upload them again."""
+    """Stored bytes no longer hash to their name: restore them from a backup."""
 
     kind = "corrupt"
 
@@ -66,7 +66,7 @@ def verified(chunks: Iterable[bytes], expected: Digest) -> Iterator[bytes]:
         held = chunk
     if hasher.digest() != expected:
         raise Corrupt(
-            f"the bytes of {expected.hex()} are damaged in the blob store: restore or re-upload them"
+            f"the bytes of {expected.hex()} are damaged in the blob store: restore them from a backup"
         )
     if held:
         yield held

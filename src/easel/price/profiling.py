@@ -14,7 +14,7 @@ from easel.price.book import PriceBook
 from easel.price.design import CPUS, MEMORIES_MB, NO_GPU, d_optimal, default_size, full_grid
 from easel.price.grid import ANY_GPU, ON_CPU, Shape
 from easel.price.runs import GPUS
-from easel.price.runtime import RuntimeModel
+from easel.price.runtime import FEWEST_RUNS, RuntimeModel
 from easel.price.template import Template
 
 ENOUGH = 0.95
@@ -94,14 +94,17 @@ def plan(
             )
         return made
     wanted = default_size(grid) if size is None else size
-    for count in range(wanted, 0, -1):
+    # One run tells how the machine differs from that of an earlier profile; without one, less teaches nothing.
+    fewest = 1 if earlier is not None else min(FEWEST_RUNS, wanted)
+    for count in range(wanted, fewest - 1, -1):
         chosen = d_optimal(grid, count, price=[run.likely_cost or run.most_cost for run in runs])
         made = Plan(tuple(runs[i] for i in chosen), len(grid), dropped=wanted - count)
         if budget is None or made.most_cost <= budget:
             return made
-    cheapest = min(run.most_cost for run in runs)
+    cheapest = sum(sorted(run.most_cost for run in runs)[:fewest])
     raise InvalidInput(
-        f"not even one profiling run fits the budget of {budget}: the cheapest can cost {cheapest:.4f}"
+        f"the budget of {budget} is too small to learn from: the fewest runs that teach something are {fewest},"
+        f" and can cost {cheapest:.4g}"
     )
 
 

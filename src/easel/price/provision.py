@@ -7,6 +7,7 @@ budget, with 95 % probability. Without one the medians bind, as in the paper.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -224,10 +225,12 @@ def _infeasible(priced: Quote, wish: Wish) -> Infeasible:
     reasons = []
     if wish.max_seconds is not None and (late > 0).all():
         reasons.append(
-            f"even the fastest size needs {time.min():.0f} s of the {wish.max_seconds:.0f} s allowed"
+            f"even the fastest size needs {at_least(time.min())} s of the {wish.max_seconds:g} s allowed"
         )
     if wish.max_cost is not None and (dear > 0).all():
-        reasons.append(f"even the cheapest size costs {cost.min():.4f} of the {wish.max_cost:.4f} allowed")
+        reasons.append(
+            f"even the cheapest size costs {at_least(cost.min())} of the {wish.max_cost:g} allowed"
+        )
     why = (
         "; ".join(reasons) or "sizes that are fast enough cost too much, and those cheap enough are too slow"
     )
@@ -238,10 +241,18 @@ def _infeasible(priced: Quote, wish: Wish) -> Infeasible:
     ]
     nearest = []
     for pick in dict.fromkeys(picks):
-        asks = [f"allow {time[pick]:.0f} s"] if late[pick] > 0 else []
-        asks += [f"allow {cost[pick]:.4f}"] if dear[pick] > 0 else []
+        asks = [f"allow {at_least(time[pick])} s"] if late[pick] > 0 else []
+        asks += [f"allow {at_least(cost[pick])}"] if dear[pick] > 0 else []
         nearest.append(Alternative(priced.offer(int(cells[pick])), " and ".join(asks)))
     return Infeasible(why, tuple(nearest))
+
+
+def at_least(value: float) -> str:
+    """Three digits, rounded up: whoever allows this much is let through."""
+    if value <= 0.0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / step * (1 - 1e-12)) * step:.3g}" if value < 1000 else f"{math.ceil(value)}"
 
 
 def _excess(values: Array, limit: float) -> Array:

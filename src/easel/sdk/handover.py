@@ -15,6 +15,8 @@ import httpx
 from easel.sdk.connection import error_of
 
 _ANSWER = 4096
+_GREETING_S = 2.0
+"""How long to wait for a place; HTTP has always one."""
 _PATIENCE_S = 120.0
 
 
@@ -28,8 +30,11 @@ class Handover:
         """Have the server take a part from an open file; False where that cannot be: send it another way."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-                connection.settimeout(_PATIENCE_S)
+                connection.settimeout(_GREETING_S)
                 connection.connect(self._path)
+                if not connection.recv(_ANSWER):
+                    return False
+                connection.settimeout(_PATIENCE_S)
                 asked = json.dumps({"url": url, "offset": offset, "size": size})
                 socket.send_fds(connection, [asked.encode()], [descriptor])
                 answer = connection.recv(_ANSWER)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from easel.errors import InvalidInput, NotFound
+from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.digest import from_hex, verified
 from easel.lake.folder import LocalFile, scan
 from easel.lake.paths import FileInSet, FileRef, file_path, parse
@@ -58,7 +58,10 @@ class Lake:
         session = resume or self.start_upload().id
         with self._direct() as direct:
             sender = Sender(self._client.connection, self._client.root, direct, progress, self._threads)
-            sender.send(session, files)
+            try:
+                sender.send(session, files)
+            except TryLater as error:
+                raise TryLater(f"{error}; what arrived is kept: go on with --resume {session}") from error
         return self.commit_upload(session)
 
     def start_upload(self) -> wire.Upload:

@@ -26,8 +26,9 @@ from easel.serve.lake import BLOBS, Addresses
 
 _log = logging.getLogger(__name__)
 MESSAGE = 4096
+READY = b"ready"
 _LONGEST = 100  # a socket's path must fit into 108 bytes
-_PATIENCE_S = 60.0
+_PATIENCE_S = 5.0
 _AT_ONCE = 8
 
 
@@ -81,8 +82,10 @@ def _accept(listener: socket.socket, lake: Lake, addresses: Addresses) -> None:
 
 
 def _answer(connection: socket.socket, lake: Lake, addresses: Addresses) -> None:
-    """Part after part, until the other side closes or goes silent."""
+    """Part after part, until the other side closes or goes silent. Whoever waits for a place is not greeted yet."""
     connection.settimeout(_PATIENCE_S)
+    with contextlib.suppress(OSError):
+        connection.send(READY)
     while True:
         try:
             message, descriptors, _, _ = socket.recv_fds(connection, MESSAGE, 1)
@@ -95,6 +98,12 @@ def _answer(connection: socket.socket, lake: Lake, addresses: Addresses) -> None
             told = {}
         except EaselError as error:
             told = {"kind": error.kind, "detail": str(error)}
+        except (
+            OSError,
+            OverflowError,
+            RecursionError,
+        ) as error:  # a descriptor that cannot be read, absurd numbers
+            told = {"kind": InvalidInput.kind, "detail": f"this file cannot be taken: {type(error).__name__}"}
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -111,7 +120,7 @@ def _take(message: bytes, descriptors: list[int], lake: Lake, addresses: Address
         prefix, stage, number = url.path.rsplit("/", 2)
         part = int(number)
         (descriptor,) = descriptors
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InvalidInput("send an address, an offset, a size and one open file") from None
     now = lake.store.clock.now().timestamp()
     addresses.signer.check("PUT", url.path, {}, expires, signature, now)

@@ -17,6 +17,7 @@ from easel.ids import JobId
 from easel.lake.access import Scope
 from easel.records.identity import Caller
 from easel.records.lake import Folder, Kind, TagValue
+from easel.store.identity import remove_member
 from easel.store.lake.lineage import Direction
 
 
@@ -75,6 +76,8 @@ def models(people: People) -> People:
         ("creator = ana", ["m1", "m3"]),
         ("creator != ana", ["m0", "m2"]),
         ("creator = nobody", []),
+        ("size < 99999999999999999999", ["m0", "m1", "m2", "m3"]),
+        ("precision > -1e300 and version = 99999999999999999999", []),
         ("create_time = today and version = 1", ["m0", "m1", "m2", "m3"]),
         ("create_time < yesterday", []),
         ("name = m2", ["m2"]),
@@ -293,3 +296,10 @@ def test_knowing_a_hash_does_not_open_a_hidden_file(people: People) -> None:
         session = upload.start(tx, people.ben)
         item = UploadItem("/mine", 10, digest_of(b"top secret"))
         assert upload.add_files(tx, people.ben, session.id, [item]) == [digest_of(b"top secret")]
+
+
+def test_what_people_made_is_found_by_their_name_after_they_left(models: People) -> None:
+    with models.lake.store.write() as tx:
+        remove_member(tx, models.ben.project_id, models.ben.user.id)
+    assert found(models, models.ana, "creator = ben") == ["m0", "m2"]
+    assert found(models, models.ana, "creator != ben") == ["m1", "m3"]

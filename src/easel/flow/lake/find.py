@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from easel.errors import InvalidInput, NotFound
+from easel.errors import InvalidInput
 from easel.ids import UserId
 from easel.lake.query.language import parse_query
 from easel.records.identity import Caller
 from easel.records.lake import Artifact, Kind, TagValue
 from easel.store.engine import Tx
-from easel.store.identity import get_member
 from easel.store.lake import tags
+from easel.store.lake.artifacts import creators_named
 from easel.store.lake.grants import rights_of
 from easel.store.lake.search import Search, search
 
@@ -43,12 +43,9 @@ def find(
         raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}, not {limit}")
     request = Search(kind, parse_query(query, tx.now), sort or "-create_time", limit, cursor)
 
-    def find_user(name: str) -> UserId | None:
-        try:
-            return get_member(tx, caller.project_id, name).user.id
-        except NotFound:
-            return None
+    def find_users(name: str) -> list[UserId]:
+        return creators_named(tx, caller.project_id, name)
 
-    items, following = search(tx, caller.project_id, rights_of(tx, caller), request, find_user)
+    items, following = search(tx, caller.project_id, rights_of(tx, caller), request, find_users)
     values = tags.tags_of(tx, [item.id for item in items])
     return Found([(item, values[item.id]) for item in items], following)

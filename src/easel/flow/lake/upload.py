@@ -158,8 +158,11 @@ def finish_object(lake: Lake, caller: Caller, upload_id: str, digest: Digest) ->
         lake.blobs.check(stage, incoming)
     except InvalidInput:
         with lake.store.write() as tx:
-            if uploads.find_stage(tx, stage.id) and not lake.blobs.parts(stage):
+            forgotten = uploads.find_stage(tx, stage.id) is not None and not lake.blobs.parts(stage)
+            if forgotten:
                 uploads.forget_object(tx, stage.id)
+        if forgotten:
+            lake.blobs.discard(stage)
         raise
     kept = _leave_out(lake.blobs, stage, incoming, elsewhere)
     if kept is not None:

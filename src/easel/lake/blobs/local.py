@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import mmap
 import os
 import re
@@ -11,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 
 from easel.errors import EaselError, InvalidInput, Misconfigured, NotFound, TryLater
@@ -54,20 +56,55 @@ class LocalBlobs:
 
     def put_part(self, stage: Stage, number: int, chunks: Iterable[bytes]) -> None:
         length, mark = stage.part_length(number), self._mark(stage, number)
-        with _disk():
-            if not mark.parent.is_dir():
-                raise NotFound("this upload is gone: start it again")
+        with _disk(), self._writing(stage) as file:
             mark.unlink(missing_ok=True)
-            with (mark.parent / "data").open("r+b", buffering=0) as file:
-                start = (number - 1) * stage.part_size
-                if isinstance(chunks, FileSlice) and chunks.length == length:
-                    _copy(chunks, file.fileno(), start)
-                else:
-                    file.seek(start)
-                    for chunk in exactly(chunks, length):
-                        _write(file.fileno(), chunk)
+            start = (number - 1) * stage.part_size
+            if isinstance(chunks, FileSlice) and chunks.length == length:
+                _copy(chunks, file.fileno(), start)
+            else:
+                file.seek(start)
+                for chunk in exactly(chunks, length):
+                    _write(file.fileno(), chunk)
             # Not synced: after a power cut a mark may lie, which `check` finds out. Its sync is the one that counts.
             mark.touch()
+
+    @contextlib.contextmanager
+    def _writing(self, stage: Stage) -> Iterator[FileIO]:
+        """The stage's file, which nobody checks meanwhile.
+
+        Whoever still held it open for writing after it was checked could change bytes that others rely on. So writers
+        share a lock that `check` must have alone, and `check` then takes the name away: who opened the file before and
+        comes to the lock after sees that it is no longer the stage's.
+        """
+        path = self._folder(stage) / "data"
+        try:
+            with path.open("r+b", buffering=0) as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if path.stat().st_ino != os.fstat(file.fileno()).st_ino:
+                    raise FileNotFoundError(path)
+                yield file
+        except (FileNotFoundError, BlockingIOError):
+            raise NotFound("this upload is complete or gone: start it again") from None
+
+    def _seal(self, stage: Stage) -> Path:
+        """Take the file from its writers; TryLater while one of them is at it."""
+        path, sealed = self._folder(stage) / "data", self._folder(stage) / "checked"
+        if sealed.exists():
+            return sealed
+        try:
+            with path.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.rename(sealed)
+        except BlockingIOError:
+            raise TryLater("a part is still arriving: wait for it, then finish", 1.0) from None
+        except FileNotFoundError:
+            if not sealed.exists():
+                raise NotFound("this upload is gone: start it again") from None
+        return sealed
+
+    def _bytes(self, stage: Stage) -> Path:
+        sealed = self._folder(stage) / "checked"
+        return sealed if sealed.exists() else self._folder(stage) / "data"
 
     def parts(self, stage: Stage) -> frozenset[int]:
         try:
@@ -77,7 +114,7 @@ class LocalBlobs:
         return frozenset(int(name[5:]) for name in names if name.startswith("part."))
 
     def is_open(self, stage: Stage) -> bool:
-        return (self._folder(stage) / "data").exists()
+        return self._bytes(stage).exists()
 
     def part_url(self, stage: Stage, number: int, seconds: int) -> str | None:
         return None
@@ -86,10 +123,10 @@ class LocalBlobs:
         missing = set(range(1, stage.part_count + 1)) - self.parts(stage)
         if missing:
             raise InvalidInput(f"parts {sorted(missing)[:5]} did not arrive: send them, then finish")
-        path = self._folder(stage) / "data"
         try:
             check_members(incoming)
             with _disk():
+                path = self._seal(stage)
                 found = path.stat().st_size
                 if found != incoming.size:
                     raise InvalidInput(f"{found} bytes arrived, not {incoming.size}: send them again")
@@ -104,11 +141,11 @@ class LocalBlobs:
             raise
 
     def read_stage(self, stage: Stage, offset: int, length: int) -> bytes:
-        with _disk(), (self._folder(stage) / "data").open("rb") as file:
+        with _disk(), self._bytes(stage).open("rb") as file:
             return os.pread(file.fileno(), length, offset)
 
     def promote(self, stage: Stage, digest: Digest) -> None:
-        source, target = self._folder(stage) / "data", self._object(digest)
+        source, target = self._folder(stage) / "checked", self._object(digest)
         with _disk():
             target.parent.mkdir(parents=True, exist_ok=True)
             try:

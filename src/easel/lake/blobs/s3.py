@@ -128,16 +128,21 @@ class S3Blobs:
         try:
             check_members(incoming)
             self._complete(stage)
-            _check_stream(self._read(self._stage_key(stage), 0, None), incoming)
+            if not stage.handle:
+                # The sender may PUT to the signed address as long as it is valid: what is checked lies elsewhere.
+                with _bucket():
+                    source = self._at(self._stage_key(stage))
+                    self._client.copy(source, self._bucket, self._sealed_key(stage))
+            _check_stream(self._read(self._sealed_key(stage), 0, None), incoming)
         except InvalidInput:
             self.discard(stage)
             raise
 
     def read_stage(self, stage: Stage, offset: int, length: int) -> bytes:
-        return b"".join(self._read(self._stage_key(stage), offset, length))
+        return b"".join(self._read(self._sealed_key(stage), offset, length))
 
     def promote(self, stage: Stage, digest: Digest) -> None:
-        source = {"Bucket": self._bucket, "Key": self._stage_key(stage)}
+        source = self._at(self._sealed_key(stage))
         try:
             with _bucket():  # `copy` is server-side, and in parts where the object is large
                 self._client.copy(source, self._bucket, self._key(digest))
@@ -153,6 +158,8 @@ class S3Blobs:
                 self._client.abort_multipart_upload(**at, UploadId=stage.handle)
         with _bucket():
             self._client.delete_object(**at)
+            if not stage.handle:
+                self._client.delete_object(**self._at(self._sealed_key(stage)))
 
     def read(self, digest: Digest, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
         size = self.size(digest)
@@ -201,6 +208,10 @@ class S3Blobs:
 
     def _stage_key(self, stage: Stage) -> str:
         return f"{self._prefix}staging/{stage.id}"
+
+    def _sealed_key(self, stage: Stage) -> str:
+        """Where no sender's address leads: a completed multipart upload takes no more parts."""
+        return self._stage_key(stage) if stage.handle else f"{self._stage_key(stage)}.checked"
 
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": key}

@@ -28,6 +28,7 @@ from easel.lake.manifest.node import Entry
 from easel.lake.paths import above
 from easel.records.lake import Artifact, Folder, Kind
 from easel.store.engine import Tx
+from easel.store.schema.identity import users
 from easel.store.schema.lake import artifacts, files
 from easel.store.upsert import chunks, insert_or
 
@@ -44,6 +45,12 @@ _ENTRY = (artifacts.c.name, artifacts.c.version, artifacts.c.id, artifacts.c.siz
 def artifact(row: Sequence[Any]) -> Artifact:
     identity, project_id, kind, *rest = row
     return Artifact(identity, ProjectId(project_id), Kind(kind), *rest)
+
+
+def creators_named(tx: Tx, project_id: ProjectId, name: str) -> list[UserId]:
+    """Who made something in this project under this name, whether or not they are still members."""
+    made = exists().where(artifacts.c.project_id == project_id, artifacts.c.creator == users.c.id)
+    return [UserId(row.id) for row in tx.execute(select(users.c.id).where(users.c.name == name, made))]
 
 
 def within(column: ColumnElement[Any], folder: str) -> ColumnElement[bool]:

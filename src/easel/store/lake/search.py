@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -35,7 +35,8 @@ from easel.store.lake.artifacts import COLUMNS, artifact, readable
 from easel.store.schema.lake import artifacts, tags
 
 Condition = ColumnElement[bool]
-FindUser = Callable[[str], UserId | None]
+FindUsers = Callable[[str], Sequence[UserId]]
+"""Those who made something here under this name: names are unique only among the users of one home."""
 _OPERATORS = {
     Op.EQ: operator.eq,
     Op.NE: operator.ne,
@@ -61,14 +62,14 @@ class Search:
 
 
 def search(
-    tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_user: FindUser
+    tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_users: FindUsers
 ) -> tuple[list[Artifact], str | None]:
     """A page of artifacts and the cursor of the next. Artifacts without the sort key are left out."""
     if request.sort == "-create_time" and request.cursor is None and isinstance(request.where, And | Compare):
-        found = _among_the_newest(tx, project_id, rights, request, find_user)
+        found = _among_the_newest(tx, project_id, rights, request, find_users)
         if found is not None:
             return found, _cursor(request, found[-1].created_at, found[-1].id)
-    writer = _Writer(project_id, request.kind, artifacts, find_user)
+    writer = _Writer(project_id, request.kind, artifacts, find_users)
     key, descending = request.sort.removeprefix("-"), request.sort.startswith("-")
     query: Select[*tuple[Any, ...]] = select(*COLUMNS).where(
         artifacts.c.project_id == project_id, artifacts.c.kind == request.kind, readable(rights)
@@ -101,7 +102,7 @@ def search(
 
 
 def _among_the_newest(
-    tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_user: FindUser
+    tx: Tx, project_id: ProjectId, rights: Rights, request: Search, find_users: FindUsers
 ) -> list[Artifact] | None:
     """A full first page, if it lies among the newest few: what is common is found at once.
 
@@ -115,7 +116,7 @@ def _among_the_newest(
         .limit(WALK * request.limit)
         .subquery("newest")
     )
-    writer = _Walker(project_id, request.kind, newest, find_user)
+    writer = _Walker(project_id, request.kind, newest, find_users)
     query = select(newest).where(writer.condition(request.where)).limit(request.limit + 1)
     rows = tx.execute(query.order_by(newest.c.created_at.desc(), newest.c.id.desc())).all()
     return [artifact(row) for row in rows[: request.limit]] if len(rows) > request.limit else None
@@ -135,8 +136,8 @@ def _sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
 class _Writer:
     """Turns an expression into a condition on one row of the catalogue, or of an alias of it for jobs."""
 
-    def __init__(self, project_id: ProjectId, kind: Kind, rows: FromClause, find_user: FindUser) -> None:
-        self._project_id, self._kind, self._rows, self._find_user = project_id, kind, rows, find_user
+    def __init__(self, project_id: ProjectId, kind: Kind, rows: FromClause, find_users: FindUsers) -> None:
+        self._project_id, self._kind, self._rows, self._find_users = project_id, kind, rows, find_users
 
     def condition(self, expression: Expression) -> Condition:
         match expression:
@@ -163,7 +164,7 @@ class _Writer:
         if not key.of_job:
             return write(self)
         jobs = artifacts.alias()
-        there = _Writer(self._project_id, Kind.JOB, jobs, self._find_user)
+        there = _Writer(self._project_id, Kind.JOB, jobs, self._find_users)
         found = select(jobs.c.id).where(
             jobs.c.project_id == self._project_id, jobs.c.kind == Kind.JOB, write(there)
         )
@@ -207,7 +208,7 @@ class _Writer:
     def _creator(self, op: Op, value: Value) -> Condition:
         if not isinstance(value, str) or op not in {Op.EQ, Op.NE}:
             raise InvalidInput("creator is compared with = or != to a user's name")
-        same = self._rows.c.creator == (self._find_user(value) or "")
+        same = self._rows.c.creator.in_(self._find_users(value))
         return same if op is Op.EQ else not_(same)
 
 
@@ -233,7 +234,7 @@ def _tag_value(op: Op, value: Value) -> Condition:
 def _number(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
     if not isinstance(value, float):
         raise InvalidInput(f"{value!r} is not a number")
-    return _ordered(column, op, int(value) if value.is_integer() else value)
+    return _ordered(column, op, int(value) if value.is_integer() and abs(value) < 2**63 else value)
 
 
 def _text(column: ColumnElement[Any], op: Op, value: Value) -> Condition:
