@@ -117,7 +117,12 @@ def best(study: str, project: InProject = None, as_json: AsJson = False) -> None
     with connect(project) as client:
         found = client.studies.get(study)
         if found.best is None:
-            raise NotFound(f"study {study} has nothing to recommend yet")
+            if found.state != "finished":
+                raise NotFound(f"study {study} has nothing to recommend yet")
+            raise NotFound(
+                f"study {study} ended with nothing to recommend: did its runs print what the goal asks for, as"
+                " [EASEL_METRIC] name=value? `easel study show` lists what each of them measured"
+            )
         if as_json:
             show_one(found.best, as_json)
         else:
