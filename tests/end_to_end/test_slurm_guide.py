@@ -78,7 +78,7 @@ def test_a_job_is_found_again_after_both_controllers_restart(
 ) -> None:
     before = slurm_id(slurm, job)
     server.kill()
-    slurm.kill_controller()
+    slurm.stop_controller()
     slurm.start_controller()
     server.start()
     until(lambda: runs_as(job, 1), PATIENCE_S)

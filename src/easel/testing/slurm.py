@@ -93,9 +93,10 @@ class Slurm:
         self._launch("slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
         _until(lambda: "UP" in self.run("scontrol", "ping"))
 
-    def kill_controller(self) -> None:
-        self._daemons["slurmctld"].kill()
-        self._daemons["slurmctld"].wait()
+    def stop_controller(self) -> None:
+        """As a service is stopped: it writes down what it knows. Killed, it would forget, and end, the newest jobs."""
+        self._daemons["slurmctld"].terminate()
+        self._daemons["slurmctld"].wait(60)
 
     def _launch(self, name: str, *words: str) -> None:
         program = shutil.which(name, path=_SBIN)
