@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Table, insert, text
+from sqlalchemy import Table, insert, select, text
 from sqlalchemy.event import listen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -27,6 +27,7 @@ from easel.declare.parse import parse_program
 from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.flow.issue_token import issue_token
+from easel.flow.lake.file_set import create_file_set
 from easel.ids import ProjectId, TokenId, UserId, mint
 from easel.match.propose import propose_candidates
 from easel.match.summary import DataSummary
@@ -39,13 +40,16 @@ from easel.store.migrate import migrate
 from easel.store.schema.apps import app_examples, app_trials, apps
 from easel.store.schema.events import events
 from easel.store.schema.jobs import job_logs, jobs
-from easel.store.schema.lake import artifacts, files, lineage, tags
+from easel.store.schema.lake import artifacts, file_set_versions, file_sets, files, lineage, tags
 from easel.store.schema.price import bill_lines
 
 BATCH = 20_000
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 PROGRAM = "{input: {[Tensor[28, 28, 1]], []}, output: {[Category[cat, dog]], []}}"
 STEPS = ("submitted", "launching", "running", "finished")
+
+
+Part = tuple[str, Table, Iterable[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -55,18 +59,20 @@ class Amounts:
     apps: int = 200
     points: int = 1_000_000
     people: int = 20
+    sets: int = 100_000
 
 
-QUICK = Amounts(jobs=2_000, files=5_000, apps=20, points=50_000, people=5)
+QUICK = Amounts(jobs=2_000, files=5_000, apps=20, points=50_000, people=5, sets=30_000)
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """What to look at: a member's token, and the job with the long series."""
+    """What to look at: a member's token, the job with the long series, a set that thousands were made of."""
 
     project: str
     token: str
     long_job: str
+    old_set: str
 
 
 def seed(store: Store, amounts: Amounts, tell: Callable[[str], None] = lambda text: None) -> Seeded:
@@ -83,23 +89,20 @@ def seed(store: Store, amounts: Amounts, tell: Callable[[str], None] = lambda te
         token = issue_token(tx, first, people[0].id, "seed", None).secret
     ids = [mint("job", NOW - timedelta(minutes=amounts.jobs - i), rng) for i in range(amounts.jobs)]
     owners = [people[i % len(people)].id for i in range(amounts.jobs)]
-    parts: list[tuple[str, Table, Iterable[dict[str, Any]]]] = [
+    parts: list[Part] = [
         ("files", artifacts, _files(project.id, people[0].id, amounts.files)),
         ("paths", files, _paths(project.id, amounts.files)),
         ("jobs in the catalogue", artifacts, _catalogue(project.id, ids, owners)),
         ("jobs", jobs, _jobs(project.id, ids, owners)),
         ("tags", tags, _tags(project.id, amounts)),
-        ("lineage", lineage, _lineage(project.id, amounts)),
         ("history", events, _history(project.id, ids, owners)),
         ("bills", bill_lines, _bills(project.id, ids, owners)),
         ("apps", apps, _apps(project.id, people[0].id, amounts.apps)),
         ("examples", app_examples, _examples(amounts.apps)),
         ("trials", app_trials, _trials(ids, amounts.apps)),
     ]
-    for name, table, rows in parts:
-        began = time.perf_counter()
-        count = _fill(store, table, rows)
-        tell(f"{count:>9,} {name} in {time.perf_counter() - began:.1f} s")
+    _fill_all(store, parts, tell)
+    _fill_all(store, _graph(store, first, amounts), tell)
     long_job = ids[-1]
     with store.write() as tx:
         billing.mark_billed(tx, int(tx.execute(text("SELECT max(seq) FROM events")).scalar_one()))
@@ -108,12 +111,19 @@ def seed(store: Store, amounts: Amounts, tell: Callable[[str], None] = lambda te
     with store.write() as tx:
         if store.is_sqlite:
             tx.execute(text("ANALYZE"))
-    return Seeded(project.name, token, long_job)
+    return Seeded(project.name, token, long_job, set_name(1))
 
 
 def _in_haste(dbapi: Any, _record: Any) -> None:
     for pragma in ("synchronous=OFF", "cache_size=-1000000"):
         dbapi.execute(f"PRAGMA {pragma}")
+
+
+def _fill_all(store: Store, parts: Iterable[Part], tell: Callable[[str], None]) -> None:
+    for name, table, rows in parts:
+        began = time.perf_counter()
+        count = _fill(store, table, rows)
+        tell(f"{count:>9,} {name} in {time.perf_counter() - began:.1f} s")
 
 
 def _fill(store: Store, table: Table, rows: Iterable[dict[str, Any]]) -> int:
@@ -207,15 +217,49 @@ def _tags(project: ProjectId, amounts: Amounts) -> Iterator[dict[str, Any]]:
         yield {**fixed, "artifact_id": amounts.files + 1 + i, "number": float(i % 97)}
 
 
-def _lineage(project: ProjectId, amounts: Amounts) -> Iterator[dict[str, Any]]:
-    """Each file after the first hundred comes from one before it, by a job."""
-    for i in range(100, min(amounts.files, 100_000)):
-        yield {
-            "project_id": project,
-            "source": i // 10 + 1,
-            "target": i + 1,
-            "job": amounts.files + 1 + i % amounts.jobs,
-        }
+def set_name(number: int) -> str:
+    return f"stage-{number:06}"
+
+
+def _graph(store: Store, caller: Caller, amounts: Amounts) -> list[Part]:
+    """File sets that jobs made of one another: each of an older one, ten of each, every seventh of two.
+
+    All share the content of one real set, so that each can be opened.
+    """
+    made = create_file_set(store, caller, "sectors", ["/images/000/00/"])
+    with store.read() as tx:
+        content = tx.execute(
+            select(file_set_versions).where(file_set_versions.c.artifact_id == made.artifact.id)
+        ).one()
+    first, jobs_from = made.artifact.id + 1, amounts.files + 1
+    project, numbers = caller.project_id, range(amounts.sets)
+    same = {"root": content.root, "level": content.level, "first": content.first, "files": content.files}
+
+    def sets() -> Iterator[dict[str, Any]]:
+        for i in numbers:
+            at = NOW - timedelta(seconds=amounts.sets - i)
+            yield _artifact(project, "fileset", set_name(i), caller.user.id, at, made.artifact.size, None)
+
+    def edges() -> Iterator[dict[str, Any]]:
+        for i in numbers[10:]:
+            for source in (i // 10, i // 10 - 1) if i % 7 == 0 else (i // 10,):
+                ends = {"source": first + source, "target": first + i}
+                yield {"project_id": project, **ends, "job": jobs_from + i % amounts.jobs}
+
+    return [
+        ("file sets", artifacts, sets()),
+        (
+            "their names",
+            file_sets,
+            ({"project_id": project, "name": set_name(i), "latest": 1} for i in numbers),
+        ),
+        (
+            "their contents",
+            file_set_versions,
+            ({"artifact_id": first + i, "sources": [], **same} for i in numbers),
+        ),
+        ("lineage", lineage, edges()),
+    ]
 
 
 def _history(project: ProjectId, ids: list[str], owners: list[UserId]) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,8 @@ from easel.testing.server import ServerProcess, running
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PATIENCE_MS = 300_000
 """For what is really trained and run."""
+IN_ALL_VIEWS = ("overview", "job", "app", "study")
+"""Kept in dark and on a phone too; `--all` takes every page so, to be looked at."""
 SMALL = {"vcpu": 0.5, "memory_mb": 128}
 TRAIN = """
 import math, sys, time
@@ -83,6 +85,7 @@ def work(server: ServerProcess) -> dict[str, str]:
         clients["ana"].jobs.submit(
             made, name=f"train {name}", input="training:1", output_set=f"model-{name}", resources=SMALL
         ).wait()
+    astro.bills.set_budget(0.5)
     learn(clients["ana"])
     astro.queues.change("chen", paused=True)
     for i in range(4):
@@ -169,6 +172,13 @@ def model_is_there(page: Page) -> None:
     page.get_by_role("img", name="Confusion matrix").wait_for(timeout=PATIENCE_MS)
 
 
+def ask(page: Page) -> None:
+    page.get_by_role("button", name="Take an example's input").click()
+    page.wait_for_function("document.querySelector('textarea').value !== ''")
+    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("heading", name="Answer").wait_for(timeout=PATIENCE_MS)
+
+
 def choose_the_catalogue(page: Page) -> None:
     page.get_by_role("group", name="File set catalogue:1").click()
     page.get_by_text("survey TESS").wait_for()
@@ -179,7 +189,9 @@ def all_curves_are_there(page: Page) -> None:
         page.get_by_role("row", name="loss, last").get_by_role("cell").nth(i).filter(has_text="0.").wait_for()
 
 
-def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], folder: Path) -> None:
+def photograph(
+    chrome: Browser, server: ServerProcess, facts: dict[str, str], folder: Path, everything: bool
+) -> None:
     base = "/p/astro"
     pages: dict[str, tuple[str, Callable[[Page], object]]] = {
         "overview": (base, lambda p: p.get_by_text("fold the light curves").first.wait_for()),
@@ -201,6 +213,7 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
             f"{base}/apps/stars?tab=next",
             lambda p: p.get_by_role("img", name="believed").wait_for(),
         ),
+        "app-try": (f"{base}/apps/stars?tab=try", ask),
         "studies": (f"{base}/studies", lambda p: p.get_by_role("link", name="depth").wait_for()),
         "study": (
             f"{base}/studies/depth",
@@ -213,7 +226,7 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
             f"{base}/lake?in=/stars/&file=/stars/catalogue.csv",
             lambda p: p.get_by_role("cell", name="TIC 4000").wait_for(),
         ),
-        "file-sets": (f"{base}/lake/sets", lambda p: p.get_by_role("link", name="training:1").wait_for()),
+        "file-sets": (f"{base}/lake/sets", lambda p: p.get_by_role("link", name="catalogue:1").wait_for()),
         "provenance": (
             f"{base}/provenance?from=catalogue:1&direction=forward",
             choose_the_catalogue,
@@ -234,7 +247,7 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
             page.get_by_label("Token").wait_for()
             page.screenshot(path=folder / "log-in.png")
         browser.log_in(page, server.address, facts["token"])
-        chosen = pages if not suffix else {name: pages[name] for name in ("overview", "job", "app", "study")}
+        chosen = pages if everything or not suffix else {name: pages[name] for name in IN_ALL_VIEWS}
         for name, (path, ready) in chosen.items():
             page.goto(server.address + path)
             ready(page)
@@ -244,10 +257,10 @@ def photograph(chrome: Browser, server: ServerProcess, facts: dict[str, str], fo
         page.context.close()
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, everything: bool) -> None:
     with tempfile.TemporaryDirectory() as home, running(Path(home)) as server, browser.running() as chrome:
-        photograph(chrome, server, work(server), folder)
+        photograph(chrome, server, work(server), folder, everything)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), everything="--all" in sys.argv[2:])

@@ -64,6 +64,22 @@ def test_a_budget_is_set_and_shown_on_the_overview(server: ServerProcess, page: 
     expect(page.get_by_text("of 12.50 a month")).to_be_visible()
 
 
+def test_the_overview_says_what_needs_attention_and_what_today_has_cost(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    pia = person(server, "pia")
+    server.client(project="astro").queues.change("pia", paused=True)
+    pia.jobs.submit(["true"], resources=SMALL)
+    ana.jobs.submit(["sh", "-c", "exit 3"], name="doomed", resources=SMALL).wait(check=False)
+    page.goto(f"{server.address}/p/astro")
+    alerts = page.get_by_role("list", name="Alerts")
+    expect(alerts).to_contain_text("Paused: pia")
+    expect(alerts).to_contain_text("failed within the last hour")
+    expect(page.get_by_text(re.compile(r"spent today"))).to_be_visible()
+    alerts.get_by_role("listitem").filter(has_text="failed").get_by_role("link").click()
+    expect(page.get_by_role("link", name="doomed")).to_be_visible()
+
+
 def test_a_platform_admin_opens_a_project_admits_somebody_and_sets_prices(
     chrome: Browser, server: ServerProcess
 ) -> None:

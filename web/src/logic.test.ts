@@ -8,9 +8,10 @@ import { staleKeys } from "./live/Live";
 import { pause } from "./live/stream";
 import { differences } from "./pages/Compare";
 import { stepsOf } from "./pages/Job";
+import { farOption } from "./graph/far";
 import { layout, visible } from "./graph/layout";
 import { readable } from "./ui/FilePanel";
-import { valueOf } from "./ui/Tags";
+import { partsOf, valueOf } from "./ui/Tags";
 import { ago, bytes, duration, figure, memory } from "./ui/format";
 
 const event = (kind: string, subject: string, at = "2026-01-01T00:00:00Z") =>
@@ -115,6 +116,10 @@ describe("the lake", () => {
     expect(readable(new Uint8Array([0xff, 0xfe, 0xfd, 0xfc, 0xfb]))).toBeNull();
     expect(readable(new Uint8Array([65, 0, 66]))).toBeNull();
   });
+  it("names a job by its id and the rest by name and version", () => {
+    expect(partsOf("job", "job_1")).toEqual(["job_1", "1"]);
+    expect(partsOf("file", "/a:b/c.txt:12")).toEqual(["/a:b/c.txt", "12"]);
+  });
   it("takes tags that are numbers as numbers", () => {
     expect([valueOf("0.5"), valueOf("x"), valueOf(" "), valueOf("Infinity")]).toEqual([0.5, "x", " ", "Infinity"]);
   });
@@ -138,6 +143,21 @@ describe("the provenance graph", () => {
   });
   it("leaves out links to nodes that were not sent", () => {
     expect(layout(["raw"], links).size).toBe(1);
+    expect(layout([], []).size).toBe(0);
+  });
+  it("draws a link once however many jobs made it, and survives a circle", () => {
+    const twice = [...links, links[0]!, { source: "raw", target: "raw" }];
+    expect(layout(ids, twice)).toEqual(layout(ids, links));
+    expect(layout(["a", "b"], [{ source: "a", target: "b" }, { source: "b", target: "a" }]).size).toBe(2);
+  });
+  it("keeps thousands apart, and each right of what it was made from", () => {
+    const many = Array.from({ length: 2000 }, (_, i) => String(i));
+    const made = many.slice(10).map((id) => ({ source: String(Math.floor(Number(id) / 10)), target: id }));
+    const places = layout(many, made);
+    expect(new Set([...places.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(2000);
+    expect(made.every(({ source, target }) => places.get(source)!.x < places.get(target)!.x)).toBe(true);
+    const [series] = farOption(many, [...made, { source: "0", target: "gone" }], places).series as { data: unknown[]; links: unknown[] }[];
+    expect([series!.data.length, series!.links.length]).toEqual([2000, 1990]);
   });
 });
 

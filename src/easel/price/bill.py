@@ -13,7 +13,7 @@ rounding or a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -89,6 +89,18 @@ def draw_up(shape: Shape, start: datetime, end: datetime, prices: Sequence[Price
         book = last if begin >= worked_until else _in_force(books, begin)
         lines.append(_line(shape, begin, seconds, book))
     return Bill(first.currency, tuple(lines))
+
+
+def micros_after(lines: Iterable[BillLine], moment: datetime) -> int:
+    """What was run up after a moment: of a line that began before it, the share of its seconds that came after."""
+    return sum(round(line.micros * _share_after(line, moment)) for line in lines)
+
+
+def _share_after(line: BillLine, moment: datetime) -> float:
+    if line.start >= moment:
+        return 1.0
+    before = (moment - line.start).total_seconds()
+    return max(0.0, line.seconds - before) / line.seconds if line.seconds > 0 else 0.0
 
 
 def _line(shape: Shape, start: datetime, seconds: float, book: PriceBook) -> BillLine:

@@ -153,8 +153,10 @@ class Bills:
         """Over all projects, for platform admins."""
         return self._client.connection.get("/api/v1/bills", wire.BillReport, {"by": by, "month": month})
 
-    def budget(self) -> wire.Budget:
-        return self._client.connection.get(f"{self._client.root}/budget", wire.Budget)
+    def budget(self, since: datetime | None = None) -> wire.Budget:
+        """With `since`, a moment with its zone, also what was run up after it."""
+        params = {"since": None if since is None else since.isoformat()}
+        return self._client.connection.get(f"{self._client.root}/budget", wire.Budget, params)
 
     def set_budget(self, limit: float, **fields: Any) -> wire.Budget:
         """Fields: period (month or total), warn_at, hard_stop."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
@@ -157,6 +157,15 @@ def billed_micros(tx: Tx, project_id: ProjectId, month: str | None) -> int:
     if month is not None:
         query = query.where(bill_lines.c.month == month)
     return int(tx.execute(query).scalar_one())
+
+
+def lines_after(tx: Tx, project_id: ProjectId, moment: datetime) -> list[AnyRow]:
+    """The lines that reach beyond a moment, and some that end shortly before it. No line crosses a month's end."""
+    month = moment.astimezone(UTC).strftime("%Y-%m")
+    here = (bill_lines.c.project_id == project_id, bill_lines.c.month >= month)
+    longest = tx.execute(select(func.max(bill_lines.c.seconds)).where(*here)).scalar() or 0.0
+    query = select(bill_lines).where(*here, bill_lines.c.start > moment - timedelta(seconds=longest))
+    return list(tx.execute(query))
 
 
 # Budgets. ----------------------------------------------------------------------------------------------------

@@ -213,6 +213,9 @@ class Budget(Answer):
     hard_stop: bool
     spent: float
     committed: float
+    spent_since: Annotated[
+        float | None, Field(description="What was run up after the moment that was asked for")
+    ] = None
 
 
 class SetPrices(Request):

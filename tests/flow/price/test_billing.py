@@ -14,7 +14,7 @@ from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, QuotaExhausted
 from easel.flow.jobs.submit import submit_job
 from easel.flow.price.billing import bill_ended, price_history, set_prices
-from easel.flow.price.budgets import set_budget, spending_of, watch_budgets
+from easel.flow.price.budgets import set_budget, spending_of, spent_after, watch_budgets
 from easel.ids import TokenId
 from easel.price.book import Billing, FlatPrice, PriceBook
 from easel.price.budget import Budget, Period
@@ -120,6 +120,28 @@ def test_a_job_that_never_reached_a_device_costs_nothing(world: World) -> None:
     world.tell("killed", job)
     world.bill()
     assert world.paid(job) == []
+
+
+def test_what_was_spent_today_counts_the_share_of_jobs_that_began_yesterday(world: World) -> None:
+    def spent(since: datetime) -> int:
+        with world.store.read() as tx:
+            return spent_after(tx, world.ana.project_id, since)
+
+    world.ran(3600)
+    morning = world.clock.now()
+    world.later(3600)
+    world.ran(1800)
+    halfway = world.clock.now() - timedelta(seconds=600)
+    world.bill()
+    assert spent(morning) == 500_000
+    assert spent(halfway) == round(1_000_000 / 6)
+    job = world.job()
+    world.tell("running", job)
+    world.bill()
+    world.later(900)
+    assert spent(morning) == 750_000
+    assert spent(datetime.min.replace(tzinfo=UTC)) == 1_750_000
+    assert spent(datetime.max.replace(tzinfo=UTC)) == 0
 
 
 def test_a_price_change_while_the_job_runs_splits_its_bill(world: World) -> None:

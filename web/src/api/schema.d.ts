@@ -661,7 +661,7 @@ export interface paths {
         };
         /**
          * Show Budget
-         * @description The project's budget and what is spent of it.
+         * @description The project's budget and what is spent of it; with `since` also what was run up after that moment.
          */
         get: operations["show_budget"];
         /**
@@ -2695,6 +2695,11 @@ export interface components {
             period: string | null;
             /** Spent */
             spent: number;
+            /**
+             * Spent Since
+             * @description What was run up after the moment that was asked for
+             */
+            spent_since?: number | null;
             /** Warn At */
             warn_at: number[];
         };
@@ -6915,7 +6920,10 @@ export interface operations {
     };
     show_budget: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A moment with its zone, as 2026-03-01T00:00:00+01:00 */
+                since?: string | null;
+            };
             header?: never;
             path: {
                 project: string;

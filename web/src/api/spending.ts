@@ -3,12 +3,18 @@ import { answer, api, type Schemas } from "./client";
 
 export type Budget = Schemas["Budget"];
 
-export function useBudget(project: string) {
+/** With `since` it also says what was spent after that moment. */
+export function useBudget(project: string, since?: string) {
   return useQuery({
     // Under "job", because what is spent changes when jobs run.
-    queryKey: [project, "job", "budget"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/budget", { params: { path: { project } } })),
+    queryKey: [project, "job", "budget", since],
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}/budget", { params: { path: { project }, query: { since } } })),
   });
+}
+
+/** When the viewer's day began. */
+export function midnight(now: Date): string {
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate()).toISOString();
 }
 
 export function useBill(project: string, job: string) {

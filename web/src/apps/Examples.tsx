@@ -109,7 +109,7 @@ export function Examples({ project, app }: { project: string; app: App }) {
 
 function Switch({ example, onToggle }: { example: Example; onToggle: (example: Example) => void }) {
   return (
-    <button type="button" className="small" aria-pressed={example.on} aria-label={`Example ${example.digest.slice(0, 8)} is used`} onClick={() => onToggle(example)}>
+    <button type="button" className="small" role="switch" aria-checked={example.on} aria-label={`${example.on ? "on" : "off"}: example ${example.digest.slice(0, 8)}`} onClick={() => onToggle(example)}>
       {example.on ? "on" : "off"}
     </button>
   );

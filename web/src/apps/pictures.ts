@@ -25,13 +25,13 @@ export function confusionOption(report: Pick<Report, "classes" | "confusion">): 
   const most = Math.max(1, ...cells.map((cell) => cell[2]));
   const turned = [...classes].reverse();
   return {
-    grid: { left: 96, right: 24, top: 16, bottom: 64 },
+    grid: { left: 120, right: 24, top: 16, bottom: 64 },
     tooltip: told((i) => {
       const cell = cells[i];
       return cell ? `${turned[cell[1]]} answered as ${classes[cell[0]]}: ${cell[2]}` : "";
     }),
     xAxis: { type: "category", name: "answered", nameLocation: "middle", nameGap: 40, data: classes, axisLabel: { interval: 0, rotate: classes.length > 6 ? 45 : 0, width: 80, overflow: "truncate" } },
-    yAxis: { type: "category", name: "truth", data: turned, axisLabel: { width: 84, overflow: "truncate" } },
+    yAxis: { type: "category", name: "truth", nameLocation: "middle", nameGap: 98, data: turned, axisLabel: { width: 84, overflow: "truncate" } },
     visualMap: { show: false, min: 0, max: most, inRange: { color: ["#eaf2f5", "#0b6363"] } },
     series: [{ type: "heatmap", data: cells, label: { show: classes.length <= 15, color: "#111", textBorderColor: "#fff", textBorderWidth: 2 } }],
   };

@@ -13,6 +13,7 @@ import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { Log } from "../ui/Log";
 import { isOver, State } from "../ui/State";
+import { Tags } from "../ui/Tags";
 import { Time } from "../ui/Time";
 
 export default function Job() {
@@ -62,6 +63,10 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
         </p>
       )}
       <Facts project={project} job={job} base={base} />
+      <section>
+        <h2>Tags</h2>
+        <Tags project={project} kind="job" reference={job.id} />
+      </section>
       <Curves project={project} job={job} />
       <Log key={job.attempt} project={project} job={job.id} />
       <details>
@@ -114,7 +119,6 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
   const name = useNames(project);
   const bill = useBill(project, job.id);
   const wanted = resourcesOf(job);
-  const tags = Object.entries((job.spec.tags ?? {}) as Record<string, unknown>);
   const facts: [string, React.ReactNode][] = [
     ["Id", <code key="id">{job.id}</code>],
     ["Whose", name(job.user_id)],
@@ -136,17 +140,6 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
   if (job.progress !== null && !isOver(job.state))
     facts.push(["Progress", <progress key="p" aria-label="Progress" max={1} value={job.progress} />]);
   if (job.parent_id) facts.push(["Rerun of", <Link key="l" to={`${base}/${job.parent_id}`}>{job.parent_id}</Link>]);
-  if (tags.length > 0)
-    facts.push([
-      "Tags",
-      <span key="tags">
-        {tags.map(([key, value]) => (
-          <span className="tag" dir="auto" key={key}>
-            {key} {String(value)}
-          </span>
-        ))}
-      </span>,
-    ]);
   return (
     <dl className="facts">
       {facts.map(([term, value]) => (

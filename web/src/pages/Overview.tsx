@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { Link } from "react-router";
+import { alertsOf, type Alert } from "../alerts";
 import { answer, api, type Job } from "../api/client";
 import { useCounts } from "../api/jobs";
 import { useNames } from "../api/members";
-import { useBudget } from "../api/spending";
+import { midnight, useBudget } from "../api/spending";
 import { BudgetCard } from "../ui/BudgetCard";
-import { DeviceTable } from "../ui/Devices";
+import { DeviceTable, useDevices } from "../ui/Devices";
 import { EventList } from "../ui/Events";
 import { count } from "../ui/format";
 import { useProject } from "../ui/Frame";
@@ -30,9 +31,14 @@ export default function Overview() {
   });
   const failed = useQuery({
     queryKey: [project, "job", "failed"],
-    queryFn: () => inStates(project, ["failed"], 5),
+    queryFn: () => inStates(project, ["failed"], 20),
+  });
+  const waiting = useQuery({
+    queryKey: [project, "job", "waiting"],
+    queryFn: () => inStates(project, ["queued"], 20),
   });
   const queues = useQueues(project);
+  const devices = useDevices();
   const events = useQuery({
     queryKey: [project, "events"],
     queryFn: () =>
@@ -40,10 +46,19 @@ export default function Overview() {
         api.GET("/api/v1/projects/{project}/events", { params: { path: { project }, query: { limit: 15 } } }),
       ),
   });
-  const budget = useBudget(project);
+  const budget = useBudget(project, midnight(new Date()));
   const counts = useCounts(project);
   const ofState = (...states: string[]) => counts.data && states.reduce((sum, state) => sum + (counts.data.states[state] ?? 0), 0);
-  const paused = queues.data?.filter((queue) => queue.paused) ?? [];
+  const alerts = alertsOf(
+    {
+      budget: budget.data,
+      devices: devices.data,
+      paused: queues.data?.filter((queue) => queue.paused).map((queue) => queue.user) ?? [],
+      waiting: waiting.data ?? [],
+      failed: failed.data ?? [],
+    },
+    Date.now(),
+  );
   return (
     <>
       <header className="head">
@@ -56,14 +71,10 @@ export default function Overview() {
         <Number label="failed" value={ofState("failed")} to={`${base}/jobs?state=failed`} />
         {budget.data && <BudgetCard budget={budget.data} />}
       </div>
-      {paused.length > 0 && (
-        <p className="notice" role="status">
-          Paused: {paused.map((queue) => queue.user).join(", ")}. Their jobs wait until an admin resumes the queue.
-        </p>
-      )}
+      <Alerts alerts={alerts} base={base} />
       <section>
         <h2>Pool</h2>
-        <DeviceTable running={running.data} />
+        <DeviceTable running={running.data ?? []} />
       </section>
       <Suspense fallback={null}>
         <Happiness project={project} />
@@ -75,7 +86,7 @@ export default function Overview() {
           <h2>Queue</h2>
           <Queues project={project} />
           <h2>Failed last</h2>
-          <Loaded query={failed}>{(jobs) => <JobList jobs={jobs} project={project} none="Nothing failed." />}</Loaded>
+          <Loaded query={failed}>{(jobs) => <JobList jobs={jobs.slice(0, 5)} project={project} none="Nothing failed." />}</Loaded>
         </section>
         <section>
           <h2>What happened</h2>
@@ -90,6 +101,19 @@ async function inStates(project: string, states: string[], limit: number): Promi
   const query = { filter: [`state:in:${states.join(",")}`], limit };
   const page = await answer(api.GET("/api/v1/projects/{project}/jobs", { params: { path: { project }, query } }));
   return page.items;
+}
+
+function Alerts({ alerts, base }: { alerts: Alert[]; base: string }) {
+  if (alerts.length === 0) return null;
+  return (
+    <ul className="alerts" aria-label="Alerts">
+      {alerts.map((alert) => (
+        <li key={alert.key} className={`notice ${alert.grave ? "failed" : ""}`}>
+          <span dir="auto">{alert.text}</span> {alert.to && <Link to={`${base}/${alert.to}`}>Look</Link>}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Number({ label, value, to }: { label: string; value: number | undefined; to: string }) {

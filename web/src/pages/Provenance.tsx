@@ -4,17 +4,21 @@ import "@xyflow/react/dist/style.css";
 import { useEffect, useMemo, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { answer, api, type Schemas } from "../api/client";
+import { farOption } from "../graph/far";
 import { NODE, visible } from "../graph/layout";
 import { useLayout } from "../graph/useLayout";
 import { count } from "../ui/format";
 import { Failure } from "../ui/Failure";
 import { useProject } from "../ui/Frame";
+import { Picture } from "../ui/Picture";
 import { Tags } from "../ui/Tags";
 import { Time } from "../ui/Time";
 
 type Found = Schemas["Node"];
 type Box = Node<{ label: string; dropped: boolean; collapsed: boolean }, "set">;
 const MOST = 2000;
+/** Beyond this many, sets are dots on a canvas until fewer are traced. */
+const MOST_BOXES = 300;
 
 /** File sets in layers, joined by the jobs that made one from another. The address says where the trace begins. */
 export default function Provenance() {
@@ -58,7 +62,12 @@ function Traced() {
       >
         <label className="wide">
           From file set
-          <input value={start} onChange={(e) => setStart(e.target.value)} placeholder="name:version, or empty for all" />
+          <input list="sets" value={start} onChange={(e) => setStart(e.target.value)} placeholder="name:version, or empty for all" />
+          <datalist id="sets">
+            {graph.data?.nodes.map((node) => (
+              <option key={node.id} value={node.id} />
+            ))}
+          </datalist>
         </label>
         <label>
           Direction
@@ -83,9 +92,11 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
   const shown = useMemo(() => visible(ids, graph.edges, collapsed), [ids, graph, collapsed]);
   const drawn = useMemo(() => ids.filter((id) => shown.has(id)), [ids, shown]);
   const { places, busy } = useLayout(drawn, graph.edges);
+  const far = drawn.length > MOST_BOXES;
+  const dots = useMemo(() => (far ? farOption(drawn, graph.edges, places) : null), [far, drawn, graph, places]);
   const nodes = useMemo<Box[]>(
     () =>
-      graph.nodes
+      (far ? [] : graph.nodes)
         .filter((node) => shown.has(node.id) && places.has(node.id))
         .map((node) => ({
           id: node.id,
@@ -95,11 +106,11 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
           ariaLabel: `File set ${node.id}`,
           data: { label: node.id, dropped: node.dropped, collapsed: collapsed.has(node.id) },
         })),
-    [graph, shown, places, collapsed],
+    [graph, far, shown, places, collapsed],
   );
   const edges = useMemo(
     () =>
-      graph.edges
+      (far ? [] : graph.edges)
         .filter((edge) => places.has(edge.source) && places.has(edge.target))
         .map((edge) => ({
           id: `${edge.source} ${edge.target} ${edge.job ?? ""}`,
@@ -107,9 +118,9 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
           target: edge.target,
           className: edge.action,
         })),
-    [graph, places],
+    [graph, far, places],
   );
-  const ready = nodes.length > 0 && !busy;
+  const ready = nodes.length > 0 && !busy && !far;
   const beside = chosen !== null;
   useEffect(() => {
     if (!ready) return;
@@ -122,21 +133,33 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
   return (
     <div className="graph">
       <div className="canvas" aria-busy={busy}>
-        <ReactFlow
-          nodes={nodes}
-          edges={edges}
-          nodeTypes={TYPES}
-          onNodeClick={(_, clicked) => setChosen(clicked.id)}
-          onSelectionChange={({ nodes: [first] }) => first && setChosen(first.id)}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          onlyRenderVisibleElements
-          minZoom={0.05}
-          proOptions={{ hideAttribution: true }}
-        >
-          <Background />
-          <Controls showInteractive={false} />
-        </ReactFlow>
+        {dots ? (
+          places.size > 0 && (
+            <Picture
+              title="Drag to move, turn the wheel to come closer; a dot is a file set"
+              about={`${drawn.length} file sets in layers; choose one by its name above to see fewer`}
+              option={dots}
+              height={560}
+              onPick={(i) => setChosen(drawn.filter((id) => places.has(id))[i] ?? null)}
+            />
+          )
+        ) : (
+            <ReactFlow
+              nodes={nodes}
+              edges={edges}
+              nodeTypes={TYPES}
+              onNodeClick={(_, clicked) => setChosen(clicked.id)}
+              onSelectionChange={({ nodes: [first] }) => first && setChosen(first.id)}
+              nodesDraggable={false}
+              nodesConnectable={false}
+              onlyRenderVisibleElements
+              minZoom={0.05}
+              proOptions={{ hideAttribution: true }}
+            >
+              <Background />
+              <Controls showInteractive={false} />
+            </ReactFlow>
+        )}
       </div>
       {node && (
         <Side

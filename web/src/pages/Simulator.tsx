@@ -112,6 +112,8 @@ export default function Simulator() {
               aria-label="Another history, as CSV with tenant, candidate, quality and cost"
               onChange={(event) => {
                 const file = event.target.files?.[0];
+                run.reset();
+                read.reset();
                 if (file) read.mutate(file);
                 else setHistory(null);
               }}

@@ -30,7 +30,7 @@ export function gridOption(offers: Offer[], limits: Limits, chosen: Offer | null
   if (chosen && CPUS.includes(chosen.vcpu) && MEMORIES.includes(chosen.memory_mb))
     series.push({ name: "chosen", type: "scatter", symbol: "circle", symbolSize: 16, itemStyle: { color: "#fff", borderColor: "#111", borderWidth: 3 }, data: [at(chosen)] });
   return {
-    grid: { left: 76, right: 88, top: 16, bottom: 48 },
+    grid: { left: 76, right: 88, top: 36, bottom: 48 },
     tooltip: told((i, which) => {
       const offer = which === 0 ? inside[i] : which === 1 ? outside[i] : chosen;
       return offer ? words(offer, limits) : "";

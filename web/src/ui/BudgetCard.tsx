@@ -11,8 +11,16 @@ export function BudgetCard({ budget }: { budget: Budget }) {
   const state = standing(budget);
   return (
     <div className="card budget">
-      <strong>{money(budget.spent)}</strong> spent
-      {budget.limit !== null && ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
+      {budget.spent_since != null ? (
+        <>
+          <strong>{money(budget.spent_since)}</strong> spent today, {money(budget.spent)}
+        </>
+      ) : (
+        <>
+          <strong>{money(budget.spent)}</strong> spent
+        </>
+      )}
+      {budget.limit === null ? budget.spent_since != null && " this month" : ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
       {budget.committed > 0 && `, ${money(budget.committed)} promised to running jobs`}
       {budget.limit !== null && (
         <meter aria-label="Spent of the budget" min={0} max={budget.limit} high={budget.limit * 0.8} value={budget.spent + budget.committed} />

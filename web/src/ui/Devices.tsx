@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "react-router";
 import { answer, api, type Device, type Job } from "../api/client";
 import { memory } from "./format";
 import { Loaded } from "./Loaded";
@@ -12,8 +13,8 @@ export function useDevices() {
   });
 }
 
-/** The pool; `running` says what of this project runs where. */
-export function DeviceTable({ running = [] }: { running?: Job[] }) {
+/** The pool; `running` says what of a project runs where, if one is looked at. */
+export function DeviceTable({ running }: { running?: Job[] }) {
   const devices = useDevices();
   return (
     <Loaded query={devices}>
@@ -23,7 +24,7 @@ export function DeviceTable({ running = [] }: { running?: Job[] }) {
         ) : (
           <div className="cards">
             {found.map((device) => (
-              <DeviceCard key={device.name} device={device} jobs={running.filter((j) => j.device === device.name)} />
+              <DeviceCard key={device.name} device={device} jobs={running?.filter((job) => job.device === device.name)} />
             ))}
           </div>
         )
@@ -32,19 +33,52 @@ export function DeviceTable({ running = [] }: { running?: Job[] }) {
   );
 }
 
-function DeviceCard({ device, jobs }: { device: Device; jobs: Job[] }) {
-  const used = (name: string) => jobs.reduce((sum, job) => sum + Number(resourcesOf(job)[name] ?? 0), 0);
+const MOST_NAMED = 5;
+
+function DeviceCard({ device, jobs }: { device: Device; jobs: Job[] | undefined }) {
   return (
     <article className="card">
       <h3 className="long">{device.name}</h3>
       <p className="quiet">
         {device.executor} · {device.connected ? "connected" : <>gone, seen <Time at={device.seen_at} /></>}
       </p>
-      <p className="quiet">This project uses</p>
+      {jobs ? <Used device={device} jobs={jobs} /> : <p className="quiet">{sizeOf(device)}</p>}
+    </article>
+  );
+}
+
+function sizeOf(device: Device): string {
+  const gpus = device.gpus > 0 ? `, ${device.gpus} GPU` : "";
+  return `${device.vcpu} vCPU, ${memory(device.memory_mb)}${gpus}`;
+}
+
+/** What one project holds of a device. A job that is launching still waits for its room. */
+function Used({ device, jobs }: { device: Device; jobs: Job[] }) {
+  const project = useParams().project ?? "";
+  const holding = jobs.filter((job) => job.state !== "launching");
+  const used = (name: string) => holding.reduce((sum, job) => sum + Number(resourcesOf(job)[name] ?? 0), 0);
+  const waiting = jobs.length - holding.length;
+  return (
+    <>
+      <p className="quiet">
+        This project uses{waiting > 0 && `, while ${waiting} ${waiting === 1 ? "job waits" : "jobs wait"} for room`}
+      </p>
       <Gauge label="vCPU" used={used("vcpu")} of={device.vcpu} show={String} />
       <Gauge label="Memory" used={used("memory_mb")} of={device.memory_mb} show={memory} />
       {device.gpus > 0 && <Gauge label="GPU" used={used("gpus")} of={device.gpus} show={String} />}
-    </article>
+      {holding.length > 0 && (
+        <ul className="names" aria-label={`Running on ${device.name}`}>
+          {holding.slice(0, MOST_NAMED).map((job) => (
+            <li key={job.id} className="clip">
+              <Link dir="auto" to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}>
+                {job.name}
+              </Link>
+            </li>
+          ))}
+          {holding.length > MOST_NAMED && <li className="quiet">and {holding.length - MOST_NAMED} more</li>}
+        </ul>
+      )}
+    </>
   );
 }
 

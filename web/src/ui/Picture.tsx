@@ -36,7 +36,7 @@ export function Picture({ title, about, option, height = 300, onPick }: Props) {
     const element = box.current;
     if (!element) return;
     const made = init(element, dark ? "dark" : undefined, { renderer: "canvas", height });
-    made.on("click", (event) => pick.current?.(event.dataIndex));
+    made.on("click", (event) => event.dataType !== "edge" && pick.current?.(event.dataIndex));
     chart.current = made;
     const resize = new ResizeObserver(() => made.resize());
     resize.observe(element);

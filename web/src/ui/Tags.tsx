@@ -14,7 +14,14 @@ export function tagText(value: Artifact["tags"][string]): string {
   return typeof value === "object" ? String(value.time) : String(value);
 }
 
-/** The tags of a file version or a file set, and a form for one more. */
+/** The name and the version in a reference; a job is named by its id alone. */
+export function partsOf(kind: Kind, reference: string): [name: string, version: string] {
+  if (kind === "job") return [reference, "1"];
+  const at = reference.lastIndexOf(":");
+  return [reference.slice(0, at), reference.slice(at + 1)];
+}
+
+/** The tags of a file version, a file set or a job, and a form for one more. */
 export function Tags({ project, kind, reference }: { project: string; kind: Kind; reference: string }) {
   const queries = useQueryClient();
   const [key, setKey] = useState("");
@@ -24,8 +31,7 @@ export function Tags({ project, kind, reference }: { project: string; kind: Kind
   const tags = useQuery({
     queryKey,
     queryFn: async () => {
-      const at = reference.lastIndexOf(":");
-      const [name, version] = [reference.slice(0, at), reference.slice(at + 1)];
+      const [name, version] = partsOf(kind, reference);
       const query = queryOf([{ key: "name", operator: "=", value: name }, { key: "version", operator: "=", value: version }]);
       const found = await answer(api.POST("/api/v1/projects/{project}/find", { params, body: { kind, query, limit: 1 } }));
       return found.items[0] ?? null;

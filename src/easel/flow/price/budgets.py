@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from easel.errors import QuotaExhausted
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.price.billing import draw_bill, price_history
 from easel.ids import ProjectId
+from easel.price.bill import BillLine, micros_after
 from easel.price.budget import Budget, Period, Refuse, Running, Spending, Stop, Warn, admit, is_spent, watch
 from easel.records.identity import Caller
 from easel.run.lifecycle import KillRequested, step, to_json
 from easel.store import billing, jobs, profiles
 from easel.store.engine import AnyRow, Tx
+
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def set_budget(tx: Tx, caller: Caller, budget: Budget | None) -> None:
@@ -53,6 +58,22 @@ def spending_of(tx: Tx, project_id: ProjectId, period: Period) -> Spending:
         accrued = sum(line.micros for line in lines if month is None or line.month == month)
         running.append(Running(row.job_id, accrued, promised.get(row.job_id, 0)))
     return Spending(billing.billed_micros(tx, project_id, month), tuple(running))
+
+
+def spent_after(tx: Tx, project_id: ProjectId, moment: datetime) -> int:
+    """Millionths that the project's jobs ran up after a moment, those that still run included."""
+    moment = min(max(moment, _EVER), tx.now)
+    billed = [
+        BillLine(row.start, row.seconds, row.per_hour, row.micros, row.book)
+        for row in billing.lines_after(tx, project_id, moment)
+    ]
+    prices = price_history(tx)
+    running = [
+        line
+        for row in billing.held(tx, project_id)
+        for line in draw_bill(row.spec, row.since, max(tx.now, row.since), prices).lines
+    ]
+    return micros_after([*billed, *running], moment)
 
 
 def check_admission(tx: Tx, caller: Caller, estimate_micros: int = 0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -19,11 +20,14 @@ from easel.store import billing as bills
 from easel.store import identity, jobs, profiles
 from easel.store.engine import Tx
 from easel.wire import price as wire
+from easel.wire.model import Moment
 
 router = APIRouter(prefix="/api/v1", tags=["prices"])
 
 JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
 Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="As 2026-03")]
+
+Since = Annotated[Moment | None, Query(description="A moment with its zone, as 2026-03-01T00:00:00+01:00")]
 
 
 @router.get("/prices", response_model=wire.PriceList)
@@ -127,9 +131,9 @@ def _report(by: str, month: str | None, found: list[bills.Total], names: dict[st
 
 
 @router.get("/projects/{project}/budget", response_model=wire.Budget)
-def show_budget(here: Here, caller: Member) -> wire.Budget:
-    """The project's budget and what is spent of it."""
-    return _budget(here, caller)
+def show_budget(here: Here, caller: Member, since: Since = None) -> wire.Budget:
+    """The project's budget and what is spent of it; with `since` also what was run up after that moment."""
+    return _budget(here, caller, since)
 
 
 @router.put("/projects/{project}/budget", response_model=wire.Budget)
@@ -148,11 +152,12 @@ def remove_budget(here: Here, caller: ProjectAdmin) -> None:
         budgets.set_budget(tx, caller, None)
 
 
-def _budget(here: Parts, caller: Caller) -> wire.Budget:
+def _budget(here: Parts, caller: Caller, since: datetime | None = None) -> wire.Budget:
     with here.store.read() as tx:
         budget = budgets.find_budget(tx, caller.project_id)
         period = budget.period if budget else Period.MONTH
         spending = budgets.spending_of(tx, caller.project_id, period)
+        after = None if since is None else budgets.spent_after(tx, caller.project_id, since)
     return wire.Budget(
         limit=budget.limit_micros / MICROS if budget else None,
         period=budget.period.value if budget else None,
@@ -160,4 +165,5 @@ def _budget(here: Parts, caller: Caller) -> wire.Budget:
         hard_stop=budget.hard_stop if budget else False,
         spent=spending.so_far / MICROS,
         committed=spending.committed / MICROS,
+        spent_since=None if after is None else after / MICROS,
     )
