@@ -162,7 +162,7 @@ def simulate(page: Page) -> None:
 
 def find_the_size(page: Page) -> None:
     page.get_by_label("Before").fill("2099-01-01T00:00")
-    page.get_by_label("Within minutes").fill("0.008")
+    page.get_by_label("For at most").fill("0.00001")
     page.get_by_role("button", name="Find the size").click()
     page.get_by_role("img", name="excluded by the limits").wait_for()
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { exampleFilters } from "./api/apps";
 import { argumentsOf, excluded } from "./api/profiles";
 import { aimOf, dimensionsOf, type StudyPoint } from "./api/studies";
-import { candidatesOption, confusionOption } from "./apps/pictures";
+import { candidatesOption, confusionOption, posteriorOption } from "./apps/pictures";
 import { classPath, tableOf } from "./apps/propose";
 import { happinessOption } from "./apps/rising";
 import { parsed } from "./apps/TryIt";
@@ -82,6 +82,13 @@ describe("apps", () => {
   it("put the truth on the left of the confusion matrix, the first class on top", () => {
     const option = confusionOption({ classes: ["a", "b"], confusion: [[9, 1], [2, 8]] });
     expect((option.series as Series)[0]!.data).toEqual([[0, 1, 9], [1, 1, 1], [0, 0, 2], [1, 0, 8]]);
+  });
+  it("let scores alone stretch the axis of what is believed", () => {
+    const items = [0.5, 0.9].map((mean, i) => ({ candidate: `c${i}`, mean, deviation: 0.1, quality: i ? 0.8 : null, cost_s: 1, state: "open" }) as Parameters<typeof posteriorOption>[0][number]);
+    const [whiskers, , found] = posteriorOption(items, "c0").series as { encode: unknown; data: unknown[][] }[];
+    expect(whiskers!.encode).toEqual({ x: [1, 2], y: 0 });
+    expect(whiskers!.data.map(([i, low]) => [i, low])).toEqual([[0, 0.8], [1, 0.4]]);
+    expect(found!.data).toEqual([[0.8, 0], ["-", 1]]);
   });
   it("filter examples by class, switch and text", () => {
     expect(exampleFilters({ of: "cat", on: "false", text: "x" })).toEqual(["class:eq:cat", "on:eq:false", "preview:contains:x"]);

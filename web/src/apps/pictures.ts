@@ -12,7 +12,7 @@ export function progressOption(items: { at: string; quality: number; candidate: 
   return {
     grid: GRID,
     tooltip: told((i) => (items[i] ? `${items[i].candidate}\n${metric} ${figure(items[i].quality)}` : "")),
-    xAxis: { type: "time", name: "when", nameLocation: "middle", nameGap: 28 },
+    xAxis: { type: "time", name: "when", nameLocation: "middle", nameGap: 28, splitNumber: 4, axisLabel: { hideOverlap: true } },
     yAxis: { type: "value", name: metric, scale: true },
     series: [{ type: "line", step: "end", symbolSize: 8, lineStyle: { width: 2.5 }, areaStyle: { opacity: 0.08 }, data: points }],
   };
@@ -92,6 +92,7 @@ export function posteriorOption(items: Prospect[], next: string | undefined): Op
         type: "custom",
         name: "whiskers",
         silent: true,
+        encode: { x: [1, 2], y: 0 }, // else the candidate's number would stretch the axis of scores
         renderItem: (_params, box) => {
           const low = box.coord([box.value(1), box.value(0)]);
           const high = box.coord([box.value(2), box.value(0)]);

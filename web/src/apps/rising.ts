@@ -11,7 +11,7 @@ export function happinessOption(found: { mean: Steps; items: { app: string; step
   return {
     grid: { left: 56, right: 24, top: 16, bottom: 32 },
     tooltip: told((_, which) => names[which] ?? ""),
-    xAxis: { type: "time" },
+    xAxis: { type: "time", splitNumber: 6, axisLabel: { hideOverlap: true } },
     yAxis: { type: "value", scale: true },
     series: [
       { name: names[0], type: "line", step: "end", symbolSize: 5, z: 3, lineStyle: { width: 3 }, data: line(found.mean) },

@@ -53,13 +53,15 @@ function dots(points: StudyPoint[], quantity: string, feasible: boolean): [numbe
     .map((point) => [point.spent!, point.values[quantity]!]);
 }
 
+const SHORT = { axisLabel: { formatter: (value: number) => figure(value) } };
+
 /** One axis a dimension, then the quantities; one line a point, coloured by the objective. */
 export function parallelOption(points: StudyPoint[], dimensions: Dimension[], quantity: string): Option {
   const done = measured(points).filter((point) => point.values[quantity] != null);
   const quantities = [...new Set([...done.flatMap((point) => Object.keys(point.values))])].filter((name) => name !== quantity);
   const axes = [
     ...dimensions.map((dimension) => axisOf(dimension)),
-    ...[...quantities, quantity].map((name) => ({ name, type: "value" as const, scale: true })),
+    ...[...quantities, quantity].map((name) => ({ name, type: "value" as const, scale: true, ...SHORT })),
   ].map((axis, dim) => ({ ...axis, dim }));
   const values = done.map((point) => [
     ...dimensions.map((dimension) => {
@@ -70,7 +72,7 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
   ]);
   const scores = done.map((point) => point.values[quantity]!);
   return {
-    parallel: { left: 56, right: 72, top: 40, bottom: 28 },
+    parallel: { left: 56, right: 128, top: 40, bottom: 28 },
     parallelAxis: axes,
     visualMap: {
       show: true,
@@ -90,7 +92,7 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
 function axisOf(dimension: Dimension) {
   if (dimension.values) return { name: dimension.name, type: "category" as const, data: dimension.values.map(String) };
   const type = dimension.log ? ("log" as const) : ("value" as const);
-  return { name: dimension.name, type, min: dimension.low, max: dimension.high };
+  return { name: dimension.name, type, min: dimension.low, max: dimension.high, ...SHORT };
 }
 
 /** How likely the constraints hold over two dimensions; the measured points on top. */
