@@ -171,15 +171,6 @@ def long_series(visitor: Visitor, found: Seeded, points: int, repeat: int) -> Ro
     return timing(f"a series of {points:,} points, from request to picture", values, 300)
 
 
-# The canvas of the graph has something on it.
-LAID_OUT = """
-(() => {
-  const canvas = document.querySelector(".canvas canvas");
-  if (!canvas) return false;
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  return data.some((value, i) => i % 4 === 3 && value > 100);
-})()
-"""
 RECORD = """
 () => {
   window.__frames = [];
@@ -193,14 +184,18 @@ RECORD = """
 def graph(visitor: Visitor, found: Seeded) -> list[Row]:
     """A trace in a project of 100,000 file sets; then the 2,000 that it found, all in view, dragged and zoomed."""
     with visitor.visit(f"/p/{found.project}/provenance?from={found.old_set}&direction=forward") as page:
-        shown = ready(page, LAID_OUT)
+        page.wait_for_function("() => document.querySelector('.canvas canvas')", timeout=60_000)
+        page.evaluate("() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
+        shown = ready(
+            page, "true"
+        )  # the places are known before there is a canvas; the second frame shows them
         seen = page.get_by_text("file sets, the first ones").inner_text().split()[0]
         page.evaluate("window.__tasks.length = 0")
         page.evaluate(RECORD)
         before = page.locator(".canvas canvas").first.screenshot()
         box = page.locator(".canvas").bounding_box()
         assert box is not None
-        x, y = box["x"] + 30, box["y"] + 80
+        x, y = box["x"] + 300, box["y"] + 200
         page.mouse.move(x, y)
         page.mouse.down()
         for i in range(120):

@@ -1,7 +1,7 @@
 import { GraphChart } from "echarts/charts";
 import { use as register } from "echarts/core";
 import type { Option } from "../ui/Picture";
-import type { Link, Place } from "./layout";
+import type { Link, Place } from "./visible";
 
 register([GraphChart]);
 

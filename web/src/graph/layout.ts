@@ -1,8 +1,6 @@
 import { coordGreedy, coordSimplex, decrossDfs, decrossTwoLayer, graph, layeringLongestPath, layeringSimplex, sugiyama, twolayerAgg } from "d3-dag";
+import { NODE, type Link, type Place } from "./visible";
 
-export type Link = { source: string; target: string };
-export type Place = { x: number; y: number };
-export const NODE = { width: 190, height: 46 };
 const GAP = { along: 70, across: 18 };
 const FEW = 100;
 
@@ -27,24 +25,4 @@ export function layout(ids: string[], links: Link[]): Map<string, Place> {
   }
   (ids.length > FEW ? quick : fine)(drawn);
   return new Map([...nodes].map(([id, node]) => [id, { x: node.y - NODE.width / 2, y: node.x - NODE.height / 2 }]));
-}
-
-/** What stays visible when everything that is only reached through a collapsed node is hidden. */
-export function visible(ids: string[], links: Link[], collapsed: ReadonlySet<string>): Set<string> {
-  const next = new Map<string, string[]>();
-  const entered = new Set<string>();
-  for (const { source, target } of links) {
-    const behind = next.get(source);
-    if (behind) behind.push(target);
-    else next.set(source, [target]);
-    entered.add(target);
-  }
-  const seen = new Set<string>();
-  const queue = ids.filter((id) => !entered.has(id));
-  for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
-    if (seen.has(id)) continue;
-    seen.add(id);
-    if (!collapsed.has(id)) queue.push(...(next.get(id) ?? []));
-  }
-  return seen;
 }

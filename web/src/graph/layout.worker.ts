@@ -1,4 +1,5 @@
-import { layout, type Link } from "./layout";
+import { layout } from "./layout";
+import type { Link } from "./visible";
 
 self.onmessage = (event: MessageEvent<{ turn: number; ids: string[]; links: Link[] }>) => {
   const { turn, ids, links } = event.data;

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import type { Link, Place } from "./layout";
+import type { Link, Place } from "./visible";
 
 /** Lays the graph out in a worker, so that thousands of nodes never freeze the page. The last places stay meanwhile. */
 export function useLayout(ids: string[], links: Link[]): { places: Map<string, Place>; busy: boolean } {
