@@ -9,7 +9,7 @@ const device = (name: string, more: Partial<Device> = {}) =>
 const job = (name: string, more: Partial<Job> = {}) =>
   ({ id: `job_${name}`, name, state: "queued", spec: { resources: { vcpu: 1, memory_mb: 512, gpus: 0 } }, ended_at: null, ...more }) as Job;
 const budget = (spent: number, more: Partial<Budget> = {}) =>
-  ({ limit: 10, period: "month", warn_at: [0.5, 0.8], hard_stop: true, spent, committed: 0, spent_since: 1, ...more }) as Budget;
+  ({ limit: 10, period: "month", warn_at: [0.5, 0.8], hard_stop: true, spent, committed: spent, spent_since: 1, ...more }) as Budget;
 const calm: Known = { budget: budget(1), devices: [device("a")], paused: [], waiting: [], failed: [] };
 const texts = (more: Partial<Known>) => alertsOf({ ...calm, ...more }, NOW).map((alert) => alert.text);
 
@@ -20,7 +20,7 @@ describe("alerts", () => {
   });
   it("tell of a budget before it is used up and after", () => {
     expect(texts({ budget: budget(8) })).toEqual(["The budget is nearly used up: 8.00 of 10.00 are spent or promised."]);
-    expect(texts({ budget: budget(9, { committed: 1 }) })[0]).toContain("used up: 10.00 of 10.00 are spent or promised. New jobs are refused.");
+    expect(texts({ budget: budget(9, { committed: 10 }) })[0]).toContain("used up: 10.00 of 10.00 are spent or promised. New jobs are refused.");
     expect(texts({ budget: budget(99, { limit: null }) })).toEqual([]);
   });
   it("tell of devices that are gone", () => {

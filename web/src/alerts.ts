@@ -1,5 +1,5 @@
 import type { Device, Job } from "./api/client";
-import { money, standing, type Budget } from "./api/spending";
+import { money, promised, standing, type Budget } from "./api/spending";
 import { resourcesOf } from "./ui/Devices";
 import { count, memory } from "./ui/format";
 
@@ -25,7 +25,7 @@ export function alertsOf(known: Known, now: number): Alert[] {
 function ofBudget(budget: Budget | undefined): Alert[] {
   const state = budget ? standing(budget) : "none";
   if (!budget || budget.limit === null || state === "none" || state === "well") return [];
-  const used = `${money(budget.spent + budget.committed)} of ${money(budget.limit)}`;
+  const used = `${money(budget.spent + promised(budget))} of ${money(budget.limit)}`;
   const ends = budget.hard_stop ? " New jobs are refused." : "";
   return [
     state === "over"

@@ -3,7 +3,7 @@ import type { Event, Job } from "./api/client";
 import { filtersOf, patched, stateAfter } from "./api/jobs";
 import { lookOf, queryOf, targetOf, trail } from "./api/lake";
 import { isPassing, Problem, problemFrom, problemOf } from "./api/problem";
-import { money, standing } from "./api/spending";
+import { money, promised, standing } from "./api/spending";
 import { staleKeys } from "./live/Live";
 import { pause } from "./live/stream";
 import { differences } from "./pages/Compare";
@@ -167,10 +167,11 @@ describe("money", () => {
     expect([money(0), money(12.345, "USD"), money(0.012345), money(0.0000123)]).toEqual(["0.00", "12.35 USD", "0.012", "0.000012"]);
   });
   it("counts what is promised as used", () => {
-    const budget = { limit: 10, spent: 5, committed: 4, warn_at: [0.8] };
+    const budget = { limit: 10, spent: 5, committed: 9, warn_at: [0.8] };
+    expect([promised(budget), promised({ spent: 5, committed: 5 })]).toEqual([4, 0]);
     expect(standing(budget)).toBe("warned");
-    expect(standing({ ...budget, committed: 5 })).toBe("over");
-    expect(standing({ ...budget, committed: 0 })).toBe("well");
+    expect(standing({ ...budget, committed: 10 })).toBe("over");
+    expect(standing({ ...budget, committed: 5 })).toBe("well");
     expect(standing({ ...budget, limit: null })).toBe("none");
   });
 });

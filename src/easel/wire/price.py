@@ -211,8 +211,10 @@ class Budget(Answer):
     period: str | None
     warn_at: list[float]
     hard_stop: bool
-    spent: float
-    committed: float
+    spent: Annotated[float, Field(description="Billed in this period, and run up by jobs that still run")]
+    committed: Annotated[
+        float, Field(description="`spent`, and what running jobs were expected to cost beyond it")
+    ]
     spent_since: Annotated[
         float | None, Field(description="What was run up after the moment that was asked for")
     ] = None

@@ -2685,7 +2685,10 @@ export interface components {
          * @description `limit` is empty where there is no budget.
          */
         Budget: {
-            /** Committed */
+            /**
+             * Committed
+             * @description `spent`, and what running jobs were expected to cost beyond it
+             */
             committed: number;
             /** Hard Stop */
             hard_stop: boolean;
@@ -2693,7 +2696,10 @@ export interface components {
             limit: number | null;
             /** Period */
             period: string | null;
-            /** Spent */
+            /**
+             * Spent
+             * @description Billed in this period, and run up by jobs that still run
+             */
             spent: number;
             /**
              * Spent Since

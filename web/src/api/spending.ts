@@ -30,10 +30,15 @@ export function money(amount: number, currency = ""): string {
   return `${amount.toFixed(digits)} ${currency}`.trim();
 }
 
+/** What running jobs were expected to cost beyond what they have cost; `committed` holds what is spent, too. */
+export function promised(budget: Pick<Budget, "spent" | "committed">): number {
+  return Math.max(0, budget.committed - budget.spent);
+}
+
 /** How much of the budget is gone or promised, in words that do not need the colour. */
 export function standing(budget: Pick<Budget, "limit" | "spent" | "committed" | "warn_at">): "none" | "well" | "warned" | "over" {
   if (budget.limit === null) return "none";
-  const used = budget.spent + budget.committed;
+  const used = budget.spent + promised(budget);
   if (used >= budget.limit) return "over";
   return budget.warn_at.some((share) => used >= share * budget.limit!) ? "warned" : "well";
 }

@@ -139,7 +139,7 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
               title="Drag to move, turn the wheel to come closer; a dot is a file set"
               about={`${drawn.length} file sets in layers; choose one by its name above to see fewer`}
               option={dots}
-              height={560}
+              height={Math.max(320, window.innerHeight - 270)}
               onPick={(i) => setChosen(drawn.filter((id) => places.has(id))[i] ?? null)}
             />
           )

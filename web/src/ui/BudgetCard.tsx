@@ -1,4 +1,4 @@
-import { money, standing, type Budget } from "../api/spending";
+import { money, promised, standing, type Budget } from "../api/spending";
 
 const WORDS = {
   none: "No budget is set.",
@@ -21,9 +21,9 @@ export function BudgetCard({ budget }: { budget: Budget }) {
         </>
       )}
       {budget.limit === null ? budget.spent_since != null && " this month" : ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
-      {budget.committed > 0 && `, ${money(budget.committed)} promised to running jobs`}
+      {promised(budget) > 0 && `, ${money(promised(budget))} promised to running jobs`}
       {budget.limit !== null && (
-        <meter aria-label="Spent of the budget" min={0} max={budget.limit} high={budget.limit * 0.8} value={budget.spent + budget.committed} />
+        <meter aria-label="Spent of the budget" min={0} max={budget.limit} high={budget.limit * 0.8} value={budget.spent + promised(budget)} />
       )}
       <p className="quiet">
         {WORDS[state]}
