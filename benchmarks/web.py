@@ -233,9 +233,8 @@ def live(visitor: Visitor, server: ServerProcess, found: Seeded, repeat: int) ->
         for i in range(repeat):
             client.jobs.submit(["true"], name=f"fresh {i}", resources={"vcpu": 0.5, "memory_mb": 128})
             answered = time.perf_counter()
-            seen = (
-                f"[...document.querySelectorAll('.grid tbody a')].some((a) => a.textContent === 'fresh {i}')"
-            )
+            rows = "[...document.querySelectorAll('.grid tbody a')]"
+            seen = f"() => {rows}.some((row) => row.textContent === 'fresh {i}')"
             page.wait_for_function(seen, polling="raf", timeout=60_000)
             values.append((time.perf_counter() - answered) * 1000)
     return timing("a new job in somebody else's open list", values, 1000)

@@ -1,12 +1,14 @@
-"""Every page by the rules of WCAG AA, in light and in dark."""
+"""Every page by the rules of WCAG AA, in light and in dark, on a phone, and without a mouse."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as NotInTime
 from tests.dashboard.people import SMALL, token_of
 
 from easel.sdk.client import Client
@@ -14,6 +16,20 @@ from easel.testing import browser
 from easel.testing.server import ServerProcess
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE_MS = 60_000
+# What sticks out of the page itself; tables and pictures may scroll inside their own boxes.
+FITS = """
+() => {
+  const main = document.querySelector("main");
+  return main.scrollWidth <= main.clientWidth && document.documentElement.scrollWidth <= innerWidth;
+}
+"""
+STICKS_OUT = """
+() => [...document.querySelectorAll("main *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll, .grid, .log, pre"))
+  .slice(0, 5)
+  .map((one) => one.outerHTML.slice(0, 150))
+"""
 COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 RULES = {
@@ -51,18 +67,9 @@ def seen(ana: Client) -> str:
     return job.id
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in web/")
-@pytest.mark.parametrize("colours", COLOURS)
-def test_every_page_meets_wcag_aa(
-    chrome: Browser, server: ServerProcess, ana: Client, seen: str, colours: Literal["light", "dark"]
-) -> None:
-    context = chrome.new_context(color_scheme=colours)
-    page = context.new_page()
-    page.goto(server.address)
-    page.get_by_label("Token").wait_for()
-    found = {"log-in": broken_rules(page, colours)}
-    browser.log_in(page, server.address, token_of(ana))
-    pages = {
+def look_at(page: Page, server: ServerProcess, ana: Client, seen: str) -> Iterator[str]:
+    """Opens every page in turn and yields its path when it has loaded."""
+    headings = {
         "/account": "Tokens",
         "/p/astro": "What happened",
         "/p/astro/jobs": "Jobs",
@@ -85,10 +92,26 @@ def test_every_page_meets_wcag_aa(
         "/p/astro/lake/search": "Lake",
         f"/p/astro/provenance?from={job_set(ana)}": "Provenance",
     }
-    for path, heading in pages.items():
+    for path, heading in headings.items():
         page.goto(server.address + path)
-        page.get_by_role("heading", name=heading).wait_for()
+        page.get_by_role("heading", name=heading).first.wait_for()
         page.get_by_text("Loading…").first.wait_for(state="detached")
+        yield path
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in web/")
+@pytest.mark.parametrize("colours", COLOURS)
+def test_every_page_meets_wcag_aa(
+    chrome: Browser, server: ServerProcess, ana: Client, seen: str, colours: Literal["light", "dark"]
+) -> None:
+    context = chrome.new_context(color_scheme=colours)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.goto(server.address)
+    page.get_by_label("Token").wait_for()
+    found = {"log-in": broken_rules(page, colours)}
+    browser.log_in(page, server.address, token_of(ana))
+    for path in look_at(page, server, ana, seen):
         found[path] = broken_rules(page, colours)
     context.close()
     assert {path: rules for path, rules in found.items() if rules} == {}
@@ -99,3 +122,41 @@ def broken_rules(page: Page, colours: str) -> list[str]:
     page.evaluate(AXE.read_text())
     result = page.evaluate("rules => axe.run({runOnly: rules})", RULES[colours])
     return [f"{v['id']}: {v['nodes'][0]['html'][:150]}" for v in result["violations"]]
+
+
+def test_no_page_is_wider_than_a_phone(
+    chrome: Browser, server: ServerProcess, ana: Client, seen: str
+) -> None:
+    context = chrome.new_context(viewport={"width": 390, "height": 780})
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    browser.log_in(page, server.address, token_of(ana))
+    wide = {}
+    for path in look_at(page, server, ana, seen):
+        try:  # a picture takes its width when it is drawn
+            page.wait_for_function(FITS, timeout=10_000)
+        except NotInTime:
+            wide[path] = page.evaluate(STICKS_OUT)
+    context.close()
+    assert wide == {}
+
+
+def test_a_page_is_reached_and_skipped_to_with_the_keyboard_alone(
+    chrome: Browser, server: ServerProcess, ana: Client
+) -> None:
+    context = chrome.new_context()
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    browser.log_in(page, server.address, token_of(ana))
+    page.goto(f"{server.address}/p/astro")
+    expect(page.get_by_role("heading", name="What happened")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    people = page.get_by_role("link", name="People", exact=True)
+    for _ in range(30):
+        if people.evaluate("link => link === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="People", exact=True)).to_be_visible()
+    context.close()

@@ -100,7 +100,8 @@ def test_pictures_are_fed_by_folder_and_the_model_is_asked_by_drawing(
     expect(page.get_by_text("16 new, 0 known already, 16 in all.")).to_be_visible()
     first = page.get_by_role("img", name="Example of bar").first
     expect(first).to_be_visible()
-    page.wait_for_function("document.querySelector('.gallery img').naturalWidth > 0")
+    # A function, because the page's policy forbids to evaluate an expression again and again.
+    page.wait_for_function("() => document.querySelector('.gallery img').naturalWidth > 0")
     page.get_by_label("Suspected mislabels first").check()
     expect(page.get_by_role("button", name="Judge all of them")).to_be_visible()
     page.get_by_role("link", name="Best model").click()

@@ -76,11 +76,12 @@ def test_the_list_follows_what_happens_elsewhere_and_filters_by_address(
     page.goto(f"{server.address}/p/astro/jobs?name=elsewhere")
     expect(page.get_by_text("No job fits")).to_be_visible()
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
-    job = ana.jobs.submit(["true"], name="made elsewhere", resources=SMALL)
-    row = page.get_by_role("row").filter(has_text="made elsewhere")
-    expect(row).to_contain_text("finished")
-    assert job.wait().state == "finished"
-    expect(page.get_by_role("row")).to_have_count(2)
+    jobs = [ana.jobs.submit(["true"], name=f"made elsewhere {i}", resources=SMALL) for i in range(3)]
+    for i, job in enumerate(jobs):
+        row = page.get_by_role("row").filter(has_text=f"made elsewhere {i}")
+        expect(row).to_contain_text("finished")
+        assert job.wait().state == "finished"
+    expect(page.get_by_role("row")).to_have_count(4)
 
 
 def test_a_list_of_many_jobs_draws_only_what_is_in_view(

@@ -1,5 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useMemo, useRef } from "react";
+import { useCallback, useEffect, useMemo, useRef } from "react";
 import { useEvents } from "../live/Live";
 import { answer, api, type Event, type Job } from "./client";
 
@@ -59,17 +59,29 @@ export function useJobs(project: string, wanted: Wanted) {
     },
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
-  const fetchedAt = useRef(0);
+  const again = useRef({ last: 0, timer: undefined as ReturnType<typeof setTimeout> | undefined });
+  useEffect(() => {
+    const state = again.current;
+    return () => {
+      clearTimeout(state.timer);
+      state.timer = undefined;
+    };
+  }, [key]);
   useEvents(
     useCallback(
       (events: Event[]) => {
         if (!events.some((event) => event.kind.startsWith("job."))) return;
         const known = queries.getQueryData<{ pages: { items: Job[] }[]; pageParams: unknown[] }>(key);
         if (!known) return;
-        if (known.pages.length <= 2 && Date.now() - fetchedAt.current > 1000) {
-          fetchedAt.current = Date.now();
+        queries.setQueryData(key, { ...known, pages: patched(known.pages, events) });
+        if (known.pages.length > 2) return;
+        // At most once a second, but never not at all: the last event of a burst may be the one that counts.
+        const state = again.current;
+        state.timer ??= setTimeout(() => {
+          state.timer = undefined;
+          state.last = Date.now();
           void queries.invalidateQueries({ queryKey: key });
-        } else queries.setQueryData(key, { ...known, pages: patched(known.pages, events) });
+        }, Math.max(0, state.last + 1000 - Date.now()));
       },
       [key, queries],
     ),
