@@ -260,6 +260,19 @@ def other_pages(visitor: Visitor, project: str) -> list[Row]:
     return rows
 
 
+def measured(
+    chrome: Browser, server: ServerProcess, found: Seeded, amounts: Amounts, quick: bool
+) -> Iterator[Row]:
+    repeat = 2 if quick else 5
+    visitor = Visitor(chrome, server.address, found.token)
+    yield from first_load(visitor, found.project, repeat)
+    yield from scrolling(visitor, found.project, 5 if quick else 60)
+    yield long_series(visitor, found, amounts.points, repeat)
+    yield from graph(visitor, found)
+    yield from other_pages(visitor, found.project)
+    yield live(visitor, server, found, 2 * repeat)
+
+
 def report(rows: list[Row], amounts: Amounts, command: str) -> str:
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, Debian's Chromium, headless"
     lines = [
@@ -285,7 +298,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     amounts = QUICK if asked.quick else Amounts()
-    repeat = 2 if asked.quick else 5
     rows: list[Row] = []
     if asked.only_seed:
         with seeded(asked.home, asked.quick):
@@ -295,13 +307,9 @@ def main() -> None:
         running(folder) as server,
         browser.running() as chrome,
     ):
-        visitor = Visitor(chrome, server.address, found.token)
-        rows += first_load(visitor, found.project, repeat)
-        rows += scrolling(visitor, found.project, 5 if asked.quick else 60)
-        rows.append(long_series(visitor, found, amounts.points, repeat))
-        rows += graph(visitor, found)
-        rows += other_pages(visitor, found.project)
-        rows.append(live(visitor, server, found, 2 * repeat))
+        for row in measured(chrome, server, found, amounts, asked.quick):
+            print(row, flush=True)
+            rows.append(row)
     told = report(rows, amounts, "python benchmarks/web.py" + (" --quick" if asked.quick else ""))
     print(told)
     if asked.out:
