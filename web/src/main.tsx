@@ -3,6 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { createBrowserRouter, RouterProvider } from "react-router";
 import { isPassing } from "./api/problem";
+import { WHO } from "./session";
 import { Frame, Home } from "./ui/Frame";
 import { PageFailure } from "./ui/Failure";
 import { rememberedTheme, setTheme } from "./ui/theme";
@@ -20,6 +21,8 @@ const queries = new QueryClient({
     mutations: { retry: false },
   },
 });
+
+void queries.prefetchQuery(WHO);
 
 /** Every page is a file of its own, fetched when it is first opened. */
 function page(load: () => Promise<{ default: React.ComponentType }>) {

@@ -7,6 +7,21 @@ import { Failure } from "./ui/Failure";
 
 const Who = createContext<Me | null>(null);
 
+/** Who is logged in; null is nobody. Asked for before the page's own script has come. */
+export const WHO = {
+  queryKey: ["me"],
+  queryFn: async (): Promise<Me | null> => {
+    try {
+      const found = await answer(api.GET("/api/v1/me"));
+      setCsrf(found.csrf_token);
+      return found;
+    } catch (error) {
+      if (problemFrom(error).status === 401) return null;
+      throw error;
+    }
+  },
+};
+
 export function useMe(): Me {
   const me = useContext(Who);
   if (me === null) throw new Error("this part of the page needs a log-in");
@@ -17,21 +32,8 @@ export function useMe(): Me {
 export function Session({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
   const [ended, setEnded] = useState(false);
-  const me = useQuery({
-    queryKey: ["me"],
-    // Another tab may have logged in as somebody else: ask again whenever this one is looked at.
-    refetchOnWindowFocus: "always",
-    queryFn: async (): Promise<Me | null> => {
-      try {
-        const found = await answer(api.GET("/api/v1/me"));
-        setCsrf(found.csrf_token);
-        return found;
-      } catch (error) {
-        if (problemFrom(error).status === 401) return null;
-        throw error;
-      }
-    },
-  });
+  // Another tab may have logged in as somebody else: ask again whenever this one is looked at.
+  const me = useQuery({ ...WHO, refetchOnWindowFocus: "always" });
 
   useEffect(() => {
     whenSignedOut(() => {

@@ -52,6 +52,7 @@ export function useJobs(project: string, wanted: Wanted) {
     queryKey: key,
     initialPageParam: undefined as string | undefined,
     placeholderData: keepPreviousData,
+    structuralSharing: false, // comparing hundreds of pages with themselves whenever one more comes is felt
     queryFn: ({ pageParam, signal }) => {
       const filter = filtersOf({ name, state, user, sort });
       const params = { path: { project }, query: { limit: PAGE, cursor: pageParam, sort, filter } };

@@ -1,6 +1,6 @@
 import { flexRender, getCoreRowModel, useReactTable, type ColumnDef } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo, useRef } from "react";
 
 type Props<T> = {
   label: string;
@@ -23,13 +23,6 @@ const AHEAD = 40;
 export function Grid<T>(props: Props<T>) {
   const { rows, hasMore = false, isFetching = false, onMore } = props;
   const box = useRef<HTMLDivElement>(null);
-  const table = useReactTable({
-    data: rows,
-    columns: props.columns,
-    getRowId: props.rowId,
-    getCoreRowModel: getCoreRowModel(),
-    manualSorting: true,
-  });
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
@@ -37,6 +30,17 @@ export function Grid<T>(props: Props<T>) {
     overscan: 12,
   });
   const shown = virtual.getVirtualItems();
+  // The table knows the rows in view only: a model of tens of thousands is made anew with every page that comes.
+  const [from, to] = [shown[0]?.index ?? 0, (shown[shown.length - 1]?.index ?? -1) + 1];
+  const inView = useMemo(() => rows.slice(from, to), [rows, from, to]);
+  const table = useReactTable({
+    data: inView,
+    columns: props.columns,
+    getRowId: props.rowId,
+    getCoreRowModel: getCoreRowModel(),
+    manualSorting: true,
+    manualPagination: true,
+  });
   const last = shown[shown.length - 1]?.index ?? 0;
   useEffect(() => {
     if (hasMore && !isFetching && last >= rows.length - AHEAD) onMore?.();
@@ -71,8 +75,8 @@ export function Grid<T>(props: Props<T>) {
         </thead>
         <tbody>
           {before > 0 && <Gap height={before} width={width} />}
-          {shown.map((item) => {
-            const row = model[item.index];
+          {shown.map((item, i) => {
+            const row = model[i];
             if (!row) return null;
             return (
               <tr key={row.id} aria-rowindex={item.index + 2}>

@@ -57,7 +57,10 @@ class Standing:
         return None if self.best is None else self.best.ended_at or self.best.started_at
 
 
-def standing(tx: Tx, app: App, following: Mapping[str, Next]) -> Standing:
+def standing(
+    tx: Tx, app: App, following: Mapping[str, Next], names: Mapping[str, str] | None = None
+) -> Standing:
+    """`names` of the project's apps by id, for who looks at many of them."""
     template = match_program(parse_program(app.program))
     counts = app_examples.counts(tx, [app.id])[app.id]
     trials = app_trials.trials(tx, app.id)
@@ -71,7 +74,7 @@ def standing(tx: Tx, app: App, following: Mapping[str, Next]) -> Standing:
         running=tuple(candidate_name(trial) for trial in trials if not trial.ended),
         best=best_of(tx, app),
         serving=serving(tx, app),
-        why=reasons_of(trials[-1].decision, _names(tx, app)).sentence() if trials else None,
+        why=reasons_of(trials[-1].decision, names or _names(tx, app)).sentence() if trials else None,
         next=following.get(app.id),
     )
 

@@ -143,7 +143,9 @@ def list_apps(here: Here, caller: Member) -> wire.AppList:
     """Every app with its best model, what runs, what comes next and why."""
     with here.store.read() as tx:
         after = following(here, tx)
-        found = [look.standing(tx, app, after) for app in apps.list_apps(tx, caller.project_id)]
+        known = apps.list_apps(tx, caller.project_id)
+        names = {app.id: app.name for app in known}
+        found = [look.standing(tx, app, after, names) for app in known]
     return wire.AppList(items=[shown(one) for one in found])
 
 
