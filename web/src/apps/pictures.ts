@@ -5,6 +5,9 @@ import "../ui/shapes";
 
 const GRID = { left: 64, right: 24, top: 36, bottom: 64 };
 
+/** No axis of shares goes beyond one, however few of them there are. */
+const upToOne = ({ min, max }: { min: number; max: number }) => (min >= 0 && max <= 1 ? 1 : null) as number;
+
 /** The best score over time: it holds until the next improvement, and until now. */
 export function progressOption(items: { at: string; quality: number; candidate: string }[], metric: string, now: number): Option {
   const last = items.at(-1);
@@ -13,7 +16,7 @@ export function progressOption(items: { at: string; quality: number; candidate: 
     grid: GRID,
     tooltip: told((i) => (items[i] ? `${items[i].candidate}\n${metric} ${figure(items[i].quality)}` : "")),
     xAxis: { type: "time", name: "when", nameLocation: "middle", nameGap: 28, splitNumber: 4, axisLabel: { hideOverlap: true } },
-    yAxis: { type: "value", name: metric, scale: true },
+    yAxis: { type: "value", name: metric, scale: true, max: upToOne },
     series: [{ type: "line", step: "end", symbolSize: 8, lineStyle: { width: 2.5 }, areaStyle: { opacity: 0.08 }, data: points }],
   };
 }
@@ -67,7 +70,7 @@ export function candidatesOption(trials: Trial[], metric: string): Option {
       return trial ? `${trial.candidate}\n${metric} ${figure(trial.quality)}, ${duration(trial.seconds!)}` : "";
     }),
     xAxis: { type: "log", name: "seconds", nameLocation: "middle", nameGap: 26 },
-    yAxis: { type: "value", name: metric, scale: true },
+    yAxis: { type: "value", name: metric, scale: true, max: upToOne },
     series: [
       { name: "none is better and quicker", type: "line", symbolSize: 4, data: front.map(dot) },
       { name: "tried", type: "scatter", symbolSize: 9, data: done.map(dot) },
