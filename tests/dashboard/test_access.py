@@ -1,4 +1,4 @@
-"""Every page by the rules of WCAG AA, in light and in dark, on a phone, and without a mouse."""
+"""Every page by the rules of WCAG AA, in light and in dark, and without a mouse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from playwright.sync_api import TimeoutError as NotInTime
 from tests.dashboard.people import SMALL, token_of
 
 from easel.sdk.client import Client
@@ -17,19 +16,6 @@ from easel.testing.server import ServerProcess
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PATIENCE_MS = 60_000
-# What sticks out of the page itself; tables and pictures may scroll inside their own boxes.
-FITS = """
-() => {
-  const main = document.querySelector("main");
-  return main.scrollWidth <= main.clientWidth && document.documentElement.scrollWidth <= innerWidth;
-}
-"""
-STICKS_OUT = """
-() => [...document.querySelectorAll("main *")]
-  .filter((one) => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll, .grid, .log, pre"))
-  .slice(0, 5)
-  .map((one) => one.outerHTML.slice(0, 150))
-"""
 COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 RULES = {
@@ -122,23 +108,6 @@ def broken_rules(page: Page, colours: str) -> list[str]:
     page.evaluate(AXE.read_text())
     result = page.evaluate("rules => axe.run({runOnly: rules})", RULES[colours])
     return [f"{v['id']}: {v['nodes'][0]['html'][:150]}" for v in result["violations"]]
-
-
-def test_no_page_is_wider_than_a_phone(
-    chrome: Browser, server: ServerProcess, ana: Client, seen: str
-) -> None:
-    context = chrome.new_context(viewport={"width": 390, "height": 780})
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    browser.log_in(page, server.address, token_of(ana))
-    wide = {}
-    for path in look_at(page, server, ana, seen):
-        try:  # a picture takes its width when it is drawn
-            page.wait_for_function(FITS, timeout=10_000)
-        except NotInTime:
-            wide[path] = page.evaluate(STICKS_OUT)
-    context.close()
-    assert wide == {}
 
 
 def test_a_page_is_reached_and_skipped_to_with_the_keyboard_alone(
