@@ -32,8 +32,10 @@ def test_a_grid_keeps_the_networks_of_its_best_rate() -> None:
     grid = run("grid")
     alone = {rate: run(rate) for rate in RATES}
     best = min(RATES, key=lambda rate: sum(min(v for _, v in curve) for curve in alone[rate].learned.curves))
-    np.testing.assert_array_equal(grid.model.predict(inputs), alone[best].model.predict(inputs))
-    assert grid.measurement.quality == alone[best].measurement.quality
+    np.testing.assert_allclose(
+        grid.model.predict(inputs), alone[best].model.predict(inputs), rtol=1e-4, atol=1e-5
+    )
+    assert grid.measurement.quality == pytest.approx(alone[best].measurement.quality)
 
 
 def test_a_grid_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_a_grid_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("rate-*-round-*.safetensors"))) == 2 * len(RATES)
     again = run("grid", replace(CONDITIONS, checkpoints=tmp_path))
     assert again.learned.resumed == 2 * len(RATES) * 3
-    assert again.measurement.quality == whole.measurement.quality
+    assert again.measurement.quality == pytest.approx(whole.measurement.quality)
 
 
 def test_when_every_rate_diverges_the_trial_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
