@@ -144,7 +144,7 @@ def list_apps(here: Here, caller: Member) -> wire.AppList:
     with here.store.read() as tx:
         after = following(here, tx)
         known = apps.list_apps(tx, caller.project_id)
-        names = {app.id: app.name for app in known}
+        names: dict[str, str] = {app.id: app.name for app in known}
         found = [look.standing(tx, app, after, names) for app in known]
     return wire.AppList(items=[shown(one) for one in found])
 
