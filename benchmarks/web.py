@@ -230,11 +230,12 @@ def live(visitor: Visitor, server: ServerProcess, found: Seeded, repeat: int) ->
     client = server.client(found.token, found.project)
     with visitor.visit(f"/p/{found.project}/jobs") as page:
         page.get_by_text("Live", exact=True).wait_for()
-        for i in range(repeat):
-            client.jobs.submit(["true"], name=f"fresh {i}", resources={"vcpu": 0.5, "memory_mb": 128})
+        for _ in range(repeat):
+            name = f"fresh {time.time_ns()}"  # a store that is kept knows those of earlier runs
+            client.jobs.submit(["true"], name=name, resources={"vcpu": 0.5, "memory_mb": 128})
             answered = time.perf_counter()
             rows = "[...document.querySelectorAll('.grid tbody a')]"
-            seen = f"() => {rows}.some((row) => row.textContent === 'fresh {i}')"
+            seen = f"() => {rows}.some((row) => row.textContent === '{name}')"
             page.wait_for_function(seen, polling="raf", timeout=60_000)
             values.append((time.perf_counter() - answered) * 1000)
     return timing("a new job in somebody else's open list", values, 1000)
