@@ -1,4 +1,4 @@
-"""docs/how-to/ray.md, followed literally on a real cluster of a head and two nodes; and what happens when they go."""
+"""docs/how-to/ray.md, followed literally on a real cluster of a head and a node; and what happens when they go."""
 
 from __future__ import annotations
 

@@ -121,6 +121,11 @@ class Slurm:
         )
         return done.stdout + done.stderr
 
+    def told(self) -> str:
+        """The last words of every daemon."""
+        logs = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-600:]}" for log in logs)
+
     def stop(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.run("scancel", "--user=root")
@@ -137,29 +142,45 @@ def _until(done: Callable[[], bool], seconds: float = 60.0) -> None:
     limit = time.monotonic() + seconds
     while not done():
         if time.monotonic() > limit:
-            raise RuntimeError("Slurm did not come up: see its logs")
+            raise RuntimeError("Slurm did not come up")
         time.sleep(0.1)
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below those that the kernel hands out: between our look and the daemon's start nobody else is given it."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextlib.contextmanager
 def running(memory_mb: int = 2048) -> Iterator[Slurm]:
-    """A node of 2 CPUs."""
+    """A node of 2 CPUs. Daemons that do not find each other are started anew: they are not what is tested."""
+    made = _started(memory_mb, tries=3)
+    try:
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(made.folder, ignore_errors=True)
+
+
+def _started(memory_mb: int, tries: int) -> Slurm:
     folder = Path(tempfile.mkdtemp(prefix="easel-slurm-"))
     folder.chmod(0o755)
     made = Slurm(folder, memory_mb)
     made.configure()
     try:
         made.start()
-        yield made
-    finally:
+    except RuntimeError as error:
+        told = made.told()
         made.stop()
         shutil.rmtree(folder, ignore_errors=True)
+        if tries == 1:
+            raise RuntimeError(f"{error}\n{told}") from error
+        return _started(memory_mb, tries - 1)
+    return made
 
 
 def main() -> None:
