@@ -20,6 +20,7 @@ from dask.bytes import read_bytes
 
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound
+from easel.lake.digest import Corrupt, digest_of
 from easel.sdk.client import Client
 from easel.sdk.filesystem import EaselFileSystem
 from easel.testing.server import ServerProcess, running
@@ -199,6 +200,22 @@ def test_pandas_reads_and_writes_the_lake(john: Client) -> None:
     assert fs.cat_file("qa/tables/t.csv", start=0, end=3) == b"a,b"
     assert fs.isdir("qa/tables")
     assert not fs.exists("qa/none")
+
+
+def test_damaged_bytes_are_not_handed_to_pandas(
+    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+) -> None:
+    content = os.urandom(300_000)
+    (tmp_path / "large").write_bytes(content)
+    people["john"].lake.upload(tmp_path / "large", "/damaged/large")
+    name = digest_of(content).hex()
+    stored = server.folder / "home" / "blobs" / "objects" / name[:2] / name
+    stored.chmod(0o644)
+    stored.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(Corrupt):
+        people["john"].lake.read_range("/damaged/large", 0, len(content))
+    with pytest.raises(Corrupt):
+        people["john"].lake.cat("/damaged/large")
 
 
 def test_pyarrow_reads_a_parquet_file_by_ranges(john: Client, tmp_path: Path) -> None:

@@ -126,7 +126,9 @@ class Lake:
         (span,) = page.ranges
         first, last = min(start, span.length), min(end, span.length)
         with self._direct() as direct:
-            return b"".join(direct.get(span.url, span.start + first, max(0, last - first)))
+            chunks = direct.get(span.url, span.start + first, max(0, last - first))
+            whole = (first, last) == (0, span.length)
+            return b"".join(verified(chunks, from_hex(span.blobs[0].hash)) if whole else chunks)
 
     def ls(self, ref: str = "/", *, recursive: bool = False) -> Iterator[wire.FileItem]:
         """Files and folders (whose path ends in `/`) in a folder of the lake or of a file set."""
