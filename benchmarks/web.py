@@ -1,6 +1,7 @@
 """The dashboard's speed in a real browser, on a store with 100,000 jobs, 1,000,000 files and 200 apps.
 
 python benchmarks/web.py            about three minutes; --quick on a small store; --home DIR keeps the seeded store
+python benchmarks/web.py --home DIR --only scroll --only pages
 python benchmarks/web.py --out docs/results/web.md
 """
 
@@ -15,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -261,17 +262,24 @@ def other_pages(visitor: Visitor, project: str) -> list[Row]:
     return rows
 
 
+PARTS = ("load", "scroll", "series", "graph", "pages", "live")
+
+
 def measured(
-    chrome: Browser, server: ServerProcess, found: Seeded, amounts: Amounts, quick: bool
+    chrome: Browser, server: ServerProcess, found: Seeded, amounts: Amounts, quick: bool, only: list[str]
 ) -> Iterator[Row]:
     repeat = 2 if quick else 5
     visitor = Visitor(chrome, server.address, found.token)
-    yield from first_load(visitor, found.project, repeat)
-    yield from scrolling(visitor, found.project, 5 if quick else 60)
-    yield long_series(visitor, found, amounts.points, repeat)
-    yield from graph(visitor, found)
-    yield from other_pages(visitor, found.project)
-    yield live(visitor, server, found, 2 * repeat)
+    parts: dict[str, Callable[[], list[Row]]] = {
+        "load": lambda: first_load(visitor, found.project, repeat),
+        "scroll": lambda: scrolling(visitor, found.project, 5 if quick else 60),
+        "series": lambda: [long_series(visitor, found, amounts.points, repeat)],
+        "graph": lambda: graph(visitor, found),
+        "pages": lambda: other_pages(visitor, found.project),
+        "live": lambda: [live(visitor, server, found, 2 * repeat)],
+    }
+    for name in only or PARTS:
+        yield from parts[name]()
 
 
 def report(rows: list[Row], amounts: Amounts, command: str) -> str:
@@ -296,6 +304,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--home", type=Path)
     parser.add_argument("--only-seed", action="store_true", help="fill the store of --home and stop")
+    parser.add_argument("--only", choices=PARTS, action="append", default=[], help="this part; may be repeated")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     amounts = QUICK if asked.quick else Amounts()
@@ -308,7 +317,7 @@ def main() -> None:
         running(folder) as server,
         browser.running() as chrome,
     ):
-        for row in measured(chrome, server, found, amounts, asked.quick):
+        for row in measured(chrome, server, found, amounts, asked.quick, asked.only):
             print(row, flush=True)
             rows.append(row)
     told = report(rows, amounts, "python benchmarks/web.py" + (" --quick" if asked.quick else ""))

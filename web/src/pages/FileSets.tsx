@@ -23,6 +23,7 @@ export default function FileSets() {
   const list = useInfiniteQuery({
     queryKey: [project, "filesets", "list", prefix],
     initialPageParam: undefined as string | undefined,
+    structuralSharing: false, // as in the list of jobs
     queryFn: ({ pageParam }) => {
       const query = { prefix, cursor: pageParam, limit: 100 };
       return answer(api.GET("/api/v1/projects/{project}/filesets", { params: { path: { project }, query } }));
@@ -35,16 +36,17 @@ export default function FileSets() {
       {
         id: "name",
         header: "File set",
+        size: 320,
         cell: ({ row: { original: one } }) => (
           <Link className="clip" to={`?set=${encodeURIComponent(one.name)}`}>
             {one.name}:{one.version}
           </Link>
         ),
       },
-      { id: "files", header: "Files", cell: ({ row }) => count(row.original.files) },
-      { id: "bytes", header: "Size", cell: ({ row }) => bytes(row.original.bytes) },
+      { id: "files", header: "Files", size: 90, cell: ({ row }) => count(row.original.files) },
+      { id: "bytes", header: "Size", size: 90, cell: ({ row }) => bytes(row.original.bytes) },
       { id: "creator", header: "Whose", cell: ({ row }) => row.original.creator },
-      { id: "made", header: "Made", cell: ({ row }) => <Time at={row.original.created_at} /> },
+      { id: "made", header: "Made", size: 120, cell: ({ row }) => <Time at={row.original.created_at} /> },
     ],
     [],
   );

@@ -118,6 +118,7 @@ function useColumns(project: string, chosen: string[], setChosen: (ids: string[]
     () => [
       {
         id: "compare",
+        size: 44,
         header: () => <span className="unseen">Compare</span>,
         cell: ({ row }) => {
           const id = row.original.id;
@@ -136,6 +137,7 @@ function useColumns(project: string, chosen: string[], setChosen: (ids: string[]
       {
         id: "name",
         header: "Job",
+        size: 260,
         cell: ({ row: { original: job } }) => (
           <Link className="clip" dir="auto" title={job.name} to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}>
             {job.name}
@@ -145,19 +147,22 @@ function useColumns(project: string, chosen: string[], setChosen: (ids: string[]
       {
         id: "state",
         header: "State",
+        size: 110,
         cell: ({ row: { original: job } }) => <State state={job.state} wanted={job.kill_requested} />,
       },
-      { id: "user", header: "Whose", cell: ({ row }) => <span className="clip">{name(row.original.user_id)}</span> },
-      { id: "submitted_at", header: "Submitted", cell: ({ row }) => <Time at={row.original.submitted_at} /> },
+      { id: "user", header: "Whose", size: 100, cell: ({ row }) => <span className="clip">{name(row.original.user_id)}</span> },
+      { id: "submitted_at", header: "Submitted", size: 110, cell: ({ row }) => <Time at={row.original.submitted_at} /> },
       {
         id: "ran",
         header: "Ran",
+        size: 100,
         cell: ({ row: { original: job } }) => (job.usage ? duration(job.usage.wall_seconds) : "–"),
       },
-      { id: "device", header: "Device", cell: ({ row }) => <span className="clip">{row.original.device ?? "–"}</span> },
+      { id: "device", header: "Device", size: 100, cell: ({ row }) => <span className="clip">{row.original.device ?? "–"}</span> },
       {
         id: "reason",
         header: "Reason",
+        size: 136,
         cell: ({ row }) => (
           <span className="clip" dir="auto" title={row.original.reason ?? undefined}>
             {row.original.reason ?? ""}

@@ -1,10 +1,11 @@
-import { flexRender, getCoreRowModel, useReactTable, type ColumnDef } from "@tanstack/react-table";
+import { flexRender, getCoreRowModel, useReactTable, type ColumnDef, type Row } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef } from "react";
+import { memo, useEffect, useMemo, useRef } from "react";
 
 type Props<T> = {
   label: string;
   rows: T[];
+  /** The same array until a cell must look different: other columns draw every row anew. `size` is a width in pixels. */
   columns: ColumnDef<T>[];
   rowId: (row: T) => string;
   /** A field, or -field; columns whose id is in `sortable` can be sorted by the server. */
@@ -27,7 +28,8 @@ export function Grid<T>(props: Props<T>) {
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW,
-    overscan: 12,
+    overscan: 8,
+    useFlushSync: false, // a frame moves what is drawn, the next one draws what came into view
   });
   const shown = virtual.getVirtualItems();
   // The table knows the rows in view only: a model of tens of thousands is made anew with every page that comes.
@@ -53,6 +55,11 @@ export function Grid<T>(props: Props<T>) {
   return (
     <div className="grid" ref={box} tabIndex={0} role="region" aria-label={props.label}>
       <table aria-rowcount={hasMore ? -1 : rows.length + 1}>
+        <colgroup>
+          {table.getAllLeafColumns().map((column) => (
+            <col key={column.id} style={{ width: column.getSize() }} />
+          ))}
+        </colgroup>
         <thead>
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id}>
@@ -77,14 +84,7 @@ export function Grid<T>(props: Props<T>) {
           {before > 0 && <Gap height={before} width={width} />}
           {shown.map((item, i) => {
             const row = model[i];
-            if (!row) return null;
-            return (
-              <tr key={row.id} aria-rowindex={item.index + 2}>
-                {row.getVisibleCells().map((cell) => (
-                  <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
-                ))}
-              </tr>
-            );
+            return row && <Line key={row.id} row={row as Row<unknown>} value={row.original} columns={props.columns} number={item.index + 2} />;
           })}
           {after > 0 && <Gap height={after} width={width} />}
         </tbody>
@@ -92,6 +92,20 @@ export function Grid<T>(props: Props<T>) {
     </div>
   );
 }
+
+type LineProps = { row: Row<unknown>; value: unknown; columns: unknown; number: number };
+
+/** The table makes new rows of the same values whenever others come into view: what is on the screen stays as it is. */
+const Line = memo(
+  ({ row, number }: LineProps) => (
+    <tr aria-rowindex={number}>
+      {row.getVisibleCells().map((cell) => (
+        <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
+      ))}
+    </tr>
+  ),
+  (old, now) => old.value === now.value && old.columns === now.columns && old.number === now.number,
+);
 
 /** What is not drawn keeps its place. */
 function Gap({ height, width }: { height: number; width: number }) {
