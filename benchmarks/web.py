@@ -304,7 +304,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--home", type=Path)
     parser.add_argument("--only-seed", action="store_true", help="fill the store of --home and stop")
-    parser.add_argument("--only", choices=PARTS, action="append", default=[], help="this part; may be repeated")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", default=[], help="this part; may be repeated"
+    )
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     amounts = QUICK if asked.quick else Amounts()
