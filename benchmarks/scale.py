@@ -211,8 +211,8 @@ def simulate(quick: bool) -> dict[str, Any]:
     from easel.schedule.state import Device
     from easel.schedule.table import Table
 
-    devices, tenants, models = (100, 50, 8) if quick else (10_000, 5_000, 8)
-    span = 900.0
+    devices, tenants, models = (100, 50, 16) if quick else (10_000, 5_000, 16)
+    span = 4 * 3600.0
     rng = np.random.default_rng(0)
     quality = np.clip(rng.normal(0.7, 0.1, (tenants, models)), 0, 1)
     cost = rng.uniform(600.0, 6000.0, (tenants, models))
@@ -226,15 +226,21 @@ def simulate(quick: bool) -> dict[str, Any]:
     took = time.process_time() - began
     trials = len(found.steps)
     later = [step for step in found.steps if step.began > 0]
+    mean_s = float(np.mean([step.ended - step.began for step in found.steps]))
+    one = took / trials
     return {
         "devices": devices,
         "tenants": tenants,
+        "candidates_each": models,
         "trials": trials,
         "simulated_s": round(span),
+        "mean_trial_s": round(mean_s),
         "took_s": round(took, 1),
-        "ms_per_decision": round(took / trials * 1000, 3),
+        "ms_per_decision": round(one * 1000, 3),
+        "decisions_possible_per_s": round(1 / one),
         "decisions_needed_per_s": round(len(later) / span, 2),
-        "decisions_possible_per_s": round(trials / took, 1),
+        "share_of_a_core": round(len(later) / span * one, 4),
+        "share_of_a_core_if_trials_took_a_minute": round(devices / 60.0 * one, 3),
     }
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from easel.records.decision import StartTrial
 from easel.schedule.policies import named
-from easel.schedule.policies.compose import Offer, Policy
+from easel.schedule.policies.board import Offer
+from easel.schedule.policies.compose import Policy
 from easel.schedule.policies.rank import candidate_set, empirical_gap
 from easel.schedule.prior import Prior
 from easel.schedule.state import Device, PoolState, Pull, Tenant

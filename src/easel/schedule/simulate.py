@@ -6,7 +6,8 @@ Deterministic: all chance (failures, cost noise) is drawn from the one generator
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -109,35 +110,98 @@ def simulate(
             events.append((world.departures[name], LEAVE, number, name))
     heapq.heapify(events)
     state = PoolState({}, world.devices[0])
-    idle = list(world.devices)
+    losses = _Losses(top)
+    idle = _Idle(world.devices)
     devices = {d.name: d for d in world.devices}
-    times, losses, steps = [0.0], [0.0], list[Step]()
+    times, means, steps = [0.0], [0.0], list[Step]()
     while events and events[0][0] <= horizon:
         now = events[0][0]
         while events and events[0][0] == now:
             _, kind, _, what = heapq.heappop(events)
             if isinstance(what, Step):
-                idle.append(devices[what.trial.device])
+                idle.freed(devices[what.trial.device])
                 state = state.finished(what.trial, what.quality, what.bill)
+                losses.moved(state, what.trial.tenant)
             elif kind == ARRIVE:
                 state = state.joined(by_name[what])
+                losses.forget()
             else:
                 state = state.left(what)
-        idle, waiting = [], idle
-        for device in sorted(waiting, key=lambda d: -d.speed):
+                losses.forget()
+        for device in idle.in_turn():
             state = state.on(device, now)
             decision = policy.decide(state)
             if not isinstance(decision, StartTrial):
-                idle.append(device)
+                idle.left(device)
                 continue
             state = state.started(decision)
             step = _outcome(decision, truth[decision.tenant], device, world, now, rng)
             heapq.heappush(events, (step.ended, FREE, len(steps), step))
             steps.append(step)
         times.append(now)
-        losses.append(_mean_loss(state, top))
-    times[0], losses[0] = 0.0, losses[1] if len(losses) > 1 else 0.0
-    return Run(Curve(np.array(times), np.array(losses)), tuple(steps))
+        means.append(losses.mean(state))
+    times[0], means[0] = 0.0, means[1] if len(means) > 1 else 0.0
+    return Run(Curve(np.array(times), np.array(means)), tuple(steps))
+
+
+class _Idle:
+    """Idle devices, the fastest first and of equally fast ones whoever has been idle longest.
+
+    Devices alike in kind, speed and price are asked until one of them is left idle: so would the others be.
+    """
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self._alike: dict[tuple[str, float, float], deque[tuple[int, Device]]] = {}
+        self._count = 0
+        for device in devices:
+            self.freed(device)
+
+    def freed(self, device: Device) -> None:
+        self._alike.setdefault(_alike(device), deque()).append((self._count, device))
+        self._count += 1
+
+    def in_turn(self) -> Iterator[Device]:
+        """Each is taken out as it comes, unless `left` puts it back."""
+        self._asked = {key for key, waiting in self._alike.items() if waiting}
+        while self._asked:
+            key = min(self._asked, key=lambda key: (-self._alike[key][0][1].speed, self._alike[key][0][0]))
+            self._taken = self._alike[key].popleft()
+            yield self._taken[1]
+            if not self._alike[key]:
+                self._asked.discard(key)
+
+    def left(self, device: Device) -> None:
+        self._alike[_alike(device)].appendleft(self._taken)
+        self._asked.discard(_alike(device))
+
+
+def _alike(device: Device) -> tuple[str, float, float]:
+    return device.kind, device.speed, device.price
+
+
+class _Losses:
+    """What everybody in the pool still lacks, in its order: `top` is the best that each could have."""
+
+    def __init__(self, top: Mapping[str, float]) -> None:
+        self._top = top
+        self.forget()
+
+    def forget(self) -> None:
+        self._place: dict[str, int] = {}
+        self._losses = np.empty(0)
+
+    def moved(self, state: PoolState, name: str) -> None:
+        if name in self._place:
+            self._losses[self._place[name]] = self._loss(name, state.tenants[name])
+
+    def mean(self, state: PoolState) -> float:
+        if not self._place:
+            self._place = {name: place for place, name in enumerate(state.tenants)}
+            self._losses = np.array([self._loss(name, tenant) for name, tenant in state.tenants.items()])
+        return float(self._losses.mean()) if len(self._losses) else 0.0
+
+    def _loss(self, name: str, tenant: Tenant) -> float:
+        return max(self._top[name] - tenant.best, 0.0)
 
 
 def _outcome(
@@ -151,9 +215,3 @@ def _outcome(
     if time * device.price > decision.limit:
         time, quality = decision.limit / device.price, np.nan
     return Step(decision, now, now + time, quality, time * device.price)
-
-
-def _mean_loss(state: PoolState, top: Mapping[str, float]) -> float:
-    if not state.tenants:
-        return 0.0
-    return float(np.mean([max(top[n] - t.best, 0.0) for n, t in state.tenants.items()]))

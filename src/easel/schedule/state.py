@@ -18,6 +18,7 @@ from easel.errors import InvalidInput, NotFound
 from easel.optimise.acquire import usable_cost
 from easel.optimise.arrays import Array
 from easel.records.decision import StartTrial
+from easel.schedule.members import Members
 
 Mask = npt.NDArray[np.bool_]
 
@@ -181,6 +182,16 @@ class PoolState:
     step: int = 0
     memory: tuple[object, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.tenants, Members):
+            object.__setattr__(self, "tenants", Members(dict(self.tenants)))
+
+    @property
+    def members(self) -> Members[Tenant]:
+        """`tenants`, as what it is."""
+        assert isinstance(self.tenants, Members)
+        return self.tenants
+
     def on(self, device: Device, now: float) -> Self:
         return replace(self, device=device, now=now)
 
@@ -224,7 +235,7 @@ class PoolState:
             served_at=self.step + 1,
             starts=t.starts + 1,
         )
-        tenants = {**self.tenants, trial.tenant: busy}
+        tenants = self.members.succeeded(trial.tenant, busy)
         return replace(self, tenants=tenants, step=self.step + 1, memory=trial.memory)
 
     def finished(self, trial: StartTrial, quality: float, bill: float) -> Self:
@@ -254,9 +265,10 @@ class PoolState:
                 Pull(trial.index, quality, trial.reasons.acquisition, trial.fraction),
             ),
         )
+        if not isinstance(done.belief, SharedBelief):
+            return replace(self, tenants=self.members.succeeded(trial.tenant, done))
         tenants = {**self.tenants, trial.tenant: done}
-        if isinstance(done.belief, SharedBelief):
-            for name, other in self.tenants.items():
-                if name != trial.tenant and isinstance(other.belief, SharedBelief):
-                    tenants[name] = other.changed(belief=other.belief.told(done.belief))
+        for name, other in self.tenants.items():
+            if name != trial.tenant and isinstance(other.belief, SharedBelief):
+                tenants[name] = other.changed(belief=other.belief.told(done.belief))
         return replace(self, tenants=tenants)

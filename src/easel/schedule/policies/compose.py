@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from easel.optimise.arrays import Array
 from easel.records.decision import Decision, LeaveIdle, Reasons, RunnerUp, StartTrial
+from easel.schedule.policies.board import Offer, board_of
 from easel.schedule.state import PoolState, Tenant
 
 
@@ -35,15 +36,6 @@ class CandidateRule(Protocol):
         ...
 
     def rule(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Offer:
-    """The best candidate of one tenant."""
-
-    tenant: Tenant
-    index: int
-    score: float
 
 
 class Ranking(NamedTuple):
@@ -97,46 +89,6 @@ def start(
     )
 
 
-class _Key:
-    """A key whose hash is reckoned once: it is looked up in every tenant."""
-
-    __slots__ = ("parts", "value")
-
-    def __init__(self, parts: Hashable) -> None:
-        self.parts, self.value = parts, hash(parts)
-
-    def __hash__(self) -> int:
-        return self.value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.parts == other.parts
-
-
-_UNKNOWN = object()
-OneOffer = TypeVar("OneOffer", bound=Offer)
-
-
-def offers_of(
-    state: PoolState, parts: Hashable, make: Callable[[Tenant, PoolState], OneOffer | None]
-) -> list[OneOffer]:
-    """Each tenant's best candidate by `make`, where it has one.
-
-    Remembered on the tenant under `parts` until it changes: after one result one tenant is scored again. With
-    a budget or a deadline the answer depends on the moment and is not kept.
-    """
-    offers: list[OneOffer] = []
-    key = _Key(parts)
-    for tenant in state.tenants.values():
-        found = tenant.memo.get(key, _UNKNOWN)
-        if found is _UNKNOWN:
-            found = make(tenant, state)
-            if tenant.deadline == np.inf and tenant.budget == np.inf:
-                tenant.memo[key] = found
-        if found is not None:
-            offers.append(found)
-    return offers
-
-
 @dataclass(frozen=True)
 class Composed:
     """`candidates` scores within a tenant, `tenants` ranks the tenants' best offers.
@@ -161,7 +113,7 @@ class Composed:
                     return start(state, tenant, index, "warm start: cheapest", -float(cost[index]), None)
         device = state.device
         key = (self.candidates, self.candidates.depends_on(state), device.kind, device.speed)
-        offers = offers_of(state, key, self._offer)
+        offers = board_of(state, key, self._offer).present()
         if not offers:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
         ranking = self.tenants.rank(state, offers)

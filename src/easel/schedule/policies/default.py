@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from easel.records.decision import Decision, LeaveIdle, StartTrial
-from easel.schedule.policies.compose import Offer, offers_of, start
+from easel.schedule.policies.board import Offer, board_of
+from easel.schedule.policies.compose import start
 from easel.schedule.policies.gain import gain_below, look_rates, pending
 from easel.schedule.state import Look, PoolState, Tenant
 
@@ -38,18 +39,21 @@ class Easel:
     name: str = "easel"
 
     def decide(self, state: PoolState) -> Decision:
-        offers = offers_of(state, (self, state.device.kind, state.device.speed), self._offer)
-        if not offers:
+        board = board_of(state, (self, state.device.kind, state.device.speed), self._offer)
+        if not board.count:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
-        waited = np.array([state.step - o.tenant.served_at for o in offers])
-        scores = np.array([o.score for o in offers]) * (1.0 + waited / len(offers)) ** self.patience
-        order = np.argsort(-scores, kind="stable")[:2]
-        chosen, rule = offers[order[0]], "largest expected gain per cost, by time waited"
+        waited = np.where(board.there, state.step - board.served_at, 0)
+        scores = board.scores * (1.0 + waited / board.count) ** self.patience
+        first = largest = int(scores.argmax())
+        rule = "largest expected gain per cost, by time waited"
         oldest = int(waited.argmax())
         if waited[oldest] >= len(state.tenants) / self.share:
-            chosen, rule = offers[oldest], "fairness floor: waited longest"
-        other = next((offers[i] for i in order if offers[i] is not chosen), None)
-        return self._start(state, chosen, rule, other)
+            first, rule = oldest, "fairness floor: waited longest"
+        scores[first] = -np.inf
+        second = largest if largest != first else int(scores.argmax())
+        chosen, other = board.offers[first], board.offers[second]
+        assert chosen is not None
+        return self._start(state, chosen, rule, other if other is not chosen else None)
 
     def _start(self, state: PoolState, chosen: _Offer, rule: str, other: _Offer | None) -> StartTrial:
         look = chosen.look

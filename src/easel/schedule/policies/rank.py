@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from easel.schedule.policies.compose import Offer, Ranking
+from easel.schedule.policies.board import Offer
+from easel.schedule.policies.compose import Ranking
 from easel.schedule.state import Mask, PoolState, Tenant
 
 
