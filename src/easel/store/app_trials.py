@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Float, bindparam, delete, func, insert, select, update
@@ -11,6 +11,7 @@ from easel.ids import AppId, JobId
 from easel.records.app import AppTrial
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.apps import app_trials
+from easel.store.upsert import chunks
 
 
 def add(
@@ -43,6 +44,16 @@ def trials(tx: Tx, app_id: AppId | None = None, *, running: bool = False) -> lis
     if running:
         query = query.where(app_trials.c.ended.is_(False))
     return [_trial(row) for row in tx.execute(query)]
+
+
+def trials_of(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, list[AppTrial]]:
+    """Of each of these apps, in the order of the decisions."""
+    found: dict[AppId, list[AppTrial]] = {app_id: [] for app_id in app_ids}
+    for some in chunks(app_ids):
+        query = select(app_trials).where(app_trials.c.app_id.in_(some)).order_by(app_trials.c.seq)
+        for row in tx.execute(query):
+            found[row.app_id].append(_trial(row))
+    return found
 
 
 def end(tx: Tx, job_id: JobId, quality: float | None, seconds: float, model_set: str | None) -> bool:

@@ -11,11 +11,11 @@ import numpy as np
 
 from easel.declare.parse import parse_program
 from easel.flow.apps.gather import Pool, gather
-from easel.flow.apps.next_trial import best_of, serving
+from easel.flow.apps.next_trial import best_among
 from easel.match.candidate import Candidate
 from easel.match.metrics import metric_for
 from easel.match.templates import match_program
-from easel.records.app import App, AppTrial
+from easel.records.app import App, AppTrial, ExampleCounts
 from easel.records.decision import Reasons, RunnerUp, StartTrial
 from easel.records.identity import Caller
 from easel.schedule.policies import Policy
@@ -57,13 +57,29 @@ class Standing:
         return None if self.best is None else self.best.ended_at or self.best.started_at
 
 
-def standing(
-    tx: Tx, app: App, following: Mapping[str, Next], names: Mapping[str, str] | None = None
+def standing(tx: Tx, app: App, following: Mapping[str, Next]) -> Standing:
+    return standings(tx, [app], following, _names(tx, app))[0]
+
+
+def standings(
+    tx: Tx, found: Sequence[App], following: Mapping[str, Next], names: Mapping[str, str]
+) -> list[Standing]:
+    """`names` are those of the project's apps, by id. However many they are, their trials are asked for once."""
+    ids = [app.id for app in found]
+    counts, trials = app_examples.counts(tx, ids), app_trials.trials_of(tx, ids)
+    return [_standing(app, counts[app.id], trials[app.id], following.get(app.id), names) for app in found]
+
+
+def _standing(
+    app: App,
+    counts: ExampleCounts,
+    trials: Sequence[AppTrial],
+    following: Next | None,
+    names: Mapping[str, str],
 ) -> Standing:
-    """`names` of the project's apps by id, for who looks at many of them."""
     template = match_program(parse_program(app.program))
-    counts = app_examples.counts(tx, [app.id])[app.id]
-    trials = app_trials.trials(tx, app.id)
+    best = best_among(trials, counts.total_on)
+    pinned = next((trial for trial in trials if app.pinned and trial.model_set == app.pinned), None)
     return Standing(
         app=app,
         template=template.name,
@@ -72,10 +88,10 @@ def standing(
         switched_off=counts.off,
         trials=len(trials),
         running=tuple(candidate_name(trial) for trial in trials if not trial.ended),
-        best=best_of(tx, app),
-        serving=serving(tx, app),
-        why=reasons_of(trials[-1].decision, names or _names(tx, app)).sentence() if trials else None,
-        next=following.get(app.id),
+        best=best,
+        serving=pinned or best,
+        why=reasons_of(trials[-1].decision, names).sentence() if trials else None,
+        next=following,
     )
 
 

@@ -145,7 +145,7 @@ def list_apps(here: Here, caller: Member) -> wire.AppList:
         after = following(here, tx)
         known = apps.list_apps(tx, caller.project_id)
         names: dict[str, str] = {app.id: app.name for app in known}
-        found = [look.standing(tx, app, after, names) for app in known]
+        found = look.standings(tx, known, after, names)
     return wire.AppList(items=[shown(one) for one in found])
 
 
