@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 _offset = time.time() - time.process_time()
-time.time = lambda: _offset + time.process_time()  # before FLAML looks at the clock
+_looked = 0.0
+"""Processor seconds spent on looking at the test set, which FLAML would not do: they do not count."""
+time.time = lambda: _offset + time.process_time() - _looked  # before FLAML looks at the clock
 
 
 def rows_of(pairs: list[tuple[Any, Any]], longest: int) -> np.ndarray:
@@ -44,8 +46,12 @@ def main() -> None:
     def accuracy(
         x_val: Any, y_val: Any, estimator: Any, labels: Any, x_train: Any, y_train: Any, *_: Any, **__: Any
     ) -> tuple[float, dict[str, float]]:
+        global _looked
         loss = 1.0 - float(np.mean(estimator.predict(x_val) == y_val))
-        return loss, {"test": float(np.mean(estimator.predict(x_test) == truth))}
+        before = time.process_time()
+        tested = float(np.mean(estimator.predict(x_test) == truth))
+        _looked += time.process_time() - before
+        return loss, {"test": tested}
 
     log = out.with_suffix(".log")
     learner = AutoML()

@@ -14,6 +14,7 @@ from easel.ids import AppId, JobId, ProjectId, UserId
 class App:
     """`examples_set` names the file-set version that holds all examples ever fed. `vectors` is the path of the word
     vectors that it was given, each of `vector_size` numbers; `rates_inside`: trials look for their learning rate.
+    `more_until`: the rest of a feed is on its way; nothing is learned from a part of it before that moment.
     """
 
     id: AppId
@@ -30,6 +31,7 @@ class App:
     rates_inside: bool = False
     vectors: str | None = None
     vector_size: int = 0
+    more_until: datetime | None = None
 
     @property
     def folder(self) -> str:

@@ -189,6 +189,7 @@ class Apps:
                         skip_bad=skip_bad,
                         after=after,
                         until=part[-1].path,
+                        more=start + size < len(files),
                     )
                 )
                 after = part[-1].path
@@ -206,9 +207,20 @@ class Apps:
         skip_bad: bool = False,
         after: str = "",
         until: str | None = None,
+        more: bool = False,
     ) -> wire.Fed:
-        """What lies in the lake already: `/photos/`, or a file set `/@photos:3`; of it the paths after and until."""
-        body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad, after=after, until=until)
+        """What lies in the lake already: `/photos/`, or a file set `/@photos:3`; of it the paths after and until.
+        With `more` the app waits for the next part before it learns.
+        """
+        body = ask(
+            wire.FeedFiles,
+            reference=reference,
+            fit=fit,
+            skip_bad=skip_bad,
+            after=after,
+            until=until,
+            more=more,
+        )
         return self._post(f"{name}/feed/files", body.model_dump(mode="json"), wire.Fed)
 
     def give_vectors(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from easel.errors import Conflict, NotFound
@@ -118,7 +120,13 @@ def _app(row: AnyRow) -> App:
         row.rates_inside,
         row.vectors,
         row.vector_size,
+        row.more_until,
     )
+
+
+def expect_more(tx: Tx, app_id: AppId, until: datetime | None) -> None:
+    """The rest of a feed is on its way: until then, or until it is there (None), nothing is learned from a part."""
+    tx.execute(update(apps).where(apps.c.id == app_id).values(more_until=until))
 
 
 def pin(tx: Tx, app_id: AppId, model_set: str | None) -> None:

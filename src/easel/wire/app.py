@@ -104,6 +104,7 @@ class FeedFiles(Request):
     skip_bad: bool = False
     after: Annotated[str, Field(max_length=4_096, description="Only files whose paths come later")] = ""
     until: Annotated[str | None, Field(max_length=4_096, description="The last path of those meant")] = None
+    more: Annotated[bool, Field(description="Another part follows: learn when it is there")] = False
 
 
 class GiveVectors(Request):

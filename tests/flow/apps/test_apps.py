@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ from easel.declare.page import PageRequest
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.flow.apps.declare import declare_app, delete_app
 from easel.flow.apps.feed import feed
+from easel.flow.apps.feed_files import PATIENCE, Part, feed_files
+from easel.flow.apps.gather import gather
 from easel.flow.apps.infer import Models, infer
 from easel.flow.apps.next_trial import next_trial, settle
 from easel.flow.apps.refine import browse, refine, undo_refine
+from easel.flow.lake.ingest import ingest_folder
+from easel.flow.lake.upload import commit
 from easel.records.app import Fed, FedExample
 from easel.records.decision import LeaveIdle
 from easel.records.identity import Caller
@@ -99,6 +104,47 @@ def test_nothing_is_started_before_two_classes_were_fed_nor_when_all_is_off(engi
     with engine.store.write() as tx:
         refine(tx, ana, "flowers", [e.digest for e in fed(tx, ana)], on=False)
         assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+
+
+def stored(engine: Engine, caller: Caller, folder: Path, files: dict[str, list[tuple[Any, Any]]]) -> None:
+    """Pairs as files of the lake, below /in/."""
+    for name, pairs in files.items():
+        lines = [json.dumps({"input": one, "output": answer}) for one, answer in pairs]
+        (folder / name).write_text("\n".join(lines))
+    session = ingest_folder(engine.lake, caller, folder, "/in/")
+    with engine.store.write() as tx:
+        commit(tx, caller, session.id)
+
+
+def test_nothing_is_learned_from_half_a_feed_unless_the_rest_never_comes(
+    engine: Engine, tmp_path: Path
+) -> None:
+    ana = declared(engine)
+    (tmp_path / "in").mkdir()
+    stored(engine, ana, tmp_path / "in", {"a.jsonl": rows(20), "b.jsonl": rows(20, seed=1)})
+    first, last = Part(until="/in/a.jsonl", more=True), Part(after="/in/a.jsonl")
+    assert feed_files(engine.lake, ana, "flowers", "/in/", part=first).new == 20
+    with engine.store.write() as tx:
+        now = tx.now.timestamp()
+        assert isinstance(next_trial(tx, named("easel"), DEVICE, now)[0], LeaveIdle)
+        late = gather(tx, DEVICE, now + PATIENCE.total_seconds() + 1)
+        assert late is not None
+        assert [ready.examples for ready in late.ready.values()] == [20]
+    assert feed_files(engine.lake, ana, "flowers", "/in/", part=last).new == 20
+    with engine.store.write() as tx:
+        assert next_trial(tx, named("easel"), DEVICE, tx.now.timestamp())[1] is not None
+
+
+def test_a_last_part_that_is_refused_ends_the_waiting_too(engine: Engine, tmp_path: Path) -> None:
+    ana = declared(engine)
+    (tmp_path / "in").mkdir()
+    wrong = [({"size": "tall", "town": "Bern"}, "no")]
+    stored(engine, ana, tmp_path / "in", {"a.jsonl": rows(20), "b.jsonl": wrong})
+    feed_files(engine.lake, ana, "flowers", "/in/", part=Part(until="/in/a.jsonl", more=True))
+    with pytest.raises(InvalidInput, match="expected a number"):
+        feed_files(engine.lake, ana, "flowers", "/in/", part=Part(after="/in/a.jsonl"))
+    with engine.store.write() as tx:
+        assert next_trial(tx, named("easel"), DEVICE, tx.now.timestamp())[1] is not None
 
 
 def test_asking_before_there_is_a_model_says_so(engine: Engine, tmp_path: Path) -> None:

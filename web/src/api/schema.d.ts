@@ -3343,6 +3343,12 @@ export interface components {
              */
             fit?: "stretch" | "pad" | "crop";
             /**
+             * More
+             * @description Another part follows: learn when it is there
+             * @default false
+             */
+            more?: boolean;
+            /**
              * Reference
              * @example /apps/flowers/uploads/
              */

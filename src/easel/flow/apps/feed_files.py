@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -31,6 +32,8 @@ from easel.store import apps
 from easel.store.engine import Tx
 
 MOST_FILES = 200_000
+PATIENCE = timedelta(seconds=20)
+"""How long an app waits for the next part of a feed: somebody whose machine went down keeps nobody waiting."""
 BATCH_FILES, BATCH_BYTES = 10_000, 128 * 2**20
 BATCH_ROWS = 20_000
 LARGEST_TABLE = 2**30
@@ -40,10 +43,11 @@ OUTPUTS = ("y", "output", "outputs", "target", "targets", "label", "labels")
 
 @dataclass(frozen=True)
 class Part:
-    """Of the files that a reference names those whose paths come after `after`, up to `until`."""
+    """Of the files that a reference names those whose paths come after `after`, up to `until`; `more` will follow."""
 
     after: str = ""
     until: str | None = None
+    more: bool = False
 
 
 ALL = Part()
@@ -68,6 +72,27 @@ def feed_files(
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
         entries = files_of(tx, caller, reference, part)
+    if part.more:
+        with lake.store.write() as tx:
+            apps.expect_more(tx, app.id, tx.now + PATIENCE)
+    try:
+        return _feed_entries(lake, caller, app, entries, reference, fit=fit, skip_bad=skip_bad)
+    finally:
+        if app.more_until is not None and not part.more:
+            with lake.store.write() as tx:
+                apps.expect_more(tx, app.id, None)
+
+
+def _feed_entries(
+    lake: Lake,
+    caller: Caller,
+    app: App,
+    entries: Sequence[Entry],
+    reference: str,
+    *,
+    fit: str,
+    skip_bad: bool,
+) -> Fed:
     pictures = [entry for entry in entries if entry.path.lower().endswith(PICTURES)]
     if pictures:
         return _feed_pictures(lake, caller, app, pictures, fit, skip_bad=skip_bad)

@@ -60,7 +60,7 @@ def gather(
     past = app_trials.trials(tx)
     ready: dict[str, Ready] = {}
     for app in everything:
-        able = app.id not in without and learnable(app, counts[app.id])
+        able = app.id not in without and learnable(app, counts[app.id], now)
         owner = owner_of(tx, app) if able else None
         if owner is not None:
             ready[app.id] = Ready(app, owner, candidates_of(app), counts[app.id].total_on)
@@ -102,9 +102,9 @@ def metric_of(app: App) -> str:
     return metric_for(match_program(parse_program(app.program)).task, app.metric)[0]
 
 
-def learnable(app: App, counts: ExampleCounts) -> bool:
-    """At least two examples on in two strata, or four where there are no classes."""
-    if app.summary is None:
+def learnable(app: App, counts: ExampleCounts, now: float) -> bool:
+    """At least two examples on in two strata, or four where there are no classes, and no feed half done."""
+    if app.summary is None or (app.more_until is not None and app.more_until.timestamp() > now):
         return False
     if set(counts.on) <= {""}:
         return counts.total_on >= 4

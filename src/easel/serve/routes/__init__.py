@@ -32,9 +32,10 @@ from easel.serve.routes import (
 
 
 def all_routers() -> list[APIRouter]:
-    """Looked through from the first on for each request: what workers call all the time comes first."""
+    """Looked through from the first on for each request: what workers and programs call all the time comes first."""
     return [
         worker.router,
+        app_models.router,
         session.router,
         projects.router,
         users.router,
@@ -44,7 +45,6 @@ def all_routers() -> list[APIRouter]:
         apps.programs,
         apps.router,
         app_examples.router,
-        app_models.router,
         studies.router,
         prices.router,
         profiles.router,

@@ -42,6 +42,7 @@ apps = Table(
     # The file of word vectors among its files, and how many numbers a word has.
     Column("vectors", Text),
     Column("vector_size", Integer, nullable=False, server_default="0"),
+    Column("more_until", Moment),
     UniqueConstraint("project_id", "name"),
 )
 
