@@ -125,7 +125,7 @@ def memory(quick: bool) -> dict[str, Any]:
     A controller and what a server does for workers, without HTTP; resident memory after each tenth.
     """
     total = 2_000 if quick else 100_000
-    batch, marks = (200 if quick else 500), []
+    batch, marks, cores = (200 if quick else 500), list[float](), [time.process_time()]
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as made:
         controller = made.controller(executor="remote", max_active=2 * batch, buffer=batch)
@@ -138,6 +138,7 @@ def memory(quick: bool) -> dict[str, Any]:
                 device.turn()
             if (start + batch) % (total // 10) == 0:
                 marks.append(_resident_mb())
+                cores.append(time.process_time())
         while controller.turn():
             device.turn()
         with made.store.read() as tx:
@@ -148,6 +149,7 @@ def memory(quick: bool) -> dict[str, Any]:
         "jobs": finished,
         "took_s": round(took, 1),
         "resident_mb_after_each_tenth": marks,
+        "ms_of_a_core_a_job_in_each_tenth": (np.diff(cores) / total * 1e4).round(2).tolist(),
         "peak_mb": _peak_mb(),
     }
 
