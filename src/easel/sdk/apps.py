@@ -29,7 +29,7 @@ BATCH_BYTES = 1_000_000
 """Half of what a server accepts in one request."""
 PATIENCE_S = 600.0
 """Feeding thousands of pictures, or exporting a network, takes longer than other calls."""
-PART = 2_500
+PART = 10_000
 """Pictures that are uploaded and then looked at together."""
 IN_THE_LAKE = (".npz", ".npy", ".parquet")
 
