@@ -107,9 +107,11 @@ def test_the_same_seed_gives_the_same_measurement_and_weights() -> None:
     np.testing.assert_array_equal(one.model.predict(inputs), two.model.predict(inputs))
 
 
-def test_a_trial_killed_halfway_resumes_to_the_same_model(tmp_path: Path) -> None:
-    world = worlds.pictures(40)
-    candidate = candidate_of(world, "convnet")
+@pytest.mark.parametrize(
+    ("world", "family"), [(worlds.pictures(40), "convnet"), (worlds.recovery(), "pix2pix_gan")]
+)
+def test_a_trial_killed_halfway_resumes_to_the_same_model(world: World, family: str, tmp_path: Path) -> None:
+    candidate = candidate_of(world, family)
     whole = run(world, candidate)
     calls = 0
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from safetensors import safe_open
@@ -31,6 +31,14 @@ class Objective(Protocol):
     """What is minimised. `training` lets an objective that learns itself (a critic) take its own step."""
 
     def loss(self, network: nn.Module, batch: Batch, target: Batch, *, training: bool) -> Tensor: ...
+
+
+@runtime_checkable
+class Judging(Protocol):
+    """An objective with a critic of its own: a trial that goes on needs it as it was."""
+
+    critic: nn.Module
+    optimiser: torch.optim.Optimizer
 
 
 @dataclass(frozen=True)
@@ -107,10 +115,13 @@ def fit(
     # A last batch of one example would break batch normalisation: a remainder is left out of its epoch.
     batch = min(schedule.batch, max(2, len(train) // 4))
     steps = max(1, len(train) // batch)
+    learners = {"": (network, optimiser)}
+    if isinstance(objective, Judging):
+        learners["critic."] = (objective.critic.to(device), objective.optimiser)
     state = _State()
     best = _weights(network)
     if checkpoint is not None and checkpoint.exists():
-        state, best = _restore(checkpoint, network, optimiser)
+        state, best = _restore(checkpoint, learners)
     resumed = state.epoch
     stopped = "finished"
     # An attempt that had stopped by itself is over: one more epoch would be another path than it took.
@@ -148,7 +159,7 @@ def fit(
         elif out_of_time():
             stopped = "out of time"
         if checkpoint is not None:
-            _save(checkpoint, network, optimiser, best, state)
+            _save(checkpoint, learners, best, state)
         if stopped != "finished":
             break
     if state.best_epoch < 0:
@@ -204,14 +215,17 @@ class _State:
     curve: list[tuple[float, float]] = field(default_factory=list)
 
 
-def _save(
-    path: Path, network: nn.Module, optimiser: torch.optim.Optimizer, best: dict[str, Tensor], state: _State
-) -> None:
+Learners = Mapping[str, tuple[nn.Module, torch.optim.Optimizer]]
+"""What learns in a trial, by the prefix of its names in a checkpoint."""
+
+
+def _save(path: Path, learners: Learners, best: dict[str, Tensor], state: _State) -> None:
     """One safetensors file, replaced in one step: a trial killed while writing keeps the one before."""
-    tensors = {f"now.{name}": tensor.contiguous() for name, tensor in network.state_dict().items()}
-    tensors |= {f"best.{name}": tensor.contiguous() for name, tensor in best.items()}
-    for index, values in optimiser.state_dict()["state"].items():
-        tensors |= {f"adam.{index}.{key}": value.contiguous() for key, value in values.items()}
+    tensors = {f"best.{name}": tensor.contiguous() for name, tensor in best.items()}
+    for who, (network, optimiser) in learners.items():
+        tensors |= {f"{who}now.{name}": tensor.contiguous() for name, tensor in network.state_dict().items()}
+        for index, values in optimiser.state_dict()["state"].items():
+            tensors |= {f"{who}adam.{index}.{key}": value.contiguous() for key, value in values.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     metadata = {"state": json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve])}
@@ -219,18 +233,20 @@ def _save(
     partial.replace(path)
 
 
-def _restore(
-    path: Path, network: nn.Module, optimiser: torch.optim.Optimizer
-) -> tuple[_State, dict[str, Tensor]]:
+def _restore(path: Path, learners: Learners) -> tuple[_State, dict[str, Tensor]]:
     with safe_open(path, framework="pt") as stored:
         epoch, best_epoch, best_loss, curve = json.loads(stored.metadata()["state"])
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    network.load_state_dict({n.removeprefix("now."): t for n, t in tensors.items() if n.startswith("now.")})
-    adam: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("adam."):
-            _, index, key = name.split(".")
+    for who, (network, optimiser) in learners.items():
+        network.load_state_dict(_below(f"{who}now.", tensors))
+        adam: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _below(f"{who}adam.", tensors).items():
+            index, key = name.split(".")
             adam.setdefault(int(index), {})[key] = tensor
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
-    best = {n.removeprefix("best."): t for n, t in tensors.items() if n.startswith("best.")}
+        optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
+    best = _below("best.", tensors)
     return _State(epoch, best_epoch, best_loss, [(a, b) for a, b in curve]), best
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

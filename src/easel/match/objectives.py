@@ -46,7 +46,6 @@ class AdversarialObjective(nn.Module):
         plain = functional.l1_loss(made, target["y"]) + functional.mse_loss(made, target["y"])
         if not training:
             return plain
-        self.critic.to(made.device)
         real, fake = self.critic(batch["x"], target["y"]), self.critic(batch["x"], made.detach())
         judged = functional.softplus(-real).mean() + functional.softplus(fake).mean()
         self.optimiser.zero_grad(set_to_none=True)
