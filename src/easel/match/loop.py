@@ -115,7 +115,7 @@ def fit(
     # A last batch of one example would break batch normalisation: a remainder is left out of its epoch.
     batch = min(schedule.batch, max(2, len(train) // 4))
     steps = max(1, len(train) // batch)
-    learners = {"": (network, optimiser)}
+    learners: dict[str, tuple[nn.Module, torch.optim.Optimizer]] = {"": (network, optimiser)}
     if isinstance(objective, Judging):
         learners["critic."] = (objective.critic.to(device), objective.optimiser)
     state = _State()
