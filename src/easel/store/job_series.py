@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Table, and_, delete, func, insert, select, update
 
 from easel.ids import JobId
-from easel.store.engine import Tx
+from easel.store.engine import AnyRow, Tx
 from easel.store.schema.jobs import job_metrics, job_series, job_series_blocks
 from easel.store.upsert import chunks, insert_or
 
@@ -155,16 +155,29 @@ def outline(tx: Tx, of: Series, read_whole: int = READ_WHOLE) -> tuple[int, list
     if known.closed <= read_whole:
         whole = _raw(tx, of, ())
         return len(whole), whole
-    blocks = tx.execute(
-        select(job_series_blocks).where(_is(job_series_blocks, of)).order_by(job_series_blocks.c.first)
-    )
-    marks: list[Mark] = []
-    for block in blocks:
-        shown = {block.low_step: block.low, block.high_step: block.high, block.odd_step: None}
-        marks += [Mark(step, shown[step]) for step in sorted(step for step in shown if step is not None)]
+    marks = [mark for block in _blocks(tx, of) for mark in _marks(*block)]
     tail = _raw(tx, of, (job_metrics.c.step > known.closed_to,))
     ends = _raw(tx, of, (job_metrics.c.step == _first_step(tx, of),))
     return known.closed + len(tail), [*(mark for mark in ends if mark != marks[0]), *marks, *tail]
+
+
+def _blocks(tx: Tx, of: Series) -> Sequence[AnyRow]:
+    columns = (
+        getattr(job_series_blocks.c, name) for name in ("low_step", "low", "high_step", "high", "odd_step")
+    )
+    query = select(*columns).where(_is(job_series_blocks, of)).order_by(job_series_blocks.c.first)
+    return tx.execute(query).all()
+
+
+def _marks(
+    low_step: int | None, low: float | None, high_step: int | None, high: float | None, odd_step: int | None
+) -> Sequence[Mark]:
+    """What a block knows, by step. There are thousands of blocks in a picture: the usual one goes the short way."""
+    if odd_step is None and low_step is not None and high_step is not None and low_step != high_step:
+        lowest, highest = Mark(low_step, low), Mark(high_step, high)
+        return (lowest, highest) if low_step < high_step else (highest, lowest)
+    shown = {low_step: low, high_step: high, odd_step: None}
+    return [Mark(step, shown[step]) for step in sorted(step for step in shown if step is not None)]
 
 
 def _first_step(tx: Tx, of: Series) -> int:
