@@ -1,43 +1,81 @@
-import { GraphChart } from "echarts/charts";
+import { LinesChart } from "echarts/charts";
+import { DataZoomInsideComponent } from "echarts/components";
 import { use as register } from "echarts/core";
-import type { Option } from "../ui/Picture";
+import { told, type Option } from "../ui/Picture";
 import type { Link, Place } from "./visible";
 
-register([GraphChart]);
+register([DataZoomInsideComponent, LinesChart]);
 
-/** Width over height of the picture: the layers of thousands of nodes are far taller than wide. */
-const SHAPE = 1.8;
+const CHOSEN = "chosen";
+/** At least this share of the picture stays in view: the closest look. */
+const CLOSEST = 1 / 400;
 
-/** Thousands of nodes as dots on a canvas: dragging them costs a repaint, not thousands of elements. */
+/** Thousands of nodes as dots on a canvas: all dots are one shape and all links another, so that a drag repaints two. */
 export function farOption(ids: string[], links: Link[], places: ReadonlyMap<string, Place>): Option {
-  const shown = ids.filter((id) => places.has(id));
-  const index = new Map(shown.map((id, i) => [id, i]));
-  const [right, bottom] = [extent(shown, places, "x"), extent(shown, places, "y")];
+  const dots = ids.flatMap((id) => (places.has(id) ? [[places.get(id)!.x, places.get(id)!.y]] : []));
+  const names = ids.filter((id) => places.has(id));
+  const [right, bottom] = [extent(dots, 0), extent(dots, 1)];
   return {
+    grid: { left: 0, right: 0, top: 0, bottom: 0 },
+    xAxis: { ...roomy(right), type: "value", show: false },
+    yAxis: { ...roomy(bottom), type: "value", show: false, inverse: true },
+    dataZoom: [
+      { ...within(right), type: "inside", xAxisIndex: 0 },
+      { ...within(bottom), type: "inside", yAxisIndex: 0 },
+    ],
+    tooltip: told((i) => names[i] ?? ""),
     series: [
       {
-        type: "graph",
-        layout: "none",
-        roam: true,
-        left: 40,
-        right: 40,
-        top: 20,
-        bottom: 20,
-        scaleLimit: { min: 0.5, max: 400 },
-        nodeScaleRatio: 0.5,
+        type: "scatter",
+        large: true,
+        largeThreshold: 0,
+        progressive: 0,
         symbolSize: 7,
-        selectedMode: "single",
         itemStyle: { color: "#0b8f8a" },
-        select: { itemStyle: { color: "#d55e00", borderColor: "#d55e00", borderWidth: 4 } },
-        lineStyle: { color: "#808080", width: 0.6, opacity: 0.45 },
-        emphasis: { label: { show: true, position: "right", formatter: "{b}" } },
-        data: shown.map((id) => ({ name: id, x: (places.get(id)!.x / right) * 1000 * SHAPE, y: (places.get(id)!.y / bottom) * 1000 })),
-        links: links.flatMap(({ source, target }) => (index.has(source) && index.has(target) ? [{ source: index.get(source)!, target: index.get(target)! }] : [])),
+        data: dots,
+        z: 3,
       },
+      {
+        type: "lines",
+        coordinateSystem: "cartesian2d",
+        large: true,
+        largeThreshold: 0,
+        progressive: 0,
+        silent: true,
+        lineStyle: { color: "#808080", width: 0.6, opacity: 0.45 },
+        data: segments(links, places),
+        z: 2,
+      },
+      { ...farChoice(undefined), type: "scatter", silent: true, symbolSize: 13, itemStyle: { color: "#d55e00" }, z: 4 },
     ],
   };
 }
 
-function extent(ids: string[], places: ReadonlyMap<string, Place>, axis: "x" | "y"): number {
-  return ids.reduce((most, id) => Math.max(most, places.get(id)![axis]), 1);
+/** What is laid over the picture for the node that was chosen. */
+export function farChoice(place: Place | undefined): { id: string; data: number[][] } {
+  return { id: CHOSEN, data: place ? [[place.x, place.y]] : [] };
+}
+
+/** As the library wants many lines: for each the number of its points, and they. */
+function segments(links: Link[], places: ReadonlyMap<string, Place>): Float64Array {
+  const found: number[] = [];
+  for (const { source, target } of links) {
+    const [from, to] = [places.get(source), places.get(target)];
+    if (from && to) found.push(2, from.x, from.y, to.x, to.y);
+  }
+  return Float64Array.from(found);
+}
+
+function extent(dots: number[][], axis: 0 | 1): number {
+  return dots.reduce((most, dot) => Math.max(most, dot[axis]!), 1);
+}
+
+/** Room on all sides, so that what is at the edge can be dragged to the middle. */
+function roomy(most: number) {
+  return { min: -most, max: 2 * most };
+}
+
+function within(most: number) {
+  const margin = 0.04 * most;
+  return { startValue: -margin, endValue: most + margin, minSpan: 100 * CLOSEST, filterMode: "none" as const, throttle: 16 };
 }

@@ -4,8 +4,8 @@ import "@xyflow/react/dist/style.css";
 import { useEffect, useMemo, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { answer, api, type Schemas } from "../api/client";
-import { farOption } from "../graph/far";
-import { useLayout } from "../graph/useLayout";
+import { farChoice, farOption } from "../graph/far";
+import { useLayout, useLayouter } from "../graph/useLayout";
 import { NODE, visible } from "../graph/visible";
 import { count } from "../ui/format";
 import { Failure } from "../ui/Failure";
@@ -19,6 +19,8 @@ type Box = Node<{ label: string; dropped: boolean; collapsed: boolean }, "set">;
 const MOST = 2000;
 /** Beyond this many, sets are dots on a canvas until fewer are traced. */
 const MOST_BOXES = 300;
+/** So many are proposed as somebody types: nobody reads through more, and each is an element. */
+const MOST_NAMES = 200;
 
 /** File sets in layers, joined by the jobs that made one from another. The address says where the trace begins. */
 export default function Provenance() {
@@ -43,6 +45,7 @@ function Traced() {
       return answer(api.GET("/api/v1/projects/{project}/lineage", { params: { path: { project }, query } }));
     },
   });
+  const ask = useLayouter();
   const trace = (ref: string, way: string) => setAddress(ref ? { from: ref, direction: way } : {});
   return (
     <div className="tall">
@@ -64,7 +67,7 @@ function Traced() {
           From file set
           <input list="sets" value={start} onChange={(e) => setStart(e.target.value)} placeholder="name:version, or empty for all" />
           <datalist id="sets">
-            {graph.data?.nodes.map((node) => (
+            {graph.data?.nodes.slice(0, MOST_NAMES).map((node) => (
               <option key={node.id} value={node.id} />
             ))}
           </datalist>
@@ -79,21 +82,29 @@ function Traced() {
         <button type="submit">Trace</button>
       </form>
       {graph.error && <Failure error={graph.error} again={() => void graph.refetch()} />}
-      {graph.data && <Drawn key={from + direction} project={project} graph={graph.data} onTrace={trace} />}
+      {graph.data && <Drawn key={from + direction} project={project} graph={graph.data} ask={ask} onTrace={trace} />}
     </div>
   );
 }
 
-function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["Graph"]; onTrace: (ref: string, way: string) => void }) {
+type DrawnProps = {
+  project: string;
+  graph: Schemas["Graph"];
+  ask: ReturnType<typeof useLayouter>;
+  onTrace: (ref: string, way: string) => void;
+};
+
+function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<string | null>(null);
   const flow = useReactFlow();
   const ids = useMemo(() => graph.nodes.map((node) => node.id), [graph]);
   const shown = useMemo(() => visible(ids, graph.edges, collapsed), [ids, graph, collapsed]);
   const drawn = useMemo(() => ids.filter((id) => shown.has(id)), [ids, shown]);
-  const { places, busy } = useLayout(drawn, graph.edges);
+  const { places, busy } = useLayout(ask, drawn, graph.edges);
   const far = drawn.length > MOST_BOXES;
   const dots = useMemo(() => (far ? farOption(drawn, graph.edges, places) : null), [far, drawn, graph, places]);
+  const over = useMemo(() => (chosen === null ? undefined : { series: [farChoice(places.get(chosen))] }), [places, chosen]);
   const nodes = useMemo<Box[]>(
     () =>
       (far ? [] : graph.nodes)
@@ -139,6 +150,7 @@ function Drawn({ project, graph, onTrace }: { project: string; graph: Schemas["G
               title="Drag to move, turn the wheel to come closer; a dot is a file set"
               about={`${drawn.length} file sets in layers; choose one by its name above to see fewer`}
               option={dots}
+              over={over}
               height={Math.max(320, window.innerHeight - 270)}
               onPick={(i) => setChosen(drawn.filter((id) => places.has(id))[i] ?? null)}
             />

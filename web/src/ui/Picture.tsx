@@ -20,12 +20,14 @@ type Props = {
   /** What it shows, for those who do not see it. */
   about: string;
   option: Option;
+  /** Laid over the option without drawing it anew: what was moved or zoomed stays so. */
+  over?: Option;
   height?: number;
   onPick?: (index: number) => void;
 };
 
 /** Every picture that is no plain curve. The tooltip is drawn, because the page's policy allows no inline style. */
-export function Picture({ title, about, option, height = 300, onPick }: Props) {
+export function Picture({ title, about, option, over, height = 300, onPick }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<ECharts | null>(null);
   const pick = useRef(onPick);
@@ -36,9 +38,9 @@ export function Picture({ title, about, option, height = 300, onPick }: Props) {
     const element = box.current;
     if (!element) return;
     const made = init(element, dark ? "dark" : undefined, { renderer: "canvas", height });
-    made.on("click", (event) => event.dataType !== "edge" && pick.current?.(event.dataIndex));
+    made.on("click", (event) => pick.current?.(event.dataIndex));
     chart.current = made;
-    const resize = new ResizeObserver(() => made.resize());
+    const resize = new ResizeObserver(() => element.clientWidth !== made.getWidth() && made.resize());
     resize.observe(element);
     return () => {
       resize.disconnect();
@@ -51,6 +53,10 @@ export function Picture({ title, about, option, height = 300, onPick }: Props) {
     const drawn = { backgroundColor: "transparent", animation: false, color: COLOURS, ...option };
     chart.current?.setOption(drawn as Parameters<ECharts["setOption"]>[0], { notMerge: true });
   }, [option, dark, height]);
+
+  useEffect(() => {
+    if (over) chart.current?.setOption(over as Parameters<ECharts["setOption"]>[0]);
+  }, [over, option, dark, height]);
 
   return (
     <figure className="chart">
