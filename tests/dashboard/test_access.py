@@ -1,4 +1,4 @@
-"""Every page by the rules of WCAG AA, in light and in dark, and without a mouse."""
+"""Every page by the rules of WCAG AA, in light and in dark, on a phone, and without a mouse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.dashboard.people import SMALL, token_of
 
 from easel.sdk.client import Client
@@ -31,12 +31,15 @@ def job_set(client: Client) -> str:
 
 
 @pytest.fixture(scope="module")
-def seen(ana: Client) -> str:
+def seen(ana: Client, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A job with a curve, an app and a study, to look at."""
     job = ana.jobs.submit(
         ["sh", "-c", "echo '[EASEL_METRIC] loss=1 step=1'; exit 3"], name="seen", resources=SMALL
     )
     job.wait(check=False)
+    table = tmp_path_factory.mktemp("stars") / "a-table-with-a-long-name.csv"
+    table.write_text("star,period,magnitude,remarks\nTIC 4000,0.41,11," + "x" * 60)
+    ana.lake.upload(table, f"/stars/{table.name}")
     ana.apps.declare("seen", "{input: {[a :: Number], []}, output: {[Category[x, y]], []}}")
     ana.apps.feed("seen", [({"a": float(i)}, "xy"[i % 2]) for i in range(4)])
     study = {
@@ -67,6 +70,7 @@ def look_at(page: Page, server: ServerProcess, ana: Client, seen: str) -> Iterat
         "/p/astro/apps/seen?tab=examples": "seen",
         "/p/astro/apps/seen?tab=candidates": "seen",
         "/p/astro/apps/seen?tab=next": "seen",
+        "/p/astro/apps/seen?tab=try": "seen",
         "/p/astro/apps/seen?tab=code": "seen",
         "/p/astro/studies": "Studies",
         "/p/astro/studies/seen": "seen",
@@ -74,6 +78,7 @@ def look_at(page: Page, server: ServerProcess, ana: Client, seen: str) -> Iterat
         "/p/astro/simulator": "Simulator",
         "/p/astro/spending": "Spending",
         "/p/astro/lake?in=/": "Lake",
+        "/p/astro/lake?in=/stars/&file=/stars/a-table-with-a-long-name.csv": "Lake",
         "/p/astro/lake/sets": "Lake",
         "/p/astro/lake/search": "Lake",
         f"/p/astro/provenance?from={job_set(ana)}": "Provenance",
@@ -108,6 +113,50 @@ def broken_rules(page: Page, colours: str) -> list[str]:
     page.evaluate(AXE.read_text())
     result = page.evaluate("rules => axe.run({runOnly: rules})", RULES[colours])
     return [f"{v['id']}: {v['nodes'][0]['html'][:150]}" for v in result["violations"]]
+
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+TOO_WIDE = """
+() => {
+  const window_ = document.documentElement, main = document.querySelector("main");
+  if (window_.scrollWidth <= window_.clientWidth && main.scrollWidth <= main.clientWidth) return null;
+  const right = main.getBoundingClientRect().left + main.clientWidth + 1;
+  const out = [...main.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > right);
+  const outermost = out.filter((e) => !out.includes(e.parentElement));
+  return `${main.scrollWidth} of ${main.clientWidth}: ${outermost.map((e) => e.outerHTML.slice(0, 100)).join(" | ")}`;
+}
+"""
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in web/")
+def test_every_page_fits_a_phone(chrome: Browser, server: ServerProcess, ana: Client, seen: str) -> None:
+    """Wide tables scroll inside their frame; nothing else is wider than the window."""
+    context = chrome.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    browser.log_in(page, server.address, token_of(ana))
+    found: dict[str, list[str | None]] = {}
+    for path in look_at(page, server, ana, seen):
+        found[path] = [page.evaluate(TOO_WIDE), *broken_rules(page, "light")]
+    context.close()
+    assert {path: wrong for path, wrong in found.items() if any(wrong)} == {}
+
+
+def test_every_section_is_reached_on_a_phone(chrome: Browser, server: ServerProcess, ana: Client) -> None:
+    context = chrome.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    browser.log_in(page, server.address, token_of(ana))
+    sections = page.get_by_role("navigation", name="Sections")
+    for name in ("People", "Jobs", "Simulator", "Account", "Overview"):
+        if name == "Overview":
+            page.get_by_role("link", name="Easel").tap()
+        else:
+            sections.get_by_role("link", name=name, exact=True).tap()
+        here = sections.get_by_role("link", name=name, exact=True)
+        expect(here).to_have_attribute("aria-current", "page")
+        expect(here).to_be_in_viewport()
+    context.close()
 
 
 def test_a_page_is_reached_and_skipped_to_with_the_keyboard_alone(

@@ -38,7 +38,7 @@ export function Next({ project, app }: { project: string; app: App }) {
                 />
               </div>
               <h2>In numbers</h2>
-              <div className="scroll">
+              <div className="scroll" tabIndex={0} role="region" aria-label="Believed of each candidate">
                 <table>
                   <thead>
                     <tr>

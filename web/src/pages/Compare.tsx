@@ -35,7 +35,7 @@ export default function Compare() {
       </header>
       {failed && <Failure error={failed} />}
       {ids.length < 2 && <p>Choose two or more jobs in the list of jobs.</p>}
-      <div className="scroll">
+      <div className="scroll" tabIndex={0} role="region" aria-label="Jobs side by side">
         <table className="compare">
           <thead>
             <tr>

@@ -148,7 +148,7 @@ function Result({ found }: { found: Simulated }) {
         />
       </div>
       <h2>In numbers</h2>
-      <div className="scroll">
+      <div className="scroll" tabIndex={0} role="region" aria-label="Policies side by side">
         <table>
           <thead>
             <tr>

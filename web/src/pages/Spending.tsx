@@ -50,7 +50,7 @@ export default function Spending() {
           found.items.length === 0 ? (
             <p className="quiet">Nothing was billed yet.</p>
           ) : (
-            <div className="scroll">
+            <div className="scroll" tabIndex={0} role="region" aria-label="Sums of the bills">
               <table>
                 <thead>
                   <tr>

@@ -119,7 +119,7 @@ function Points({ project, points, quantity }: { project: string; points: StudyP
           <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only those that meet the constraints
         </label>
       </header>
-      <div className="scroll">
+      <div className="scroll" tabIndex={0} role="region" aria-label="All points">
         <table>
           <thead>
             <tr>

@@ -155,8 +155,14 @@ const SECTIONS: [string, string][] = [
 function Sections() {
   const project = useParams().project;
   const me = useMe();
+  const list = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  useEffect(() => {
+    // On a phone the sections are one line, wider than the window.
+    list.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [pathname]);
   return (
-    <nav className="sections" aria-label="Sections">
+    <nav className="sections" aria-label="Sections" ref={list}>
       {project &&
         SECTIONS.map(([path, title]) => (
           <NavLink key={path} to={`/p/${encodeURIComponent(project)}${path && `/${path}`}`} end={path === ""}>
