@@ -129,6 +129,27 @@ def test_files_are_uploaded_previewed_tagged_and_found(server: ServerProcess, pa
     expect(page.get_by_role("heading", name="/stars/periods.csv")).to_be_visible()
 
 
+def test_two_versions_of_a_file_are_compared(
+    server: ServerProcess, page: Page, ana: Client, tmp_path: Path
+) -> None:
+    table, blob = tmp_path / "periods.csv", tmp_path / "model.bin"
+    for rows, content in (("a,1\nb,2\n", b"\0\1"), ("a,1\nb,<b>3</b>\nc,4\n", b"\0\2\3")):
+        table.write_text("star,period\n" + rows)
+        blob.write_bytes(content)
+        ana.lake.upload(table, "/compared/")
+        ana.lake.upload(blob, "/compared/")
+    page.goto(f"{server.address}/p/astro/lake?in=/compared/&file=/compared/periods.csv")
+    page.get_by_label("Compare version 2 with").select_option("version 1")
+    expect(page.get_by_text("2 rows added, 1 removed")).to_be_visible()
+    changed = page.get_by_role("region", name="What changed")
+    expect(changed.locator(".removed")).to_have_text(["-b,2"])
+    expect(changed.locator(".added")).to_have_text(["+b,<b>3</b>", "+c,4"])
+    page.goto(f"{server.address}/p/astro/lake?in=/compared/&file=/compared/model.bin")
+    page.get_by_label("Compare version 2 with").select_option("version 1")
+    expect(page.get_by_text("2 B → 3 B, other bytes")).to_be_visible()
+    expect(page.get_by_text("Not text: only sizes and digests")).to_be_visible()
+
+
 def test_file_sets_have_versions_and_the_graph_leads_from_output_to_input(
     server: ServerProcess, page: Page, ana: Client, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Event, Job } from "./api/client";
 import { filtersOf, patched, stateAfter } from "./api/jobs";
-import { lookOf, queryOf, targetOf, trail } from "./api/lake";
+import { lookOf, queryOf, targetOf, trail, readable } from "./api/lake";
 import { isPassing, Problem, problemFrom, problemOf } from "./api/problem";
 import { money, promised, standing } from "./api/spending";
 import { staleKeys } from "./live/Live";
@@ -11,7 +11,7 @@ import { stepsOf } from "./pages/Job";
 import { farOption } from "./graph/far";
 import { layout } from "./graph/layout";
 import { visible } from "./graph/visible";
-import { readable } from "./ui/FilePanel";
+import { changedLines } from "./ui/lines";
 import { partsOf, valueOf } from "./ui/Tags";
 import { ago, bytes, duration, figure, memory } from "./ui/format";
 
@@ -159,6 +159,19 @@ describe("the provenance graph", () => {
     expect(made.every(({ source, target }) => places.get(source)!.x < places.get(target)!.x)).toBe(true);
     const [dots, lines] = farOption(many, [...made, { source: "0", target: "gone" }], places).series as { data: ArrayLike<unknown> }[];
     expect([dots!.data.length, lines!.data.length / 5]).toEqual([2000, 1990]);
+  });
+});
+
+describe("two versions of a file", () => {
+  it("are compared line by line, a change being one line less and one more", () => {
+    const found = changedLines("a\nb\nc\n", "a\nB\nc\nd\n")!;
+    expect([found.added, found.removed]).toEqual([2, 1]);
+    expect(found.hunks).toEqual([{ at: "line 1 → 1", lines: [" a", "-b", "+B", " c", "+d"] }]);
+  });
+  it("are the same, empty, or without an end of line", () => {
+    expect(changedLines("a\n", "a\n")).toEqual({ added: 0, removed: 0, hunks: [] });
+    expect(changedLines("", "")).toEqual({ added: 0, removed: 0, hunks: [] });
+    expect(changedLines("a", "a\nb")).toMatchObject({ added: 2, removed: 1 });
   });
 });
 

@@ -93,6 +93,19 @@ export async function contents(project: string, ref: string, most: number): Prom
   return new Uint8Array(await response.arrayBuffer());
 }
 
+/** The text of these bytes, or null if they are no UTF-8. A character cut in two at the end is left out. */
+export function readable(data: Uint8Array): string | null {
+  for (let cut = 0; cut < 4; cut++) {
+    try {
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(data.subarray(0, data.length - cut));
+      return text.includes("\0") ? null : text;
+    } catch {
+      continue;
+    }
+  }
+  return null;
+}
+
 /** The folders above a path, from the root down. */
 export function trail(path: string): { name: string; path: string }[] {
   const parts = path.split("/").filter(Boolean);

@@ -1,13 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import Papa from "papaparse";
 import { useEffect, useState } from "react";
-import { answer, api } from "../api/client";
-import { contents, lookOf } from "../api/lake";
+import { answer, api, type Schemas } from "../api/client";
+import { contents, lookOf, readable } from "../api/lake";
+import { FileDiff } from "./FileDiff";
 import { bytes } from "./format";
 import { Loaded } from "./Loaded";
 import { Tags } from "./Tags";
 import { Time } from "./Time";
 
+type Version = Schemas["FileVersion"];
 const MOST_TEXT = 200_000;
 const MOST_IMAGE = 20_000_000;
 const MOST_ROWS = 200;
@@ -15,6 +17,7 @@ const MOST_ROWS = 200;
 /** One file: what is in it, its versions, its tags. */
 export function FilePanel({ project, path }: { project: string; path: string }) {
   const [version, setVersion] = useState<number | null>(null);
+  const [other, setOther] = useState<number | null>(null);
   const versions = useQuery({
     queryKey: [project, "files", "versions", path],
     queryFn: () =>
@@ -37,25 +40,62 @@ export function FilePanel({ project, path }: { project: string; path: string }) 
       <h3>Versions</h3>
       <Loaded query={versions}>
         {(page) => (
-          <ul className="list">
-            {page.items.map((one) => (
-              <li key={one.version}>
-                <button
-                  type="button"
-                  className="small"
-                  aria-pressed={one.version === shown}
-                  onClick={() => setVersion(one.version)}
-                >
-                  Version {one.version}
-                </button>{" "}
-                {bytes(one.size)}, {one.creator}, <Time at={one.created_at} />
-                {one.dropped_at && " (bytes given up)"}
-              </li>
-            ))}
-          </ul>
+          <>
+            <ul className="list">
+              {page.items.map((one) => (
+                <li key={one.version}>
+                  <button
+                    type="button"
+                    className="small"
+                    aria-pressed={one.version === shown}
+                    onClick={() => setVersion(one.version)}
+                  >
+                    Version {one.version}
+                  </button>{" "}
+                  {bytes(one.size)}, {one.creator}, <Time at={one.created_at} />
+                  {one.dropped_at && " (bytes given up)"}
+                </li>
+              ))}
+            </ul>
+            {page.items.length > 1 && shown !== undefined && (
+              <Comparison project={project} path={path} versions={page.items} shown={shown} other={other} onOther={setOther} />
+            )}
+          </>
         )}
       </Loaded>
     </section>
+  );
+}
+
+type ComparisonProps = {
+  project: string;
+  path: string;
+  versions: Version[];
+  shown: number;
+  other: number | null;
+  onOther: (version: number | null) => void;
+};
+
+function Comparison({ project, path, versions, shown, other, onOther }: ComparisonProps) {
+  const pair = [shown, other].map((number) => versions.find((one) => one.version === number && !one.dropped_at));
+  const [before, after] = pair.sort((a, b) => (a?.version ?? 0) - (b?.version ?? 0));
+  return (
+    <>
+      <label>
+        Compare version {shown} with
+        <select value={other === shown ? "" : (other ?? "")} onChange={(e) => onOther(e.target.value ? Number(e.target.value) : null)}>
+          <option value="">none</option>
+          {versions
+            .filter((one) => one.version !== shown && !one.dropped_at)
+            .map((one) => (
+              <option key={one.version} value={one.version}>
+                version {one.version}
+              </option>
+            ))}
+        </select>
+      </label>
+      {before && after && before !== after && <FileDiff project={project} path={path} before={before} after={after} />}
+    </>
   );
 }
 
@@ -81,19 +121,6 @@ function Preview({ project, path, version }: { project: string; path: string; ve
       }}
     </Loaded>
   );
-}
-
-/** The text of these bytes, or null if they are no UTF-8. A character cut in two at the end is left out. */
-export function readable(data: Uint8Array): string | null {
-  for (let cut = 0; cut < 4; cut++) {
-    try {
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(data.subarray(0, data.length - cut));
-      return text.includes("\0") ? null : text;
-    } catch {
-      continue;
-    }
-  }
-  return null;
 }
 
 /** As an image's source even an SVG cannot run script. */
