@@ -99,3 +99,13 @@ def test_slurm_does_not_requeue_what_we_try_again_ourselves(
     assert "Requeue=0" in slurm.run("scontrol", "show", "job", number)
     slurm.run("scancel", "--signal=TERM", "--full", number)
     until(lambda: runs_as(job, 2), PATIENCE_S)
+
+
+def test_somebody_more_urgent_costs_one_attempt_and_the_next_one_waits_for_its_turn(
+    slurm: Slurm, server: ServerProcess, job: Job
+) -> None:
+    number = slurm_id(slurm, job)
+    slurm.push_out(number)
+    until(lambda: runs_as(job, 2), PATIENCE_S)
+    assert "JobState=PREEMPTED" in slurm.run("scontrol", "show", "job", number)
+    assert slurm_id(slurm, job) != number

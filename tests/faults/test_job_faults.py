@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from easel.declare.job import RetryRule
@@ -83,6 +84,15 @@ def test_without_a_retry_a_lost_job_fails_and_says_so(engine: Engine) -> None:
     (ended,) = engine.finish(controller, job)
     assert (ended.state, ended.reason) == (JobState.FAILED, "its agent died")
     until(lambda: not engine.processes(job))
+
+
+def test_a_command_that_somebody_killed_says_so_in_a_sandbox_too(engine: Engine) -> None:
+    controller = engine.controller()
+    job = job_in(engine, controller, JobState.RUNNING)
+    child = psutil.Process(engine.agent_pid(job)).children()[0]
+    child.kill()
+    (ended,) = engine.finish(controller, job)
+    assert (ended.state, ended.reason) == (JobState.FAILED, "exit code -9 (SIGKILL)")
 
 
 @pytest.mark.parametrize("state", EVERY_STATE)

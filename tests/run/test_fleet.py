@@ -5,7 +5,7 @@ from __future__ import annotations
 from easel.declare.resources import Resources, Room
 from easel.records.pool import Offer, Placement, Puller
 from easel.run.executors.engine import Standing
-from easel.run.fleet import Ask, Fleet, plan
+from easel.run.fleet import Ask, Fleet, fleet_of, plan
 from easel.run.leasing import give
 
 SMALL, LARGE = Resources(1.0, 512), Resources(4.0, 4096)
@@ -42,6 +42,24 @@ def test_one_that_its_engine_put_back_into_its_queue_is_cancelled_and_asked_for_
     # One that is up and whose worker has left ends by itself, and is counted on no more.
     ending = Fleet(back.placements, {"a": Standing.UP}, frozenset(), ended=frozenset({"a"}))
     assert plan([Ask(SMALL)], ending, MACHINES, 64) == plan([Ask(SMALL)], fleet(), MACHINES, 64)
+
+
+def test_workers_side_by_side_are_there_with_the_last_and_have_something_to_do_with_any() -> None:
+    pair = Placement("a", SMALL, count=2)
+    waits = {"a": Standing.WAITING}
+
+    def now(present: set[str], left: set[str], busy: set[str]) -> Fleet:
+        return fleet_of([pair], waits, present, left, busy)
+
+    coming = now(set(), set(), set())
+    assert (coming.standings["a"], set(coming.idle), coming.ended) == (Standing.WAITING, {"a"}, frozenset())
+    # The first has left, having had nothing to do; a job runs on the second: it is neither free nor surplus.
+    second = now({"a-1"}, {"a"}, {"a-1"})
+    assert (second.standings["a"], second.idle, second.ended) == (Standing.UP, frozenset(), frozenset())
+    assert plan([], second, MACHINES, 64).cancel == ()
+    assert len(plan([Ask(SMALL, workers=2)], second, MACHINES, 64).place) == 1
+    over = now(set(), {"a", "a-1"}, set())
+    assert plan([], over, MACHINES, 64).cancel == ("a",)
 
 
 def test_a_limit_on_placements_holds() -> None:

@@ -74,3 +74,8 @@ class Placement:
     count: int = 1
     time_s: float | None = None
     handle: str | None = None
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of its workers."""
+        return (self.name, *(f"{self.name}-{rank}" for rank in range(1, self.count)))

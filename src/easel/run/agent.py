@@ -186,7 +186,8 @@ class Agent:
         memory = f"the memory limit of {self.order.resources.memory_mb} MB was reached"
         if code != 0 and self.cage.out_of_memory():
             raise Failure(memory, code, usage=watch.usage)
-        if self.bwrap and code != 0 and '"exit-code"' not in status:
+        # One that was killed from outside did not fail: it has nothing to say.
+        if self.bwrap and code > 0 and '"exit-code"' not in status:
             said = watch.last_line.removeprefix("bwrap: ")
             missing = "execvp" in said
             reason = f"the command cannot be started: {said}" if missing else f"the sandbox failed: {said}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from easel.declare.resources import Resources, Room
@@ -29,6 +29,30 @@ class Fleet:
     standings: Mapping[str, Standing]
     idle: frozenset[str]
     ended: frozenset[str] = frozenset()
+
+
+def fleet_of(
+    placements: Sequence[Placement],
+    standings: Mapping[str, Standing],
+    present: Set[str],
+    left: Set[str],
+    busy: Set[str],
+) -> Fleet:
+    """From what the engine says of placements, and we know of workers: those present, those that left, those with work.
+
+    A placement is there with its last worker, and has something to do with any. One whose workers have yet to join
+    counts as idle: it comes up for what waits now.
+    """
+    up, idle, ended = set[str](), set[str](), set[str]()
+    for each in placements:
+        if not present.isdisjoint(each.members):
+            up.add(each.name)
+        elif not left.isdisjoint(each.members):
+            ended.add(each.name)
+        if each.name not in ended and busy.isdisjoint(each.members):
+            idle.add(each.name)
+    seen = {**standings, **dict.fromkeys(up, Standing.UP)}
+    return Fleet(placements, seen, frozenset(idle), frozenset(ended))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,15 +117,26 @@ class RayCluster:
 
 
 def _kill_tree(pid: int) -> None:
+    """Ray's own processes, all at once. Workers of ours, and the jobs under them, notice: that is what is tested.
+
+    A job's process that were killed beside them would end by that, if its agent saw it before it heard of the rest.
+    """
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        children = process.children(recursive=True)
-        process.send_signal(signal.SIGKILL)
-        for child in children:
-            # Workers of ours among them notice by themselves: that is what is tested.
+        found = _of_ray(process)
+        for each in found:
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "easel" not in " ".join(child.cmdline()):
-                    child.kill()
+                each.send_signal(signal.SIGKILL)
+
+
+def _of_ray(process: psutil.Process) -> list[psutil.Process]:
+    """A process of Ray and its children, as far down as they are Ray's."""
+    found = [process]
+    for child in process.children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "easel.cli.main" not in child.cmdline():
+                found += _of_ray(child)
+    return found
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
+URGENT = "urgent"
+"""A partition whose jobs push those of `main` off the node: back into the queue, where they may, or out of it."""
 _SBIN = f"/usr/sbin:/usr/bin:{os.environ.get('PATH', '')}"
 
 
@@ -66,6 +68,8 @@ class Slurm:
             "SelectType": "select/cons_tres",
             "SelectTypeParameters": "CR_CPU_Memory",
             "JobRequeue": 1,
+            "PreemptType": "preempt/partition_prio",
+            "PreemptMode": "REQUEUE",
             "JobCompType": "jobcomp/filetxt",
             "JobCompLoc": self.folder / "completed.txt",
             "AccountingStorageType": "accounting_storage/none",
@@ -74,9 +78,11 @@ class Slurm:
             "MinJobAge": 300,
             "SlurmdParameters": "config_overrides",
             "NodeName": f"{host} NodeAddr=127.0.0.1 CPUs=2 RealMemory={self._memory_mb} State=UNKNOWN",
-            "PartitionName": f"main Nodes={host} Default=YES MaxTime=INFINITE State=UP",
         }
         text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        common = f"Nodes={host} MaxTime=INFINITE State=UP"
+        text += f"PartitionName=main {common} Default=YES PriorityTier=1\n"
+        text += f"PartitionName={URGENT} {common} PriorityTier=2\n"
         (self.folder / "slurm.conf").write_text(text)
 
     def start(self) -> None:
@@ -109,6 +115,11 @@ class Slurm:
                 stderr=log,
                 start_new_session=True,
             )
+
+    def push_out(self, number: str) -> None:
+        """Let somebody more urgent have the whole node for a moment, and wait until job `number` is off it."""
+        self.run("sbatch", f"--partition={URGENT}", "--exclusive", "--wrap=true", "--output=/dev/null")
+        _until(lambda: self.run("squeue", "--noheader", f"--jobs={number}", "--states=RUNNING").strip() == "")
 
     def run(self, program: str, *words: str) -> str:
         done = subprocess.run(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from easel.run.executors.base import Executor
 from easel.run.executors.slurm import SlurmEngine, SlurmOptions
-from easel.testing.executor import ExecutorSuite, Make, clean
+from easel.testing.engine import until
+from easel.testing.executor import ExecutorSuite, Listener, Make, clean, sh
 from easel.testing.fleet import EngineServer, engine_server
 from easel.testing.slurm import Slurm
 
@@ -31,3 +33,38 @@ class TestSlurm(ExecutorSuite):
 
         yield made
         clean(server.executor())
+
+
+@pytest.fixture
+def requeueing(slurm: Slurm, tmp_path: Path) -> Iterator[EngineServer]:
+    """Where the site's own options let Slurm put batch jobs back into its queue."""
+    engine = SlurmEngine(SlurmOptions(tmp_path / "slurm", more=("--requeue",)), slurm.variables)
+    with engine_server(tmp_path, engine) as made:
+        yield made
+
+
+@pytest.mark.parametrize("how", ["scontrol requeue", "preemption"])
+def test_what_slurm_puts_back_into_its_queue_is_tried_again_by_us_and_once(
+    slurm: Slurm, requeueing: EngineServer, how: str
+) -> None:
+    heard = Listener(requeueing.executor())
+    heard.executor.start(sh("j", "sleep 1000"))
+    heard.reached("j.1", "running")
+    (number,) = slurm.run("squeue", "--noheader", "--partition=main", "--format=%i").split()
+    if how == "preemption":
+        slurm.push_out(number)
+    else:
+        slurm.run("scontrol", "requeue", number)
+    heard.until(lambda: "j.1" in heard.gone)
+    heard.executor.forget("j.1", over=False)
+    heard.executor.start(sh("j", "echo again", attempt=2))
+    assert heard.ended("j.2")["k"] == "done"
+    assert heard.log("j.2") == b"again\n"
+    # The batch job that waits to start once more would have nothing to do: it is taken out of the queue.
+    until(lambda: "JobState=CANCELLED" in slurm.run("scontrol", "show", "job", number))
+
+
+def test_a_node_in_two_partitions_is_one_machine(slurm: Slurm, tmp_path: Path) -> None:
+    for partition in ("", "main"):
+        engine = SlurmEngine(SlurmOptions(tmp_path, partition), slurm.variables)
+        assert [room.vcpu for room in engine.capacity()] == [2.0]

@@ -16,7 +16,7 @@ from easel.declare.resources import Resources
 from easel.errors import EaselError
 from easel.records.pool import Placement
 from easel.run.executors.engine import Engine, Standing, WorkerPlan
-from easel.run.fleet import Ask, Fleet, plan
+from easel.run.fleet import Ask, fleet_of, plan
 from easel.store import devices, pool
 from easel.store.engine import Store
 
@@ -98,30 +98,28 @@ class FleetKeeper:
             rows = pool.waiting_offers(tx, name)
             placements = pool.placements_of(tx, name)
             known = pool.workers_of(tx, name)
-            workers = {row.name for row in known if not row.left}
-            ended = {row.name for row in known if row.left}
+            present = {row.name for row in known if not row.left}
+            left = {row.name for row in known if row.left}
             busy = {row.device for row in pool.held(tx, name) if row.device is not None and not row.over}
         if not rows and not placements:
             return
         standings = self._engine.standings()
-        placements = self._account(placements, standings, workers)
+        placements = self._account(placements, standings, present)
         asks = [
             Ask(Resources(row.vcpu, row.memory_mb, row.gpus), row.size, row.time_limit_s)
             for row in rows
             if row.rank == 0
         ]
-        # One whose worker has yet to join counts as well: it comes up for what waits now.
-        idle = frozenset(each.name for each in placements if each.name not in busy | ended)
-        up = {**standings, **{each.name: Standing.UP for each in placements if each.name in workers}}
         machines = self._engine.capacity() if asks else ()
-        chosen = plan(asks, Fleet(placements, up, idle, frozenset(ended)), machines, self._pace.most)
+        fleet = fleet_of(placements, standings, present, left, busy)
+        chosen = plan(asks, fleet, machines, self._pace.most)
         for gone in chosen.cancel:
             self._engine.cancel(next(each for each in placements if each.name == gone))
         for ask in chosen.place:
             self._place(ask)
 
     def _account(
-        self, placements: list[Placement], standings: Mapping[str, Standing], workers: set[str]
+        self, placements: list[Placement], standings: Mapping[str, Standing], present: set[str]
     ) -> list[Placement]:
         """Drop those that the engine no longer knows; whatever their workers had is gone with them."""
         now = self._clock.monotonic()
@@ -135,13 +133,11 @@ class FleetKeeper:
         if gone:
             for each in gone:
                 self._seen.pop(each.name, None)
-                if each.name in workers:
+                if not present.isdisjoint(each.members):
                     log.info("%s %s ended: %s", self._engine.name, each.name, self._engine.why(each))
             with self._store.write() as tx:
-                names = [each.name for each in gone]
-                members = [f"{each.name}-{n}" for each in gone for n in range(1, each.count)]
-                pool.remove_placements(tx, names)
-                pool.leave(tx, [*names, *members])
+                pool.remove_placements(tx, [each.name for each in gone])
+                pool.leave(tx, [name for each in gone for name in each.members])
         return [each for each in placements if each not in gone]
 
     def _place(self, ask: Ask) -> None:

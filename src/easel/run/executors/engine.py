@@ -45,7 +45,7 @@ class Engine(Protocol):
         """
 
     def standings(self) -> Mapping[str, Standing]:
-        """The placements that wait or run, by name, whoever asked for them."""
+        """The placements that wait or run, by name, whoever asked for them: with any of their workers."""
 
     def why(self, placement: Placement) -> str:
         """How a placement that is not there any more ended, as far as the engine knows."""
@@ -62,9 +62,9 @@ class Engine(Protocol):
 def command(placement: Placement, plan: WorkerPlan, member: int, home: str, python: str) -> list[str]:
     """The worker's command line on a machine of the cluster."""
     asked: Resources = placement.resources
-    name = placement.name if member == 0 else f"{placement.name}-{member}"
     words = [
-        *(python, "-m", "easel.cli.main", "worker", "--server", plan.server, "--name", name),
+        *(python, "-m", "easel.cli.main", "worker", "--server", plan.server),
+        *("--name", placement.members[member]),
         *("--home", home, "--executor", plan.executor, "--with-parent"),
         *(
             "--vcpu",

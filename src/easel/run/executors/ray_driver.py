@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 import ray
@@ -64,7 +65,7 @@ class Driver:
         }
         group = self._group(name, len(words), asked) if len(words) > 1 else None
         for member, line in enumerate(words):
-            options: dict[str, Any] = {**common, "name": f"{name}-{member}" if member else name}
+            options: dict[str, Any] = {**common, "name": _actor(name, member)}
             if group is not None:
                 options["scheduling_strategy"] = PlacementGroupSchedulingStrategy(group, member)
             with contextlib.suppress(ValueError):  # asked for twice: the first one counts
@@ -82,18 +83,17 @@ class Driver:
 
     def names(self) -> list[str]:
         """The placements with a living or waiting actor; groups of which none is left are given back."""
-        actors = [name for name in ray.util.list_named_actors() if name.startswith(self._prefix)]
+        alive = placements_of(ray.util.list_named_actors(), self._prefix)
         tables = placement_group_table().values()
         groups = {each["name"] for each in tables if each["state"] not in ("REMOVED",) and each["name"]}
-        alive = set(actors)
-        for group in groups:
-            if group.startswith(self._prefix) and not any(_is_of(group, actor) for actor in alive):
+        for group in groups - alive:
+            if group.startswith(self._prefix):
                 self._remove_group(group)
         return sorted(alive)
 
     def cancel(self, name: str) -> None:
         for actor in ray.util.list_named_actors():
-            if _is_of(name, actor):
+            if actor.startswith(self._prefix) and placements_of([actor], self._prefix) == {name}:
                 with contextlib.suppress(ValueError):
                     ray.kill(ray.get_actor(actor, namespace=NAMESPACE))
         self._remove_group(name)
@@ -122,9 +122,14 @@ class Driver:
         raise ValueError(f"nobody knows {message!r}")
 
 
-def _is_of(placement: str, actor: str) -> bool:
-    base, _, member = actor.rpartition("-")
-    return actor == placement or (base == placement and member.isdigit())
+def _actor(placement: str, member: int) -> str:
+    return f"{placement}-{member}" if member else placement
+
+
+def placements_of(actors: Iterable[str], prefix: str) -> set[str]:
+    """Whose members these are: one whose first member has ended is there as long as another one is."""
+    found = (each.removeprefix(prefix).partition("-")[0] for each in actors if each.startswith(prefix))
+    return {f"{prefix}{name}" for name in found}
 
 
 def main(address: str, prefix: str, answers: TextIO) -> None:

@@ -149,15 +149,16 @@ class SlurmEngine:
         (self._options.folder / f"{placement.name}.sh").unlink(missing_ok=True)
 
     def capacity(self) -> Sequence[Room]:
-        words = ["--noheader", "-N", "--format=%c|%m|%G|%T"]
+        """A node that is in several partitions is one machine."""
+        words = ["--noheader", "-N", "--format=%N|%c|%m|%G|%T"]
         if self._options.partition:
             words.append(f"--partition={self._options.partition}")
-        rooms: list[Room] = []
+        rooms: dict[str, Room] = {}
         for line in self._run("sinfo", *words).splitlines():
-            cpus, memory_mb, gres, state = (part.strip() for part in line.split("|", 3))
+            node, cpus, memory_mb, gres, state = (part.strip() for part in line.split("|", 4))
             if not state.startswith(("down", "drain", "fail")):
-                rooms.append(Room(float(cpus), int(memory_mb), (1.0,) * _gpus(gres)))
-        return rooms
+                rooms[node] = Room(float(cpus), int(memory_mb), (1.0,) * _gpus(gres))
+        return list(rooms.values())
 
     def close(self) -> None:
         pass
