@@ -241,6 +241,25 @@ def test_a_folder_of_pictures_becomes_an_app(people: dict[str, Client], tmp_path
     assert ana.infer_path("photos", tmp_path / "light" / "3.png").answers[0]["label"] == "light"
 
 
+def test_another_picture_of_the_same_name_takes_nobodys_place(
+    people: dict[str, Client], tmp_path: Path
+) -> None:
+    eve = people["eve"].apps
+    eve.declare("twins", "input: image 4 x 4\noutput: [dark, light]")
+    for folder, levels in (("monday", (40, 220)), ("tuesday", (60, 160))):
+        for label, level in zip(("dark", "light"), levels, strict=True):
+            place = tmp_path / folder / label
+            place.mkdir(parents=True)
+            Image.fromarray(np.full((4, 4), level, dtype=np.uint8)).save(place / "IMG_1.png")
+        assert eve.feed_path("twins", tmp_path / folder).new == 2
+    examples = list(eve.examples("twins"))
+    assert [example.preview for example in examples] == ["IMG_1.png"] * 4
+    seen = [np.asarray(Image.open(io.BytesIO(eve.thumbnail("twins", one.digest)))) for one in examples]
+    assert sorted(int(pixels.max()) for pixels in seen) == [40, 60, 160, 220]
+    assert eve.feed_path("twins", tmp_path / "monday").known == 2
+    eve.delete("twins")
+
+
 def test_arrays_parquet_and_a_pipe_are_fed(
     server: ServerProcess, people: dict[str, Client], tmp_path: Path
 ) -> None:

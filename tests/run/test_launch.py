@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import easel
 from easel.declare.job import Command, EntryPoint
 from easel.declare.resources import Resources
 from easel.run.launch import Folders, prepare, variables
@@ -54,6 +57,25 @@ def test_the_platforms_folder_is_hidden_even_inside_an_interpreters(tmp_path: Pa
     walls = Walls(tmp_path, tmp_path, None, interpreters=(tmp_path / "venv",), hidden=(home,))
     args = wrap("bwrap", walls, ["true"])
     assert args[args.index(str(home)) - 1] == "--tmpfs"
+
+
+def test_the_folder_that_easel_was_started_in_is_not_shown_to_jobs(tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(
+        "from easel.run.sandbox import interpreters\nprint(*interpreters(None)[0], sep=chr(10))\n"
+    )
+    (tmp_path / "packages").mkdir()
+    source = Path(easel.__file__).parents[1]
+    for named, shown in (("packages", {"packages"}), (f"packages:{tmp_path}", {"packages", ""})):
+        environment = {**os.environ, "PYTHONPATH": f"{source}:{named}"}
+        found = subprocess.run(
+            [sys.executable, "-m", "probe"],
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+        assert {name for name in ("", "packages") if str(tmp_path / name) in found} == shown
 
 
 def test_a_virtual_environment_brings_the_interpreter_that_it_was_made_from(tmp_path: Path) -> None:

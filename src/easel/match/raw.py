@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from easel.declare.example_file import given_name
 from easel.match.examples import ExampleError
 
 Files = Callable[[str], bytes]
@@ -96,7 +97,7 @@ def preview(value: Any, most: int = 200) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Picture):
-        return value.path.rpartition("/")[2] if value.path else f"a picture of {len(value.data):,} bytes"
+        return given_name(value.path) if value.path else f"a picture of {len(value.data):,} bytes"
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"{' × '.join(map(str, value.shape))} numbers"
     if isinstance(value, np.ndarray):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ _ETC = (
 _SYSTEM = ("/usr", "/opt")
 _ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64")
 INSIDE = "/job"
+STARTED_IN = Path.cwd()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,23 @@ def _this_system() -> list[str]:
     return args
 
 
+def _packages() -> set[Path]:
+    """Folders of packages beside the interpreter's own: PYTHONPATH, and what is installed from a checkout.
+
+    `python -m` also looks where it was started, which may be somebody's home with their keys: that is not for jobs.
+    """
+    named = {Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    found = {Path(entry).absolute() for entry in sys.path if entry and Path(entry).is_dir()}
+    return {folder for folder in found if folder != STARTED_IN or folder in named}
+
+
 def interpreters(python: str | None) -> tuple[tuple[Path, ...], Path]:
     """The folders that an interpreter needs, and the folder of programs to put first on PATH.
 
     `python` is an interpreter or a virtual environment; None means the one that runs Easel.
     """
     if python is None:
-        prefixes = {Path(sys.prefix), Path(sys.base_prefix)}
-        prefixes |= {Path(entry) for entry in sys.path if entry and Path(entry).is_dir()}
+        prefixes = {Path(sys.prefix), Path(sys.base_prefix)} | _packages()
         return tuple(sorted(prefixes)), Path(sys.prefix) / "bin"
     given = Path(python)
     bin_folder = given / "bin" if (given / "bin").is_dir() else given.parent

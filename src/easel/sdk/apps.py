@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from easel.declare.example_file import home_of
 from easel.declare.friendly import read_program
 from easel.declare.program import Program, Tensor
 from easel.errors import InvalidInput, NotFound
@@ -167,32 +168,33 @@ class Apps:
         self, app: wire.App, folder: Path, fit: wire.Fit, skip_bad: bool, progress: Progress
     ) -> wire.Fed:
         """Part by part: while the server looks at one part, the next is on its way."""
-        target = f"{app.folder}files/"
-        files = [file for file in scan(folder, target) if file.local.suffix.lower() in PICTURES]
+        files = [
+            file
+            for file in scan(folder, f"/{folder.resolve().name}/")
+            if file.local.suffix.lower() in PICTURES
+        ]
         goal = read_program(app.program).output.fields[0]
         # A picture and the picture that is its answer may lie far apart: they are looked at together.
         size = len(files) if isinstance(goal, Tensor) and goal.rank in (2, 3) else PART
         asked: builtins.list[Future[wire.Fed]] = []
-        after = ""
         with ThreadPoolExecutor(1) as feeding:
             for start in range(0, len(files), size):
                 part = files[start : start + size]
-                self._client.lake.upload_files(part, progress=progress)
+                brought = self._client.lake.upload_files(
+                    part, progress=progress, name=lambda file, digest: home_of(app.folder, file.path, digest)
+                )
                 if any(one.done() and one.exception() is not None for one in asked):
                     break
                 asked.append(
                     feeding.submit(
                         self.feed_reference,
                         app.name,
-                        target,
+                        f"upload:{brought.id}",
                         fit=fit,
                         skip_bad=skip_bad,
-                        after=after,
-                        until=part[-1].path,
                         more=start + size < len(files),
                     )
                 )
-                after = part[-1].path
         fed = wire.Fed(new=0, known=0, total=0, refused=[])
         for one in asked:
             fed = _sum(fed, one.result())
@@ -205,22 +207,12 @@ class Apps:
         *,
         fit: Literal["stretch", "pad", "crop"] = "stretch",
         skip_bad: bool = False,
-        after: str = "",
-        until: str | None = None,
         more: bool = False,
     ) -> wire.Fed:
-        """What lies in the lake already: `/photos/`, or a file set `/@photos:3`; of it the paths after and until.
-        With `more` the app waits for the next part before it learns.
+        """What lies in the lake already: `/photos/`, a file set `/@photos:3`, or `upload:upl_…`, what an upload
+        brought. With `more` the app waits for the next part before it learns.
         """
-        body = ask(
-            wire.FeedFiles,
-            reference=reference,
-            fit=fit,
-            skip_bad=skip_bad,
-            after=after,
-            until=until,
-            more=more,
-        )
+        body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad, more=more)
         return self._post(f"{name}/feed/files", body.model_dump(mode="json"), wire.Fed)
 
     def give_vectors(

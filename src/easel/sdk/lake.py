@@ -16,7 +16,7 @@ from easel.lake.digest import from_hex, verified
 from easel.lake.folder import LocalFile, scan
 from easel.lake.paths import FileInSet, FileRef, file_path, parse
 from easel.sdk.connection import ask
-from easel.sdk.transfer import Direct, Progress, Receiver, Sender, no_progress
+from easel.sdk.transfer import Direct, Naming, Progress, Receiver, Sender, no_progress, own_path
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -52,12 +52,17 @@ class Lake:
         return self.upload_files(files, resume=resume, progress=progress)
 
     def upload_files(
-        self, files: Sequence[LocalFile], *, resume: str | None = None, progress: Progress = no_progress
+        self,
+        files: Sequence[LocalFile],
+        *,
+        resume: str | None = None,
+        progress: Progress = no_progress,
+        name: Naming = own_path,
     ) -> wire.Upload:
-        """Upload these files, as one commit."""
+        """Upload these files, as one commit; `name` says under which path, once their digests are known."""
         session = resume or self.start_upload().id
         with self._direct() as direct:
-            sender = Sender(self._client.connection, self._client.root, direct, progress, self._threads)
+            sender = Sender(self._client.connection, self._client.root, direct, progress, self._threads, name)
             try:
                 sender.send(session, files)
             except TryLater as error:

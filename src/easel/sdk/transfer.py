@@ -28,6 +28,15 @@ _REQUEST = 1_000_000  # bytes of JSON in one call, below what servers accept
 _TRIES = 5
 
 
+Naming = Callable[[LocalFile, Digest], str]
+"""The path that a file of this content gets in the lake."""
+
+
+def own_path(file: LocalFile, digest: Digest) -> str:
+    """Whatever it holds, the path that it was listed with."""
+    return file.path
+
+
 class Direct:
     """PUT and GET of signed addresses, which may be the server's or the blob store's own."""
 
@@ -96,10 +105,16 @@ class Sender:
     """
 
     def __init__(
-        self, connection: Connection, root: str, direct: Direct, progress: Progress, threads: int
+        self,
+        connection: Connection,
+        root: str,
+        direct: Direct,
+        progress: Progress,
+        threads: int,
+        name: Naming = own_path,
     ) -> None:
         self._connection, self._root, self._direct = connection, root, direct
-        self._progress, self._threads = progress, threads
+        self._progress, self._threads, self._name = progress, threads, name
         self._claimed: set[Digest] = set()
         self._lock = threading.Lock()
 
@@ -125,10 +140,14 @@ class Sender:
                 digest = digest_file(file.local)
             digests.append(digest)
             by_digest.setdefault(digest, file)
+        # Named by content, two files may be one: it is announced once.
+        named = {
+            self._name(file, digest): (file, digest) for file, digest in zip(files, digests, strict=True)
+        }
         body = wire.AddFiles(
             files=[
-                wire.NewFile(path=file.path, size=file.size, hash=digest.hex())
-                for file, digest in zip(files, digests, strict=True)
+                wire.NewFile(path=path, size=file.size, hash=digest.hex())
+                for path, (file, digest) in named.items()
             ]
         )
         answer = self._connection.post(f"{path}/files", body, wire.WantedHashes)

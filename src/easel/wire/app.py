@@ -97,13 +97,13 @@ class FeedPairs(Request):
 
 
 class FeedFiles(Request):
-    """What was uploaded to the lake: a folder of pictures, or .npz, x.npy with y.npy, .csv, .parquet, .jsonl."""
+    """What was uploaded to the lake: a folder of pictures, or .npz, x.npy with y.npy, .csv, .parquet, .jsonl.
+    `upload:upl_…` means what that upload brought.
+    """
 
     reference: Annotated[str, Field(max_length=4_096, examples=["/apps/flowers/uploads/"])]
     fit: Fit = "stretch"
     skip_bad: bool = False
-    after: Annotated[str, Field(max_length=4_096, description="Only files whose paths come later")] = ""
-    until: Annotated[str | None, Field(max_length=4_096, description="The last path of those meant")] = None
     more: Annotated[bool, Field(description="Another part follows: learn when it is there")] = False
 
 

@@ -13,7 +13,7 @@ from easel.declare.page import PageRequest
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.flow.apps.declare import declare_app, delete_app
 from easel.flow.apps.feed import feed
-from easel.flow.apps.feed_files import PATIENCE, Part, feed_files
+from easel.flow.apps.feed_files import PATIENCE, feed_files
 from easel.flow.apps.gather import gather
 from easel.flow.apps.infer import Models, infer
 from easel.flow.apps.next_trial import next_trial, settle
@@ -122,15 +122,14 @@ def test_nothing_is_learned_from_half_a_feed_unless_the_rest_never_comes(
     ana = declared(engine)
     (tmp_path / "in").mkdir()
     stored(engine, ana, tmp_path / "in", {"a.jsonl": rows(20), "b.jsonl": rows(20, seed=1)})
-    first, last = Part(until="/in/a.jsonl", more=True), Part(after="/in/a.jsonl")
-    assert feed_files(engine.lake, ana, "flowers", "/in/", part=first).new == 20
+    assert feed_files(engine.lake, ana, "flowers", "/in/a.jsonl", more=True).new == 20
     with engine.store.write() as tx:
         now = tx.now.timestamp()
         assert isinstance(next_trial(tx, named("easel"), DEVICE, now)[0], LeaveIdle)
         late = gather(tx, DEVICE, now + PATIENCE.total_seconds() + 1)
         assert late is not None
         assert [ready.examples for ready in late.ready.values()] == [20]
-    assert feed_files(engine.lake, ana, "flowers", "/in/", part=last).new == 20
+    assert feed_files(engine.lake, ana, "flowers", "/in/b.jsonl").new == 20
     with engine.store.write() as tx:
         assert next_trial(tx, named("easel"), DEVICE, tx.now.timestamp())[1] is not None
 
@@ -140,11 +139,30 @@ def test_a_last_part_that_is_refused_ends_the_waiting_too(engine: Engine, tmp_pa
     (tmp_path / "in").mkdir()
     wrong = [({"size": "tall", "town": "Bern"}, "no")]
     stored(engine, ana, tmp_path / "in", {"a.jsonl": rows(20), "b.jsonl": wrong})
-    feed_files(engine.lake, ana, "flowers", "/in/", part=Part(until="/in/a.jsonl", more=True))
+    feed_files(engine.lake, ana, "flowers", "/in/a.jsonl", more=True)
     with pytest.raises(InvalidInput, match="expected a number"):
-        feed_files(engine.lake, ana, "flowers", "/in/", part=Part(after="/in/a.jsonl"))
+        feed_files(engine.lake, ana, "flowers", "/in/b.jsonl")
     with engine.store.write() as tx:
         assert next_trial(tx, named("easel"), DEVICE, tx.now.timestamp())[1] is not None
+
+
+def test_what_an_upload_brought_is_fed_and_nothing_beside_it(engine: Engine, tmp_path: Path) -> None:
+    ana = declared(engine)
+    for name, seed in (("one", 0), ("two", 1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jsonl").write_text(
+            "\n".join(json.dumps({"input": one, "output": answer}) for one, answer in rows(10, seed))
+        )
+    sessions = [ingest_folder(engine.lake, ana, tmp_path / name, "/in/") for name in ("one", "two")]
+    with pytest.raises(Conflict, match="commit it first"):
+        feed_files(engine.lake, ana, "flowers", f"upload:{sessions[0].id}")
+    with engine.store.write() as tx:
+        for session in sessions:
+            commit(tx, ana, session.id)
+    assert feed_files(engine.lake, ana, "flowers", f"upload:{sessions[1].id}") == Fed(10, 0, 10)
+    ben = engine.caller("ben")
+    with pytest.raises(NotFound, match="you have no upload"):
+        feed_files(engine.lake, ben, "flowers", f"upload:{sessions[0].id}")
 
 
 def test_asking_before_there_is_a_model_says_so(engine: Engine, tmp_path: Path) -> None:

@@ -3328,14 +3328,9 @@ export interface components {
         /**
          * FeedFiles
          * @description What was uploaded to the lake: a folder of pictures, or .npz, x.npy with y.npy, .csv, .parquet, .jsonl.
+         *     `upload:upl_…` means what that upload brought.
          */
         FeedFiles: {
-            /**
-             * After
-             * @description Only files whose paths come later
-             * @default
-             */
-            after?: string;
             /**
              * Fit
              * @default stretch
@@ -3358,11 +3353,6 @@ export interface components {
              * @default false
              */
             skip_bad?: boolean;
-            /**
-             * Until
-             * @description The last path of those meant
-             */
-            until?: string | null;
         };
         /** FeedPairs */
         FeedPairs: {

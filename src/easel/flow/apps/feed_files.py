@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -16,21 +15,24 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from easel.declare.csv_table import read_csv
+from easel.declare.example_file import given_name, home_of
 from easel.declare.pairs import pairs_of_rows
 from easel.declare.parse import parse_program
 from easel.declare.program import Program, Tensor
 from easel.declare.propose import PICTURES
-from easel.errors import InvalidInput
+from easel.errors import Conflict, InvalidInput
 from easel.flow.apps.feed import MOST_REFUSALS, feed
 from easel.flow.apps.files import AppFiles, bring_home
-from easel.flow.lake import browse
+from easel.flow.lake import browse, upload
 from easel.flow.lake.upload import Lake
 from easel.lake.manifest.node import Entry
 from easel.records.app import App, Fed
 from easel.records.identity import Caller
+from easel.records.lake import UploadState
 from easel.store import apps
 from easel.store.engine import Tx
 
+UPLOAD = "upload:"
 MOST_FILES = 200_000
 PATIENCE = timedelta(seconds=20)
 """How long an app waits for the next part of a feed: somebody whose machine went down keeps nobody waiting."""
@@ -41,18 +43,6 @@ INPUTS = ("x", "input", "inputs", "data", "images")
 OUTPUTS = ("y", "output", "outputs", "target", "targets", "label", "labels")
 
 
-@dataclass(frozen=True)
-class Part:
-    """Of the files that a reference names those whose paths come after `after`, up to `until`; `more` will follow."""
-
-    after: str = ""
-    until: str | None = None
-    more: bool = False
-
-
-ALL = Part()
-
-
 def feed_files(
     lake: Lake,
     caller: Caller,
@@ -61,9 +51,10 @@ def feed_files(
     *,
     fit: str = "stretch",
     skip_bad: bool = False,
-    part: Part = ALL,
+    more: bool = False,
 ) -> Fed:
-    """All that `reference` (`/photos/`, `/@photos:3`, `/apps/…/data.npz`) names, or a part of it.
+    """All that `reference` names: `/photos/`, `/@photos:3`, `/apps/…/data.npz`, or `upload:upl_…`, what an upload
+    brought. Where `more` is about to follow, nothing is learned before it is there.
 
     Pictures: the folder that a picture lies in is its class; for a program that makes pictures, files of the
     same name below `input/` and `output/` are a pair. Arrays: an npz file with `x` and `y`, or the files
@@ -71,14 +62,14 @@ def feed_files(
     """
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
-        entries = files_of(tx, caller, reference, part)
-    if part.more:
+        entries = files_of(tx, caller, reference)
+    if more:
         with lake.store.write() as tx:
             apps.expect_more(tx, app.id, tx.now + PATIENCE)
     try:
         return _feed_entries(lake, caller, app, entries, reference, fit=fit, skip_bad=skip_bad)
     finally:
-        if app.more_until is not None and not part.more:
+        if app.more_until is not None and not more:
             with lake.store.write() as tx:
                 apps.expect_more(tx, app.id, None)
 
@@ -109,18 +100,22 @@ def _feed_entries(
     return total
 
 
-def files_of(tx: Tx, caller: Caller, reference: str, part: Part = ALL) -> list[Entry]:
-    """Every file that a path, a folder or a file set names."""
+def files_of(tx: Tx, caller: Caller, reference: str) -> list[Entry]:
+    """Every file that a path, a folder, a file set or a committed upload names."""
+    if reference.startswith(UPLOAD):
+        session = upload.get(tx, caller, reference.removeprefix(UPLOAD))
+        if session.state is not UploadState.COMMITTED:
+            raise Conflict(f"the upload is {session.state}: commit it first")
+        return list(upload.added(tx, session))
     entries: list[Entry] = []
-    after, until = part.after, part.until
+    after = ""
     while True:
         listing = browse.list_files(
             tx, caller, reference, recursive=True, limit=browse.MAX_LIMIT, after=after, whole=True
         )
         entries += [item for item in listing.items if isinstance(item, Entry)]
-        beyond = until is not None and bool(entries) and entries[-1].path > until
-        if listing.next_cursor is None or beyond:
-            return [entry for entry in entries if until is None or entry.path <= until]
+        if listing.next_cursor is None:
+            return entries
         if len(entries) > MOST_FILES:
             raise InvalidInput(f"more than {MOST_FILES:,} files at once: feed folder by folder")
         after = listing.next_cursor
@@ -158,7 +153,7 @@ def _picture_pairs(
             parent, _, file = entry.path.rpartition("/")
             side = parent.rpartition("/")[2]
             if side in sides:
-                sides[side][file.rpartition(".")[0]] = entry
+                sides[side][given_name(file).rpartition(".")[0]] = entry
         for key, source in sides["input"].items():
             target = sides["output"].get(key)
             if target is not None:
@@ -174,16 +169,9 @@ def _brought_home(lake: Lake, caller: Caller, app: App, entries: Sequence[Entry]
     outside = [entry for entry in entries if not entry.path.startswith(app.folder)]
     if not outside:
         return list(entries)
-    moved = {entry.path: _home(app, entry) for entry in outside}
+    moved = {entry.path: home_of(app.folder, entry.path, entry.digest) for entry in outside}
     bring_home(lake, caller, [(entry, moved[entry.path]) for entry in outside])
     return [entry._replace(path=moved.get(entry.path, entry.path)) for entry in entries]
-
-
-def _home(app: App, entry: Entry) -> str:
-    """Named by its content, in a folder called like the one it came from: that is its class."""
-    folder = entry.path.rpartition("/")[0].rpartition("/")[2]
-    suffix = entry.path.rpartition(".")[2].lower()
-    return f"{app.folder}files/{folder}/{entry.digest.hex()[:24]}.{suffix}"
 
 
 def _tables(

@@ -39,7 +39,7 @@ def feed_files(here: Here, caller: Member, name: Name, body: wire.FeedFiles) -> 
         body.reference,
         fit=body.fit,
         skip_bad=body.skip_bad,
-        part=feeding_files.Part(body.after, body.until, body.more),
+        more=body.more,
     )
     return wire.Fed.model_validate(found)
 
