@@ -6,16 +6,27 @@ import json
 import sys
 import time
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one
+from easel.cli.output import (
+    AsJson,
+    Columns,
+    InProject,
+    ago,
+    counted,
+    is_wide,
+    say,
+    show_list,
+    show_one,
+)
 from easel.declare.friendly import read_program
 from easel.errors import InvalidInput
-from easel.sdk.examples import json_pairs, json_values
+from easel.sdk.examples import json_pairs, json_values, pictures_in
 from easel.wire import app as wire
 
 app = typer.Typer(no_args_is_help=True, help="Declare what to learn; see how far everybody's models are.")
@@ -41,17 +52,20 @@ class Form(StrEnum):
     NATIVE = "native"
 
 
-COLUMNS: Columns[wire.App] = [
+SHORT: Columns[wire.App] = [
     ("app", lambda a: a.name),
-    ("template", lambda a: a.template),
     ("examples", lambda a: a.examples - a.switched_off),
     ("best", lambda a: None if a.best is None else f"{a.best.quality:.4f}"),
     ("model", lambda a: None if a.best is None else a.best.candidate),
     ("improved", lambda a: ago(a.last_improvement_at)),
     ("trials", lambda a: a.trials),
+]
+COLUMNS: Columns[wire.App] = [
+    *SHORT,
+    ("template", lambda a: a.template),
     ("running", lambda a: ", ".join(a.running) or None),
     ("next", lambda a: None if a.next is None else a.next.candidate),
-    ("why", lambda a: None if a.next is None else a.next.why),
+    ("why", lambda a: f"it needs {a.lacks}" if a.lacks else None if a.next is None else a.next.why),
 ]
 EXAMPLES: Columns[wire.Example] = [
     ("example", lambda e: e.digest),
@@ -96,11 +110,10 @@ def declare(
     as_json: AsJson = False,
 ) -> None:
     """Say what goes in and what comes out."""
-    text = (
-        Path(program).read_text(encoding="utf-8")
-        if len(program) < 256 and Path(program).is_file()
-        else program
-    )
+    short = len(program) < 256
+    if short and Path(program).suffix in (".yaml", ".yml", ".json", ".txt") and not Path(program).exists():
+        raise InvalidInput(f"there is no file {program}")
+    text = Path(program).read_text(encoding="utf-8") if short and Path(program).is_file() else program
     with connect(project) as client:
         made = client.apps.declare(name, str(read_program(text)), metric=metric, rates=rates.value)
         if as_json:
@@ -113,7 +126,20 @@ def declare(
 def ls(project: InProject = None, as_json: AsJson = False) -> None:
     """Every app: best score, last improvement, what runs, what comes next and why."""
     with connect(project) as client:
-        show_list(client.apps.list(), COLUMNS, as_json, "No app yet: easel apps declare NAME PROGRAM")
+        found = list(client.apps.list())
+        columns = COLUMNS if is_wide() else SHORT
+        show_list(found, columns, as_json, "No app yet: easel apps declare NAME PROGRAM")
+        for one in [] if as_json or is_wide() else found:
+            say(_prospects(one))
+
+
+def _prospects(one: wire.App) -> str:
+    """In a sentence what a narrow window has no columns for."""
+    if one.lacks:
+        return f"{one.name} ({one.template}) needs {one.lacks}"
+    running = f"runs {', '.join(one.running)}" if one.running else "runs nothing now"
+    following = f"; next {one.next.candidate}: {one.next.why}" if one.next else ""
+    return f"{one.name} ({one.template}) {running}{following}"
 
 
 @app.command("show")
@@ -193,7 +219,9 @@ def export(
     """The model that answers, as a zip archive with a runnable example."""
     with connect(project) as client:
         target = output or Path(f"{name}-{form.value}.zip")
-        target.write_bytes(client.apps.export(name, form.value))
+        packed = client.apps.export(name, form.value)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(packed)
         say(f"{target}: unpack it and run  python run.py")
 
 
@@ -206,7 +234,9 @@ def wait(
     """Until there is a first model."""
     with connect(project) as client:
         ends = time.monotonic() + seconds
-        while client.apps.get(name).serving is None:
+        while (found := client.apps.get(name)).serving is None:
+            if found.lacks:
+                raise InvalidInput(f"{name} cannot learn yet: it needs {found.lacks}")
             if time.monotonic() > ends:
                 raise InvalidInput(
                     f"{name} has no model after {seconds:g} s: look at `easel apps trials {name}`"
@@ -243,8 +273,11 @@ def feed(
             show_one(fed, as_json)
             return
         for one in fed.refused[:10]:
-            say(f"left out: {one.why}")
+            say(f"left out: {'' if one.file else f'pair {one.pair}: '}{one.why}")
         say(f"{fed.new} new, {fed.known} known already, {fed.total} in all")
+        lacks = client.apps.get(name).lacks
+        if lacks:
+            say(f"before it can learn it needs {lacks}")
 
 
 @refine_app.command()
@@ -263,7 +296,10 @@ def refine(
         typer.Option("--suspects", help="Most likely mislabelled first; with --off N worst are switched"),
     ] = False,
     judge: Annotated[bool, typer.Option("--judge", help="Judge every example first (starts a job)")] = False,
-    limit: Annotated[int, typer.Option(help="How many suspects")] = 20,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="At most so many; without it 20 suspects, or all that --where finds"),
+    ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the newest switch")] = False,
     project: InProject = None,
     as_json: AsJson = False,
@@ -271,25 +307,27 @@ def refine(
     """Browse all examples ever fed; switch them off and on, singly, by query or by suspicion."""
     with connect(project) as client:
         if undo:
-            say(f"{len(client.apps.undo(name))} examples switched back")
+            say(f"{counted(len(client.apps.undo(name)), 'example')} switched back")
             return
         if judge:
             client.jobs.get(client.apps.judge(name)).wait()
         if suspects or judge:
-            found = client.apps.suspects(name, limit).items
+            found = client.apps.suspects(name, limit or 20).items
             if on is None:
                 show_list(found, SUSPECTS, as_json, "Nothing was judged yet: wait for a model, or --judge.")
                 return
             digests = [one.example.digest for one in found]
+        matching = client.apps.examples(name, *(where or []))
+        if where and limit and on is not None and not digests:
+            digests = [one.digest for one in islice(matching, limit)]
         if digests or (where and on is not None):
-            changed = client.apps.refine(name, digests or [], filters=where or [], on=bool(on))
-            say(f"{len(changed)} examples switched {'on' if on else 'off'}")
+            filters = [] if digests else where or []
+            changed = client.apps.refine(name, digests or [], filters=filters, on=bool(on))
+            say(f"{counted(len(changed), 'example')} switched {'on' if on else 'off'}")
             return
         if on is not None:
             raise InvalidInput("which examples? Name some, or use --where or --suspects")
-        show_list(
-            client.apps.examples(name, *(where or [])), EXAMPLES, as_json, "There are no such examples."
-        )
+        show_list(islice(matching, limit), EXAMPLES, as_json, "There are no such examples.")
 
 
 @infer_app.command()
@@ -303,20 +341,24 @@ def infer(
     ],
     project: InProject = None,
 ) -> None:
-    """Ask the best model so far; one JSON line for each object."""
+    """Ask the best model so far; one JSON line for each object, with its name where it is a file of a folder."""
+    names: list[str] = []
     with connect(project) as client:
         if objects == "-":
             found = client.apps.infer(name, list(json_values(sys.stdin)))
+        elif len(objects) < 4096 and Path(objects).is_dir():
+            names = [str(path.relative_to(objects)) for path in pictures_in(Path(objects))]
+            found = client.apps.infer_path(name, objects)
         elif len(objects) < 4096 and Path(objects).exists():
             found = client.apps.infer_path(name, objects)
         else:
             try:
                 found = client.apps.infer(name, [json.loads(objects)])
             except json.JSONDecodeError as error:
-                raise InvalidInput(f"{objects[:60]!r} is neither a file nor JSON: {error}") from None
+                raise InvalidInput(f"there is no file {objects[:60]}, and as JSON: {error}") from None
         say(f"{found.candidate} ({found.model}), validation score {found.quality:.4f}")
-        for answer in found.answers:
-            print(json.dumps(answer))
+        for number, answer in enumerate(found.answers):
+            print(json.dumps({"file": names[number], **answer} if names else answer))
 
 
 @generate_app.command()

@@ -35,7 +35,7 @@ def show_list(items: Iterable[M], columns: Columns[M], as_json: bool, empty: str
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title, _ in columns:
         # An id is copied whole, or not at all.
-        table.add_column(title, overflow="fold", no_wrap=title == "id")
+        table.add_column(title, overflow="fold", no_wrap=title in ("id", "example"))
     for item in items:
         table.add_row(*(_cell(value(item)) for _, value in columns))
     if table.row_count:
@@ -70,6 +70,15 @@ def _cell(value: Any) -> Text:
     if isinstance(value, datetime):
         return Text(value.astimezone().strftime("%Y-%m-%d %H:%M:%S"))
     return Text(str(value))
+
+
+def is_wide() -> bool:
+    """Whether there is room for sentences beside figures."""
+    return console.width >= 120
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def ago(moment: datetime | None) -> str:

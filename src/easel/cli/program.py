@@ -81,7 +81,7 @@ def _size(path: Path) -> tuple[int, int, int] | None:
     try:
         with Image.open(path) as picture:
             return picture.height, picture.width, len(picture.getbands())
-    except (OSError, ValueError):
+    except (OSError, ValueError, Image.DecompressionBombError):
         return None
 
 

@@ -65,7 +65,7 @@ def export_onnx(model: Model, inputs: Sequence[Object], folder: Path) -> Path:
 
 def _arrays(model: Model, inputs: Sequence[Object]) -> dict[str, Any]:
     if model.source is None:
-        raise InvalidInput("text models are exported as skops only: ONNX has no words")
+        raise InvalidInput("text models are exported as skops only (--form native): ONNX has no words")
     encoded = model.source(inputs)
     if not isinstance(encoded, dict):
         return {"x": np.asarray(encoded, dtype=np.float32)}
@@ -81,12 +81,14 @@ def _export_estimator(model: Model, x: np.ndarray, path: Path) -> None:
         from skl2onnx.common.data_types import FloatTensorType
     except ImportError:
         raise InvalidInput(
-            "exporting this model as ONNX needs skl2onnx; its skops file needs nothing"
+            "exporting this model as ONNX needs skl2onnx; its skops file (--form native) needs nothing"
         ) from None
     assert isinstance(model.body, EstimatorBody)
     estimator = model.body.estimator
     classify = hasattr(model.target, "names")
-    refused = InvalidInput(f"{model.candidate.name} has no faithful form in ONNX: take its skops file")
+    refused = InvalidInput(
+        f"{model.candidate.name} has no faithful form in ONNX: take its skops file (--form native)"
+    )
     with warnings.catch_warnings():
         # The converter asks scikit-learn for attributes that are on their way out.
         warnings.simplefilter("ignore", FutureWarning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +20,7 @@ from easel.lake.folder import scan
 from easel.sdk.connection import ask
 from easel.sdk.examples import read_objects, read_pairs
 from easel.sdk.transfer import Progress, no_progress
-from easel.sdk.values import PICTURES, to_wire
+from easel.sdk.values import PICTURES, light, to_wire
 from easel.wire import app as wire
 
 if TYPE_CHECKING:
@@ -27,12 +28,27 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 BATCH_BYTES = 1_000_000
+MOST_QUESTIONS = 10_000
 """Half of what a server accepts in one request."""
 PATIENCE_S = 600.0
 """Feeding thousands of pictures, or exporting a network, takes longer than other calls."""
 PART = 10_000
 """Pictures that are uploaded and then looked at together."""
 IN_THE_LAKE = (".npz", ".npy", ".parquet")
+
+
+def _questions(objects: Iterable[Any]) -> Iterator[list[Any]]:
+    """As many as one request may hold; one request where there are none."""
+    batch: list[Any] = []
+    size = 0
+    for one in objects:
+        length = len(json.dumps(one))
+        if batch and (size + length > BATCH_BYTES or len(batch) == MOST_QUESTIONS):
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += length
+    yield batch
 
 
 def _batches(pairs: Iterable[tuple[Any, Any]]) -> Iterator[list[wire.Pair]]:
@@ -270,9 +286,15 @@ class Apps:
     # infer -----------------------------------------------------------------------------------------------
 
     def infer(self, name: str, objects: Sequence[Any]) -> wire.Answers:
-        """One answer for each object, by the best model so far."""
-        body = ask(wire.Infer, objects=[to_wire(one) for one in objects])
-        return self._post(f"{name}/infer", body.model_dump(mode="json"), wire.Answers)
+        """One answer for each object, all by the same model: the best so far. Large photographs are shrunk first."""
+        batches = builtins.list(_questions(to_wire(light(one)) for one in objects))
+        bodies = [ask(wire.Infer, objects=batch).model_dump(mode="json") for batch in batches]
+        for _ in range(5):
+            found = [self._post(f"{name}/infer", body, wire.Answers) for body in bodies]
+            if len({one.model for one in found}) == 1:
+                break  # else a better model came in between: it answers all
+        together = [answer for one in found for answer in one.answers]
+        return found[0].model_copy(update={"answers": together})
 
     def infer_path(self, name: str, source: str | os.PathLike[str]) -> wire.Answers:
         """The rows of a CSV or JSON-lines file, one picture, or all pictures of a folder."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +21,57 @@ def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
         header, rows = _table(path)
         yield from pairs_of_rows(program, header, rows)
         return
-    with path.open(encoding="utf-8") as lines:
+    with _text(path) as lines:
         yield from json_pairs(lines)
 
 
 def read_objects(path: Path, program: Program) -> Iterator[Any]:
-    """From a CSV file, JSON lines, one picture, or a folder of pictures in the order of their names."""
+    """From a CSV file, JSON lines, arrays, one picture, or a folder of pictures in the order of their names."""
     if not path.exists():
         raise InvalidInput(f"there is no file or folder {path}")
     if path.is_dir():
-        yield from sorted(p for p in path.rglob("*") if p.suffix.lower() in PICTURES)
+        yield from pictures_in(path)
+    elif path.suffix.lower() in (".npy", ".npz"):
+        yield from _arrays(path)
     elif path.suffix.lower() in PICTURES:
         yield path
     elif path.suffix.lower() in (".csv", ".tsv"):
         header, rows = _table(path)
         yield from objects_of_rows(program, header, rows)
     else:
+        asked = program.input.field_names
+        with _text(path) as lines:
+            for value in json_values(lines):
+                fed = isinstance(value, dict) and "input" in value and set(value) <= {"input", "output"}
+                yield value["input"] if fed and "input" not in asked else value
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """In the order in which they are asked about."""
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+
+
+def _arrays(path: Path) -> Iterator[Any]:
+    import numpy as np
+
+    try:
+        found = np.load(path, allow_pickle=False)
+        rows = found if isinstance(found, np.ndarray) else found["x"]
+    except (ValueError, OSError, EOFError, KeyError) as error:
+        raise InvalidInput(f"{path.name} holds no plain array (called x, in an npz file): {error}") from None
+    yield from rows
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[Iterable[str]]:
+    try:
         with path.open(encoding="utf-8") as lines:
-            yield from json_values(lines)
+            yield lines
+    except UnicodeDecodeError:
+        raise InvalidInput(
+            f"{path.name} is not text: CSV, JSON lines, Parquet and npz files and pictures are read; "
+            "save a spreadsheet as CSV (UTF-8)"
+        ) from None
 
 
 def json_pairs(lines: Iterable[str]) -> Iterator[tuple[Any, Any]]:
@@ -60,5 +94,5 @@ def _table(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path.name} is not UTF-8 text: {error}") from None
+        raise InvalidInput(f"{path.name} is not UTF-8 text, save it as CSV (UTF-8): {error}") from None
     return read_csv(text, path.name)

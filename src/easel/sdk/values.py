@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from easel.errors import InvalidInput
 
+LARGEST_PICTURE = 500_000
+LARGEST_SIDE = 512
+"""More than twice of what any model of the zoo looks at."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
@@ -34,6 +38,28 @@ def to_wire(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return to_wire(value.tolist())
     raise InvalidInput(f"{type(value).__name__} cannot be part of an example")
+
+
+def light(value: Any) -> Any:
+    """A large photograph, shrunk to more than any model looks at: what is asked about need not be sent whole."""
+    if not isinstance(value, Path | bytes | bytearray):
+        return value
+    size = value.stat().st_size if isinstance(value, Path) else len(value)
+    if size <= LARGEST_PICTURE or (isinstance(value, Path) and value.suffix.lower() not in PICTURES):
+        return value
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(value if isinstance(value, Path) else io.BytesIO(value)) as opened:
+            opened.draft(None, (2 * LARGEST_SIDE, 2 * LARGEST_SIDE))
+            picture = ImageOps.exif_transpose(opened)
+            picture.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+            out = io.BytesIO()
+            picture.save(out, "PNG" if picture.mode in ("L", "LA", "P", "RGBA") else "JPEG", quality=92)
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        name = value if isinstance(value, Path) else "the picture"
+        raise InvalidInput(f"{name} cannot be read as a picture: {error}") from None
+    return out.getvalue()
 
 
 def _array(value: Any) -> Any:

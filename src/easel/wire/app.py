@@ -234,6 +234,7 @@ class App(Answer):
     last_improvement_at: AwareDatetime | None
     why: Annotated[str | None, Field(description="What the policy weighed when it last chose for this app")]
     next: Annotated[NextTrial | None, Field(description="What it would run next, and why")] = None
+    lacks: Annotated[str | None, Field(description="What it needs before it can learn")] = None
 
 
 class AppList(Answer):

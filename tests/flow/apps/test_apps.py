@@ -95,11 +95,15 @@ def test_an_app_of_another_project_does_not_exist(engine: Engine) -> None:
         feed(engine.lake, eve, "flowers", rows(4))
 
 
-def test_nothing_is_started_before_two_classes_were_fed_nor_when_all_is_off(engine: Engine) -> None:
+def test_nothing_is_started_before_two_classes_were_fed_nor_when_all_is_off(
+    engine: Engine, tmp_path: Path
+) -> None:
     ana = declared(engine)
     feed(engine.lake, ana, "flowers", [pair for pair in rows(20) if pair[1] == "yes"])
     with engine.store.write() as tx:
         assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+    with pytest.raises(Conflict, match=r"two examples each of at least two classes \(.* \d+ yes\)"):
+        infer(engine.lake, Models(tmp_path), ana, "flowers", [{"size": 1.0, "town": "Bern"}])
     feed(engine.lake, ana, "flowers", rows(20))
     with engine.store.write() as tx:
         refine(tx, ana, "flowers", [e.digest for e in fed(tx, ana)], on=False)

@@ -2498,6 +2498,11 @@ export interface components {
             folder?: string;
             /** Id */
             id: string;
+            /**
+             * Lacks
+             * @description What it needs before it can learn
+             */
+            lacks?: string | null;
             /** Last Improvement At */
             last_improvement_at: string | null;
             /** Metric */

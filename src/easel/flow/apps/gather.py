@@ -103,12 +103,24 @@ def metric_of(app: App) -> str:
 
 
 def learnable(app: App, counts: ExampleCounts, now: float) -> bool:
-    """At least two examples on in two strata, or four where there are no classes, and no feed half done."""
-    if app.summary is None or (app.more_until is not None and app.more_until.timestamp() > now):
-        return False
+    """Enough examples, and no feed half done."""
+    waiting = app.more_until is not None and app.more_until.timestamp() > now
+    return not waiting and lacking(app, counts) is None
+
+
+def lacking(app: App, counts: ExampleCounts) -> str | None:
+    """What an app needs before it can learn: two examples on in each of two classes, or four of numbers."""
+    if app.summary is None:
+        return "examples to learn from"
     if set(counts.on) <= {""}:
-        return counts.total_on >= 4
-    return sum(count >= 2 for count in counts.on.values()) >= 2
+        enough, what = counts.total_on >= 4, "four examples"
+    else:
+        enough = sum(count >= 2 for count in counts.on.values()) >= 2
+        what = "two examples each of at least two classes"
+    if enough:
+        return None
+    there = ", ".join(f"{count} {name}".strip() for name, count in sorted(counts.on.items())[:5]) or "none"
+    return f"{what} (switched on now: {there})"
 
 
 def owner_of(tx: Tx, app: App) -> Caller | None:

@@ -13,6 +13,7 @@ from easel.declare.parse import parse_program
 from easel.errors import Conflict
 from easel.flow.apps.batches import Batched
 from easel.flow.apps.files import AppFiles
+from easel.flow.apps.gather import lacking
 from easel.flow.apps.next_trial import serving
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.upload import Lake
@@ -22,7 +23,7 @@ from easel.match.raw import open_value
 from easel.match.read import read_object
 from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
-from easel.store import apps
+from easel.store import app_examples, apps
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,11 @@ def served(lake: Lake, caller: Caller, name: str) -> tuple[App, AppTrial]:
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
         best = serving(tx, app)
+        needs = lacking(app, app_examples.counts(tx, [app.id])[app.id]) if best is None else None
+    if needs is not None:
+        raise Conflict(f"{name} has no model yet: feed examples, it needs {needs}")
     if best is None or best.model_set is None or best.quality is None:
-        raise Conflict(f"{name} has no model yet: feed examples, and look again in a moment")
+        raise Conflict(f"{name} has no model yet: look again in a moment")
     return app, best
 
 

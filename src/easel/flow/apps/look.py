@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from easel.declare.parse import parse_program
-from easel.flow.apps.gather import Pool, gather
+from easel.flow.apps.gather import Pool, gather, lacking
 from easel.flow.apps.next_trial import best_among
 from easel.match.candidate import Candidate
 from easel.match.metrics import metric_for
@@ -51,6 +51,7 @@ class Standing:
     serving: AppTrial | None
     why: str | None
     next: Next | None
+    lacks: str | None = None
 
     @property
     def last_improvement_at(self) -> datetime | None:
@@ -92,6 +93,7 @@ def _standing(
         serving=pinned or best,
         why=reasons_of(trials[-1].decision, names).sentence() if trials else None,
         next=following,
+        lacks=lacking(app, counts),
     )
 
 

@@ -89,6 +89,7 @@ def shown(found: look.Standing) -> wire.App:
         last_improvement_at=found.last_improvement_at,
         why=found.why,
         next=None if found.next is None else wire.NextTrial.model_validate(found.next),
+        lacks=found.lacks,
     )
 
 
