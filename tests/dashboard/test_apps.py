@@ -66,8 +66,9 @@ def test_an_app_is_inferred_from_a_table_fed_refined_and_asked(server: ServerPro
     page.get_by_role("link", name="Code").click()
     expect(page.locator("pre")).to_contain_text("flowers")
     page.get_by_role("link", name="Try it").click()
-    page.get_by_role("button", name="Take an example's input").click()
-    expect(page.get_by_label("An input, as JSON")).not_to_be_empty()
+    page.get_by_label("width").fill("3,5")  # a field for each column, filled in from an example
+    page.get_by_role("button", name="As JSON").click()
+    expect(page.get_by_label("An input, as JSON")).to_have_value(re.compile('"width": 3.5'))
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("heading", name="Answer")).to_be_visible()
     page.goto(f"{server.address}/p/astro")

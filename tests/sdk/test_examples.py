@@ -38,15 +38,10 @@ def test_lines_that_were_fed_may_be_asked_about_as_they_are(tmp_path: Path) -> N
     assert list(read_objects(lines, own)) == [{"input": 3}]
 
 
-def test_arrays_are_asked_about_row_by_row(tmp_path: Path) -> None:
-    x = np.arange(6.0).reshape(3, 2)
-    np.savez(tmp_path / "new.npz", x=x)
-    np.save(tmp_path / "new.npy", x)
-    for name in ("new.npz", "new.npy"):
-        np.testing.assert_array_equal(list(read_objects(tmp_path / name, ROWS)), x)
-    np.savez(tmp_path / "other.npz", z=x)
-    with pytest.raises(InvalidInput, match="holds no plain array"):
-        list(read_objects(tmp_path / "other.npz", ROWS))
+def test_arrays_are_asked_about_from_python(tmp_path: Path) -> None:
+    np.save(tmp_path / "new.npy", np.zeros(3))
+    with pytest.raises(InvalidInput, match="ask about arrays from Python"):
+        list(read_objects(tmp_path / "new.npy", ROWS))
 
 
 def test_a_large_photograph_is_shrunk_before_it_is_asked_about(tmp_path: Path) -> None:

@@ -26,13 +26,15 @@ def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
 
 
 def read_objects(path: Path, program: Program) -> Iterator[Any]:
-    """From a CSV file, JSON lines, arrays, one picture, or a folder of pictures in the order of their names."""
+    """From a CSV file, JSON lines, one picture, or a folder of pictures in the order of their names."""
     if not path.exists():
         raise InvalidInput(f"there is no file or folder {path}")
     if path.is_dir():
         yield from pictures_in(path)
     elif path.suffix.lower() in (".npy", ".npz"):
-        yield from _arrays(path)
+        raise InvalidInput(
+            f"{path.name}: ask about arrays from Python, client.apps.infer(name, list(x)), or as JSON lines"
+        )
     elif path.suffix.lower() in PICTURES:
         yield path
     elif path.suffix.lower() in (".csv", ".tsv"):
@@ -49,17 +51,6 @@ def read_objects(path: Path, program: Program) -> Iterator[Any]:
 def pictures_in(folder: Path) -> list[Path]:
     """In the order in which they are asked about."""
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
-
-
-def _arrays(path: Path) -> Iterator[Any]:
-    import numpy as np
-
-    try:
-        found = np.load(path, allow_pickle=False)
-        rows = found if isinstance(found, np.ndarray) else found["x"]
-    except (ValueError, OSError, EOFError, KeyError) as error:
-        raise InvalidInput(f"{path.name} holds no plain array (called x, in an npz file): {error}") from None
-    yield from rows
 
 
 @contextmanager

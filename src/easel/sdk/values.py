@@ -47,8 +47,10 @@ def light(value: Any) -> Any:
     size = value.stat().st_size if isinstance(value, Path) else len(value)
     if size <= LARGEST_PICTURE or (isinstance(value, Path) and value.suffix.lower() not in PICTURES):
         return value
-    from PIL import Image, ImageOps
-
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        return value
     try:
         with Image.open(value if isinstance(value, Path) else io.BytesIO(value)) as opened:
             opened.draft(None, (2 * LARGEST_SIDE, 2 * LARGEST_SIDE))

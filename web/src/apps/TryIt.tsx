@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useEffect, useState, type FormEvent } from "react";
 import { useExamples, type Answers, type App } from "../api/apps";
 import { answer, api } from "../api/client";
 import { Problem } from "../api/problem";
@@ -7,6 +7,8 @@ import { Drop } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
 import { figure } from "../ui/format";
 import { Draw } from "./Draw";
+import { fieldsOf, typed } from "./fields";
+import { shrunk } from "./shrink";
 
 /** Ask the model that answers: a picture that is uploaded, pasted or drawn, or plain JSON. */
 export function TryIt({ project, app }: { project: string; app: App }) {
@@ -19,7 +21,7 @@ export function TryIt({ project, app }: { project: string; app: App }) {
       if (old) URL.revokeObjectURL(old);
       return URL.createObjectURL(picture);
     });
-    ask.mutate({ $picture: await base64Of(picture), fit: "pad" });
+    ask.mutate({ $picture: await base64Of(await shrunk(picture)), fit: "pad" });
   }
   if (!app.serving) return <p>There is no model yet: feed examples first.</p>;
   return (
@@ -62,16 +64,32 @@ function Paste({ project, app, busy, onObject }: { project: string; app: App; bu
   const send = useMutation({
     mutationFn: async () => onObject(parsed(text)),
   });
+  const [asJson, setAsJson] = useState(false);
+  const first = examples[0]?.digest;
+  const begin = take.mutate;
+  useEffect(() => {
+    if (first) begin(first);
+  }, [first, begin]);
+  const fields = asJson ? null : fieldsOf(text);
   function submit(event: FormEvent) {
     event.preventDefault();
     send.mutate();
   }
   return (
     <form className="stack" onSubmit={submit}>
-      <label>
-        An input, as JSON
-        <textarea required rows={12} spellCheck={false} value={text} onChange={(e) => setText(e.target.value)} />
-      </label>
+      {fields ? (
+        Object.entries(fields).map(([name, value]) => (
+          <label key={name}>
+            {name}
+            <input value={value === null ? "" : String(value)} onChange={(e) => setText(JSON.stringify({ ...fields, [name]: typed(e.target.value, value) }, null, 2))} />
+          </label>
+        ))
+      ) : (
+        <label>
+          An input, as JSON
+          <textarea required rows={12} spellCheck={false} value={text} onChange={(e) => setText(e.target.value)} />
+        </label>
+      )}
       <p className="row">
         <button type="submit" className="primary" disabled={busy}>
           Ask
@@ -79,6 +97,11 @@ function Paste({ project, app, busy, onObject }: { project: string; app: App; bu
         <button type="button" disabled={examples.length === 0 || take.isPending} onClick={() => take.mutate(examples[Math.floor(Math.random() * examples.length)]!.digest)}>
           Take an example's input
         </button>
+        {(fields || asJson) && (
+          <button type="button" onClick={() => setAsJson(!asJson)}>
+            {asJson ? "As fields" : "As JSON"}
+          </button>
+        )}
       </p>
       {(send.error ?? take.error) && <Failure error={send.error ?? take.error} />}
     </form>
