@@ -6,6 +6,7 @@ and the agent falls back to affinity, rlimits, thread variables and its own watc
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 from pathlib import Path
@@ -144,10 +145,32 @@ class GroupCage:
 
 
 class Cages:
-    """Makes cages under a name of our own, so that leftovers of a crash can be found and ended."""
+    """Makes cages under a name of our own, so that leftovers of a crash can be found and ended.
+
+    Whoever uses a name holds a lock on its folders, so that others can tell what nobody uses any more.
+    """
 
     def __init__(self, name: str, root: Path = ROOT) -> None:
         self.parents = _parents(name, root)
+        while not self._hold():
+            self.parents = _parents(name, root)
+
+    def _hold(self) -> bool:
+        """False where somebody who swept took a folder away before we held it."""
+        try:
+            self._held = [_held(parent) for parent in self.parents.values()]
+            return all(map(_same, self._held, self.parents.values()))
+        except FileNotFoundError:
+            return False
+        except OSError:  # no locks here: what we have is swept only while nothing of ours runs
+            return True
+
+    def sweep(self) -> None:
+        """Take away the empty cages of workers that were killed, and that nobody will start again by that name."""
+        for folder in {parent.parent for parent in self.parents.values()}:
+            for other in folder.glob("easel-*"):
+                if other not in self.parents.values():
+                    _sweep(other)
 
     @property
     def hard(self) -> bool:
@@ -179,6 +202,37 @@ class Cages:
                 parent.rmdir()
             except OSError:
                 continue
+
+
+def _held(folder: Path, how: int = fcntl.LOCK_SH) -> int:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, how)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _same(fd: int, folder: Path) -> bool:
+    return os.path.samestat(os.fstat(fd), folder.stat())
+
+
+def _sweep(folder: Path) -> None:
+    """Unless somebody holds it, or a process is in it."""
+    try:
+        fd = _held(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    try:
+        for child in folder.iterdir():
+            if child.is_dir():
+                child.rmdir()
+        folder.rmdir()
+    except OSError:
+        return
+    finally:
+        os.close(fd)
 
 
 def _parents(name: str, root: Path) -> dict[str, Path]:

@@ -73,6 +73,7 @@ class Worker:
     def run(self) -> None:
         become_subreaper()
         self._adopt()
+        self.cages.sweep()
         while not self.stopping:
             self.turn()
         self._stop_everything()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 
 from easel.clock import SystemClock
 from easel.errors import EaselError
@@ -16,16 +17,22 @@ from easel.run.worker_config import WorkerConfig, read_config
 def run_worker(config: WorkerConfig) -> None:
     """Until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
     os.environ.update(config.credentials)  # also for the nursery, which opens the depot anew
-    worker = Worker(config, SystemClock())
+    asked = threading.Event()
+    made: list[Worker] = []
 
     def stop(*_: object) -> None:
-        worker.stopping = True
+        asked.set()
+        for worker in made:
+            worker.stopping = True
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     if config.parent is not None:
         die_with(config.parent, signal.SIGTERM)
-    worker.run()
+    # Only now is anything made that somebody would have to take away again.
+    made.append(Worker(config, SystemClock()))
+    made[0].stopping = asked.is_set()
+    made[0].run()
 
 
 if __name__ == "__main__":
