@@ -76,13 +76,13 @@ export function useJobs(project: string, wanted: Wanted) {
         if (!known) return;
         queries.setQueryData(key, { ...known, pages: patched(known.pages, events) });
         if (known.pages.length > 2) return;
-        // At most once a second, but never not at all: the last event of a burst may be the one that counts.
+        // At most twice a second, but never not at all: the last event of a burst may be the one that counts.
         const state = again.current;
         state.timer ??= setTimeout(() => {
           state.timer = undefined;
           state.last = Date.now();
           void queries.invalidateQueries({ queryKey: key });
-        }, Math.max(0, state.last + 1000 - Date.now()));
+        }, Math.max(0, state.last + 500 - Date.now()));
       },
       [key, queries],
     ),

@@ -29,8 +29,10 @@ export function staleKeys(kind: string): string[] {
 }
 
 const GATHER_MS = 500;
+const AT_ONCE_MS = 40;
 
-/** One stream for the project that is open: it refreshes what the events touch, gathered so that a burst costs once. */
+/** One stream for the project that is open: it refreshes what the events touch, gathered so that a burst costs once;
+ * what comes after a quiet while is shown at once. */
 export function LiveProject({ project, children }: { project: string; children: ReactNode }) {
   const queries = useQueryClient();
   const [state, setState] = useState<Connection>("connecting");
@@ -43,9 +45,11 @@ function start(project: string, queries: QueryClient, setState: (state: Connecti
   let timer: ReturnType<typeof setTimeout> | undefined;
   let stop: (() => void) | null = null;
   let left = false;
+  let flushed = 0;
 
   function flush(): void {
     timer = undefined;
+    flushed = Date.now();
     const events = gathered;
     gathered = [];
     for (const key of new Set(events.flatMap((event) => staleKeys(event.kind))))
@@ -65,7 +69,7 @@ function start(project: string, queries: QueryClient, setState: (state: Connecti
         onState: setState,
         onMessage({ data }) {
           gathered.push(JSON.parse(data) as Event);
-          timer ??= setTimeout(flush, GATHER_MS);
+          timer ??= setTimeout(flush, Math.max(AT_ONCE_MS, flushed + GATHER_MS - Date.now()));
         },
       });
     });
