@@ -40,6 +40,10 @@ def test_an_app_is_inferred_from_a_table_fed_refined_and_asked(server: ServerPro
     data: FilePayload = {"name": "flowers.csv", "mimeType": "text/csv", "buffer": table()}
     dialog.get_by_label("Files to upload").set_input_files(data)
     expect(dialog.get_by_role("textbox", name="Program")).to_have_value(re.compile("Category"))
+    dialog.get_by_label("Predict the column").select_option("width")
+    expect(dialog.get_by_role("textbox", name="Program")).to_have_value(re.compile(r"output: {\[width"))
+    dialog.get_by_label("Predict the column").select_option("kind")
+    expect(dialog.get_by_role("textbox", name="Program")).to_have_value(re.compile(r"output: {\[kind"))
     expect(dialog.get_by_role("status")).to_contain_text("candidates")
     dialog.get_by_role("button", name="Create the app").click()
     expect(page.get_by_role("heading", name="flowers")).to_be_visible()

@@ -36,6 +36,8 @@ def infer_program(
         return
     for reason in proposal.reasons:
         say(f"  {reason}")
+    if target is None and not data.is_dir():
+        say("  (another column: --target NAME)")
     print(proposal.program)
 
 

@@ -48,7 +48,7 @@ def propose_from_table(columns: Mapping[str, Sequence[str]], target: str | None 
         telling = [name for name in names if name.strip().lower() in TARGET_NAMES]
         target = telling[0] if telling else names[-1]
         why = "its name says so" if telling else "it is the last column"
-        reasons.append(f'"{target}" is what to predict: {why} (choose another with --target)')
+        reasons.append(f'"{target}" is what to predict: {why}')
     elif target not in columns:
         raise ProgramError(f'there is no column "{target}"; the columns are {", ".join(names)[:300]}')
     fields: list[Field] = []

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useState, type FormEvent } from "react";
 import { useNavigate } from "react-router";
 import { useMatch } from "../api/apps";
-import { answer, api } from "../api/client";
+import { answer, api, type Schemas } from "../api/client";
 import { problemFrom } from "../api/problem";
 import { Dialog } from "../ui/Dialog";
 import { Drop } from "../ui/Drop";
@@ -21,8 +21,12 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
   const settled = useSettled(program, 300);
   const match = useMatch(settled);
   const propose = useMutation({
-    mutationFn: async (files: Parameters<typeof proposalOf>[0]) => answer(api.POST("/api/v1/programs/propose", { body: await proposalOf(files) })),
+    mutationFn: (seen: Schemas["ProposeProgram"]) => answer(api.POST("/api/v1/programs/propose", { body: seen })),
     onSuccess: (found) => setProgram(found.program),
+  });
+  const look = useMutation({
+    mutationFn: proposalOf,
+    onSuccess: (seen) => propose.mutate(seen),
   });
   const create = useMutation({
     mutationFn: () => answer(api.POST("/api/v1/projects/{project}/apps", { params: { path: { project } }, body: { name, program, metric: metric || null } })),
@@ -32,6 +36,7 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
     event.preventDefault();
     create.mutate();
   }
+  const columns = look.data?.header ?? [];
   const wrong = match.error && settled.trim() ? problemFrom(match.error).message : null;
   const metrics = match.data?.metrics ?? [];
   return (
@@ -41,10 +46,20 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
           Name
           <input required maxLength={64} value={name} onChange={(e) => setName(e.target.value)} placeholder="flowers" />
         </label>
-        <Drop folders busy={propose.isPending} progress={null} onFiles={(files) => propose.mutate(files)}>
+        <Drop folders busy={look.isPending || propose.isPending} progress={null} onFiles={(files) => look.mutate(files)}>
           <span>Infer the program: drop a table (CSV), or a folder of pictures with one folder for each class, or</span>
         </Drop>
-        {propose.error && <Failure error={propose.error} />}
+        {(look.error ?? propose.error) && <Failure error={look.error ?? propose.error} />}
+        {look.data && columns.length > 1 && (
+          <label>
+            Predict the column
+            <select value={propose.data?.target ?? ""} onChange={(e) => propose.mutate({ ...look.data, target: e.target.value })}>
+              {columns.map((column) => (
+                <option key={column}>{column}</option>
+              ))}
+            </select>
+          </label>
+        )}
         {propose.data && (
           <ul className="quiet" aria-label="Why this program">
             {propose.data.reasons.slice(0, 8).map((reason) => (

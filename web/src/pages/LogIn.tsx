@@ -47,7 +47,7 @@ export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) =>
         <button type="submit" className="primary" disabled={busy || !token.trim()}>
           {busy ? "Logging in…" : "Log in"}
         </button>
-        {error !== null && <Failure error={error} />}
+        {error !== null && <Failure error={error} titles={{ 401: "This token opens nothing" }} />}
         <p className="quiet">
           A project's admin hands out tokens. The first one of a new server was printed by <code>easel up</code>.
         </p>

@@ -12,11 +12,11 @@ const TITLES: Record<number, string> = {
 };
 
 /** What went wrong and what to do, never a blank page. */
-export function Failure({ error, again }: { error: unknown; again?: () => void }) {
+export function Failure({ error, again, titles = TITLES }: { error: unknown; again?: () => void; titles?: Record<number, string> }) {
   const problem = problemFrom(error);
   return (
     <div className="failure" role="alert">
-      <strong>{TITLES[problem.status] ?? "That did not work"}</strong>
+      <strong>{titles[problem.status] ?? TITLES[problem.status] ?? "That did not work"}</strong>
       <p dir="auto">{problem.message}</p>
       {problem.requestId && problem.status >= 500 && (
         <p className="quiet">
