@@ -103,7 +103,7 @@ class FleetKeeper:
             busy = {row.device for row in pool.held(tx, name) if row.device is not None and not row.over}
         if not rows and not placements:
             return
-        standings = self._engine.standings()
+        standings = self._without_put_back(placements, self._engine.standings())
         placements = self._account(placements, standings, present)
         asks = [
             Ask(Resources(row.vcpu, row.memory_mb, row.gpus), row.size, row.time_limit_s)
@@ -117,6 +117,18 @@ class FleetKeeper:
             self._engine.cancel(next(each for each in placements if each.name == gone))
         for ask in chosen.place:
             self._place(ask)
+
+    def _without_put_back(
+        self, placements: list[Placement], standings: Mapping[str, Standing]
+    ) -> Mapping[str, Standing]:
+        """What the engine put back into its queue behind our back is taken out, and over: what its workers had is
+        tried again by our own rule, on fresh ones.
+        """
+        for each in placements:
+            if standings.get(each.name) is Standing.PUT_BACK:
+                self._engine.cancel(each)
+                self._seen[each.name] = float("-inf")
+        return {name: standing for name, standing in standings.items() if standing is not Standing.PUT_BACK}
 
     def _account(
         self, placements: list[Placement], standings: Mapping[str, Standing], present: set[str]

@@ -19,6 +19,8 @@ from easel.records.pool import Placement
 class Standing(Enum):
     WAITING = "waiting"
     UP = "up"
+    PUT_BACK = "put back"
+    """It ran, and waits to be started once more: the engine did that by itself."""
 
 
 @dataclass(frozen=True, slots=True)

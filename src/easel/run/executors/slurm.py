@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from easel.declare.resources import Room
@@ -119,10 +120,14 @@ class SlurmEngine:
 
     def standings(self) -> Mapping[str, Standing]:
         found: dict[str, Standing] = {}
-        for line in self._run("squeue", "--noheader", "--states=all", "--format=%j|%T|%k").splitlines():
-            name, state, comment = (part.strip() for part in line.split("|", 2))
-            if comment == COMMENT and name.startswith(f"{self.name}-") and state not in _OVER:
-                found[name] = Standing.WAITING if state in _WAITING else Standing.UP
+        # Only the long format, of fixed widths, tells how often a job was started.
+        words = ["--noheader", "--states=all", "--Format=Name:80,State:30,Comment:40,RestartCnt:10"]
+        for line in self._run("squeue", *words).splitlines():
+            name, state, comment, restarts = (line[a:b].strip() for a, b in pairwise((0, 80, 110, 150, 160)))
+            if comment != COMMENT or not name.startswith(f"{self.name}-") or state in _OVER:
+                continue
+            again = Standing.PUT_BACK if restarts not in ("", "0") else Standing.WAITING
+            found[name] = again if state in _WAITING else Standing.UP
         return found
 
     def why(self, placement: Placement) -> str:
