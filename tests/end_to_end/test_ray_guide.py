@@ -43,6 +43,13 @@ def runs_as(job: Job, attempt: int) -> bool:
     return placed and about.state == "running" and about.attempt == attempt
 
 
+def await_attempt(job: Job, attempt: int) -> None:
+    try:
+        until(lambda: runs_as(job, attempt), PATIENCE_S)
+    except AssertionError:
+        pytest.fail(f"attempt {attempt} never ran; the job stands so: {job.refresh().about}")
+
+
 def end(job: Job) -> None:
     job.kill()
     job.wait(check=False)
@@ -59,11 +66,11 @@ def test_a_lost_node_costs_its_job_one_attempt_by_our_rule(
     ray_cluster: RayCluster, server: ServerProcess, ana: Client
 ) -> None:
     job = ana.jobs.submit(["sleep", "1000"], resources=SMALL)
-    until(lambda: runs_as(job, 1), PATIENCE_S)
+    await_attempt(job, 1)
     for node in list(ray_cluster.nodes):
         ray_cluster.kill_node(node)
     ray_cluster.add_node()
-    until(lambda: runs_as(job, 2), PATIENCE_S)
+    await_attempt(job, 2)
     end(job)
 
 
@@ -71,10 +78,10 @@ def test_after_a_restart_of_the_head_its_jobs_are_tried_again_on_new_nodes(
     ray_cluster: RayCluster, server: ServerProcess, ana: Client
 ) -> None:
     job = ana.jobs.submit(["sleep", "1000"], resources=SMALL)
-    until(lambda: runs_as(job, 1), PATIENCE_S)
+    await_attempt(job, 1)
     ray_cluster.restart_head()
     ray_cluster.add_node()
-    until(lambda: runs_as(job, 2), PATIENCE_S)
+    await_attempt(job, 2)
     after = ana.jobs.submit(["echo", "well"], resources=SMALL)
     after.wait()
     assert after.about.attempt == 1
