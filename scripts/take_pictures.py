@@ -176,7 +176,7 @@ def model_is_there(page: Page) -> None:
 
 def ask(page: Page) -> None:
     page.get_by_role("button", name="Take an example's input").click()
-    page.wait_for_function("() => document.querySelector('textarea').value !== ''")
+    page.get_by_role("button", name="As JSON").wait_for()  # the example is there, in fields
     page.get_by_role("button", name="Ask").click()
     page.get_by_role("heading", name="Answer").wait_for(timeout=PATIENCE_MS)
 
