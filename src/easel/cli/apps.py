@@ -317,11 +317,11 @@ def refine(
                 show_list(found, SUSPECTS, as_json, "Nothing was judged yet: wait for a model, or --judge.")
                 return
             digests = [one.example.digest for one in found]
-        matching = client.apps.examples(name, *(where or []))
-        if where and limit and on is not None and not digests:
-            digests = [one.digest for one in islice(matching, limit)]
+        filters = where or []
+        matching = client.apps.examples(name, *filters)
+        if filters and limit and on is not None and not digests:
+            digests, filters = [one.digest for one in islice(matching, limit)], []
         if digests or (where and on is not None):
-            filters = [] if digests else where or []
             changed = client.apps.refine(name, digests or [], filters=filters, on=bool(on))
             say(f"{counted(len(changed), 'example')} switched {'on' if on else 'off'}")
             return

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 
-_LONGEST = 180
+_LONGEST = 200
+"""Bytes of the given name that are kept, its end: with the rest they are one segment of a path."""
 _NAMED = re.compile(r"[0-9a-f]{24}-(?=.)")
 
 
@@ -14,7 +15,8 @@ def home_of(folder: str, path: str, digest: bytes) -> str:
     """For a picture at `path`, whose parent is its class, a path below the app's `folder`."""
     parent, _, name = path.rpartition("/")
     label = parent.rpartition("/")[2]
-    return f"{folder}files/{label}/{digest.hex()[:24]}-{name[-_LONGEST:]}"
+    kept = name.encode()[-_LONGEST:].decode(errors="ignore")
+    return f"{folder}files/{label}/{digest.hex()[:24]}-{kept}"
 
 
 def given_name(path: str) -> str:

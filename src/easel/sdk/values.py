@@ -11,9 +11,10 @@ from typing import Any
 
 from easel.errors import InvalidInput
 
-LARGEST_PICTURE = 500_000
-LARGEST_SIDE = 512
-"""More than twice of what any model of the zoo looks at."""
+LARGEST_PICTURE = 1_400_000
+"""What one request holds, in base64."""
+LARGEST_SIDE = 768
+"""More than three times of what any network of the zoo looks at."""
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
@@ -41,7 +42,7 @@ def to_wire(value: Any) -> Any:
 
 
 def light(value: Any) -> Any:
-    """A large photograph, shrunk to more than any model looks at: what is asked about need not be sent whole."""
+    """A photograph too large for a request, shrunk to more than any network looks at; every other one as it is."""
     if not isinstance(value, Path | bytes | bytearray):
         return value
     size = value.stat().st_size if isinstance(value, Path) else len(value)

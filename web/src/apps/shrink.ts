@@ -1,7 +1,7 @@
-const LARGEST = 500_000;
-const SIDE = 512;
+const LARGEST = 1_400_000; // what one request holds, in base64
+const SIDE = 768;
 
-/** A large photograph, shrunk to more than any model looks at: what is asked about need not be sent whole. */
+/** A photograph too large for a request, shrunk to more than any network looks at; every other one as it is. */
 export async function shrunk(picture: Blob): Promise<Blob> {
   if (picture.size <= LARGEST) return picture;
   let bitmap: ImageBitmap;
