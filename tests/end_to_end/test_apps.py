@@ -314,6 +314,9 @@ def test_the_command_line_tells_how_every_app_stands(
     assert shown["last_improvement_at"] is not None
     asked = easel(server, people["ana"], "infer", "shop", shop)
     assert len(asked.stdout.splitlines()) == 120
+    off = easel(server, people["ana"], "refine", "shop", "--where", "class:eq:no", "--limit", "2", "--off")
+    assert off.stderr == "2 examples switched off\n"
+    assert easel(server, people["ana"], "refine", "shop", "--undo").stderr == "2 examples switched back\n"
     wrong = easel(server, people["ana"], "infer", "shop", '{"siez": 1}')
     assert wrong.returncode == 2
     assert 'did you mean "size"?' in wrong.stderr

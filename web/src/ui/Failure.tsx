@@ -12,7 +12,7 @@ const TITLES: Record<number, string> = {
 };
 
 /** What went wrong and what to do, never a blank page. */
-export function Failure({ error, again, titles = TITLES }: { error: unknown; again?: () => void; titles?: Record<number, string> }) {
+export function Failure({ error, again, titles = {} }: { error: unknown; again?: () => void; titles?: Record<number, string> }) {
   const problem = problemFrom(error);
   return (
     <div className="failure" role="alert">
