@@ -25,7 +25,7 @@ import numpy as np
 
 from easel.declare.parse import parse_program
 from easel.errors import EaselError
-from easel.flow.apps.pool import Played, replay, tenant_of
+from easel.flow.apps.beliefs import LEARN, Costs
 from easel.match.loop import Diverged
 from easel.match.metrics import metric_for
 from easel.match.propose import propose_candidates
@@ -36,7 +36,7 @@ from easel.match.templates import match_program
 from easel.match.train import Conditions, train
 from easel.records.decision import StartTrial
 from easel.schedule.policies import named
-from easel.schedule.state import Device
+from easel.schedule.state import PoolDevice, PoolState, Tenant
 
 TARGETS = {
     "mnist_5k": 0.97,
@@ -140,24 +140,33 @@ def run(
     program = parse_program(text)
     examples = [read_example(program, *pair) for pair in train_pairs]
     folds = assign_folds(strata(program, examples))
-    candidates = propose_candidates(program, summarise(program, examples))
-    tenants, policy, history = [tenant_of(name, candidates)], named("easel"), list[Played]()
+    summary = summarise(program, examples)
+    candidates = propose_candidates(program, summary)
+    tenant = Tenant(
+        name,
+        tuple(candidate.name for candidate in candidates),
+        LEARN(()).prior(name, candidates, summary).belief(),
+        Costs(()).seconds(candidates),
+        ceiling=1.0,
+    )
+    state, policy = PoolState({name: tenant}, PoolDevice("core")), named("easel")
     best, first_s, found_s = None, float("nan"), 0.0
     while (elapsed := clock() - began) < limit_s:
-        decision = policy.decide(replay(tenants, history, Device("core"), elapsed))
+        decision = policy.decide(state.on(PoolDevice("core"), elapsed))
         if not isinstance(decision, StartTrial):
             break
+        state = state.started(decision)
         candidate = candidates[decision.index]
         conditions = Conditions(seed=seed, budget_s=max(1.0, limit_s - elapsed), clock=clock)
         try:
             trained = train(candidate, program, examples, folds, conditions)
         except (EaselError, Diverged) as error:
             print(f"  {candidate.name}: {error}", file=sys.stderr)
-            history.append(Played(decision, float("nan"), clock() - began - elapsed))
+            state = state.finished(decision, float("nan"), clock() - began - elapsed)
             continue
         quality, now = trained.measurement.quality, clock() - began
-        history.append(Played(decision, quality, now - elapsed))
-        if not history[1:]:
+        state = state.finished(decision, quality, now - elapsed)
+        if best is None:
             first_s = now
         print(
             f"  {now:6.1f} s {candidate.name}: {quality:.4f} ({now - elapsed:.1f} s)",
@@ -179,7 +188,7 @@ def run(
         validation=round(best.measurement.quality, 4),
         test=round(metric_for(template.task)[1](truth, predicted), 4),
         target=TARGETS[name],
-        trials=len(history),
+        trials=len(state.tenants[name].pulls),
         first_s=round(first_s, 1),
         found_s=round(found_s, 1),
         seconds=round(clock() - began, 1),

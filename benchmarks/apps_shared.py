@@ -36,18 +36,19 @@ import numpy as np
 from benchmarks.apps import load
 from easel.declare.parse import parse_program
 from easel.errors import EaselError
-from easel.flow.apps.costs import START_S, calibrated
-from easel.flow.apps.pool import Played, replay, tenant_of
+from easel.flow.apps.beliefs import LEARN, START_S, Costs
+from easel.ids import AppId
 from easel.match.candidate import Candidate
 from easel.match.loop import Diverged
 from easel.match.propose import propose_candidates
 from easel.match.read import read_example
 from easel.match.split import assign_folds
-from easel.match.summary import strata, summarise
+from easel.match.summary import DataSummary, strata, summarise
 from easel.match.train import Conditions, train
 from easel.records.decision import StartTrial
+from easel.records.tenant import PastTrial
 from easel.schedule.policies import named
-from easel.schedule.state import Device
+from easel.schedule.state import PoolDevice, PoolState, Pull, Tenant
 
 PEOPLE = {
     "ana": ("mnist_5k", "wine"),
@@ -94,6 +95,11 @@ class App:
     def candidates(self) -> tuple[Candidate, ...]:
         found: tuple[Candidate, ...] = self._read[4]
         return found
+
+    @property
+    def summary(self) -> DataSummary:
+        program, train_set, *_ = self._read
+        return summarise(program, train_set)
 
     @property
     def majority(self) -> float:
@@ -169,6 +175,7 @@ class Started:
     candidate: Candidate
     ran: Ran
     ends: float
+    number: int
 
 
 def share(policy_name: str, apps: Mapping[str, App], trials: Trials, limit_s: float) -> dict[str, Curve]:
@@ -181,18 +188,8 @@ def share(policy_name: str, apps: Mapping[str, App], trials: Trials, limit_s: fl
         core = int(np.argmin(free))
         now = free[core]
         done = [one for one in started if one.ends <= now]
-        scores: dict[str, dict[str, float]] = {}
-        for one in done:
-            if one.ran.quality is not None:
-                scores.setdefault(one.ran.app, {})[one.ran.candidate] = one.ran.quality
-        ran = [(one.candidate, one.ran.seconds + START_S) for one in done if one.ran.quality is not None]
-        pools = calibrated({name: app.candidates for name, app in apps.items()}, ran)
-        tenants = [
-            tenant_of(name, pool, [found for other, found in scores.items() if other != name])
-            for name, pool in pools.items()
-        ]
-        history = [_played(one, now) for one in started]
-        decision = policy.decide(replay(tenants, history, Device(f"core-{core}"), now))
+        state = pool_state(apps, done, [one for one in started if one.ends > now], len(started))
+        decision = policy.decide(state.on(PoolDevice(f"core-{core}"), now))
         if not isinstance(decision, StartTrial):
             waiting = [one.ends for one in started if one.ends > now]
             free[core] = min(waiting, default=limit_s)
@@ -200,17 +197,56 @@ def share(policy_name: str, apps: Mapping[str, App], trials: Trials, limit_s: fl
         candidate = apps[decision.tenant].candidates[decision.index]
         result = trials.ask(decision.tenant, candidate, max(1.0, limit_s - now))
         free[core] = now + START_S + result.seconds
-        started.append(Started(decision, candidate, result, free[core]))
+        started.append(Started(decision, candidate, result, free[core], len(started)))
         if result.quality is not None and result.test is not None:
             curves[decision.tenant].append((free[core], result.quality, result.test))
     return {name: sorted(curve) for name, curve in curves.items()}
 
 
-def _played(one: Started, now: float) -> Played:
-    if one.ends > now:
-        return Played(one.decision, None)
-    quality = float("nan") if one.ran.quality is None else one.ran.quality
-    return Played(one.decision, quality, one.ran.seconds + START_S)
+def pool_state(
+    apps: Mapping[str, App], done: Sequence[Started], running: Sequence[Started], step: int
+) -> PoolState:
+    """The pool as its keeper would have it: everybody's tenant under what all trials so far have taught."""
+    past = [
+        PastTrial(
+            number,
+            AppId(one.ran.app),
+            "accuracy",
+            one.candidate.name,
+            one.candidate.family,
+            one.candidate.promise,
+            one.candidate.cost_s,
+            one.ran.quality,
+            one.ran.seconds + START_S,
+            None,
+            0,
+        )
+        for number, one in enumerate(sorted(done, key=lambda one: one.ends))
+    ]
+    prior, costs = LEARN(past), Costs(past)
+    order = {
+        id(one): number + 1 for number, one in enumerate(sorted([*done, *running], key=lambda o: o.number))
+    }
+    tenants = {}
+    for name, app in apps.items():
+        fresh = Tenant(
+            name,
+            tuple(candidate.name for candidate in app.candidates),
+            prior.prior(name, app.candidates, app.summary).belief(),
+            costs.seconds(app.candidates),
+            ceiling=1.0,
+        )
+        mine = sorted((one for one in done if one.ran.app == name), key=lambda one: one.ends)
+        pulls = [
+            Pull(one.decision.index, float("nan") if one.ran.quality is None else one.ran.quality)
+            for one in mine
+        ]
+        flying = [one for one in running if one.ran.app == name]
+        tenant = fresh.resumed(
+            pulls, [0.0] * len(pulls), [one.decision for one in flying], len(pulls) + len(flying)
+        )
+        tenants[name] = tenant.changed(served_at=max((order[id(one)] for one in [*mine, *flying]), default=0))
+    return PoolState(tenants, PoolDevice("core"), step=step)
 
 
 def optuna_turn(name: str, trials: Trials, limit_s: float) -> Curve:

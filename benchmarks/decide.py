@@ -19,13 +19,13 @@ import numpy as np
 
 from easel.optimise.joint import JointGP
 from easel.records.decision import StartTrial
-from easel.schedule.kin import Kin
 from easel.schedule.policies import Policy, named
 from easel.schedule.prior import Prior
-from easel.schedule.state import Device, PoolState, Tenant
+from easel.schedule.related import RelatedBelief
+from easel.schedule.state import PoolDevice, PoolState, Tenant
 
 RESULTS_EACH = 20
-DEVICE = Device("d0")
+DEVICE = PoolDevice("d0")
 
 
 def features(K: int, rng: np.random.Generator) -> np.ndarray:
@@ -142,7 +142,9 @@ def joint_time(N: int, K: int, rounds: int) -> float:
     seen = JointGP(process.B, process.S, process.mean, process.var, 1e-4, process.rows, count)
     names = tuple(f"m{k}" for k in range(K))
     members = {
-        f"t{i}": Tenant(f"t{i}", names, Kin(seen, i), rng.uniform(0.1, 1.0, size=K), ceiling=1.0, best=0.6)
+        f"t{i}": Tenant(
+            f"t{i}", names, RelatedBelief(seen, i), rng.uniform(0.1, 1.0, size=K), ceiling=1.0, best=0.6
+        )
         for i in range(N)
     }
     return decision_time(PoolState(members, DEVICE), named("easel"), rounds)

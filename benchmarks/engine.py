@@ -37,7 +37,7 @@ from easel.flow.jobs.submit import Submission, submit_job, submit_jobs
 from easel.records.job import JobState
 from easel.serve.controller import Controller
 from easel.store.schema.jobs import jobs
-from easel.testing.engine import Engine, running
+from easel.testing.engine import EngineUnderTest, running
 
 NOOP = JobSpec("noop", Trial("easel.testing.trials:noop"), resources=Resources(1.0, 256))
 
@@ -137,16 +137,16 @@ def fsync_ms() -> float:
 
 
 @contextmanager
-def engine(**changes: Any) -> Iterator[tuple[Engine, Controller]]:
+def engine(**changes: Any) -> Iterator[tuple[EngineUnderTest, Controller]]:
     with tempfile.TemporaryDirectory(prefix="easel-bench") as folder, running(Path(folder) / "home") as made:
         yield made, made.controller(**{"capacity": Room(2.0, 8192), **changes})
 
 
-def drive(made: Engine, controller: Controller, done: Callable[[], bool]) -> None:
+def drive(made: EngineUnderTest, controller: Controller, done: Callable[[], bool]) -> None:
     made.turn_until(controller, done, 600.0)
 
 
-def count(made: Engine, state: JobState) -> int:
+def count(made: EngineUnderTest, state: JobState) -> int:
     with made.store.read() as tx:
         query = select(func.count()).where(jobs.c.state == state.value)
         return int(tx.execute(query).scalar_one())
@@ -269,7 +269,7 @@ def latency(quick: bool) -> dict[str, Any]:
     }
 
 
-def _start_of(made: Engine, controller: Controller, spec: JobSpec) -> float:
+def _start_of(made: EngineUnderTest, controller: Controller, spec: JobSpec) -> float:
     """Seconds from before the submit to the first line of user code."""
     stop = made.store.listen(controller.wake.set)
     before = time.time()
@@ -315,7 +315,7 @@ def queue(quick: bool) -> dict[str, Any]:
     }
 
 
-def _submit_one(made: Engine) -> None:
+def _submit_one(made: EngineUnderTest) -> None:
     with made.store.write() as tx:
         submit_job(tx, made.people["ana"], NOOP)
 

@@ -68,7 +68,7 @@ def judge(runs: Path) -> None:
     import numpy as np
 
     from easel.price.design import d_optimal, default_size
-    from easel.price.runs import Outcome, ProfiledRun
+    from easel.price.runs import ProfiledRun, RunOutcome
     from easel.price.runtime import learn, learn_log_linear
 
     with runs.open(newline="") as file:
@@ -79,7 +79,9 @@ def judge(runs: Path) -> None:
 
     parts = {
         part: [
-            ProfiledRun(features(r), Outcome.FINISHED, float(r["wall_s"])) for r in rows if r["part"] == part
+            ProfiledRun(features(r), RunOutcome.FINISHED, float(r["wall_s"]))
+            for r in rows
+            if r["part"] == part
         ]
         for part in ("profile", "held-out")
     }

@@ -33,11 +33,18 @@ def synchronise(device: torch.device) -> None:
 
 
 def train_rate(
-    name: str, shape: tuple[int, int, int], batch: int, device: torch.device, seconds: float
+    name: str,
+    shape: tuple[int, int, int],
+    batch: int,
+    device: torch.device,
+    seconds: float,
+    width: float = 1.0,
 ) -> float:
     """Images per second over at least `seconds` of steps, after a warm-up that chooses the algorithms."""
     torch.manual_seed(0)
-    network = build_image_network(name, shape, outputs=10).to(device, memory_format=torch.channels_last)
+    network = build_image_network(name, shape, outputs=10, width=width).to(
+        device, memory_format=torch.channels_last
+    )
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device.type == "cuda")
     x = torch.randn(batch, *shape, device=device).to(memory_format=torch.channels_last)
     y = torch.randint(10, (batch,), device=device)

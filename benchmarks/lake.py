@@ -38,7 +38,7 @@ from easel.records.identity import Caller
 from easel.records.lake import Kind
 from easel.store import identity
 from easel.store.engine import Store
-from easel.store.lake.lineage import Direction
+from easel.store.lake.lineage import TraceDirection
 from easel.store.migrate import migrate
 from easel.store.schema.lake import artifacts, file_set_versions, file_sets, files, lineage
 from easel.testing import postgres
@@ -327,7 +327,7 @@ def traces(quick: bool, _peers: str | None) -> None:
             for _ in range(10):
                 with store.read() as tx:
                     name = f"set{deep - 1:06}"
-                    times.append(timed(partial(trace, tx, who, name, Direction.BACKWARD, limit=5000)))
+                    times.append(timed(partial(trace, tx, who, name, TraceDirection.BACKWARD, limit=5000)))
             median = statistics.median(times) * 1000
             show(f"trace {deep} ancestors among {count} ({engine}, target 200 ms)", f"{median:.1f} ms")
             store.close()

@@ -29,8 +29,8 @@ from easel.price.design import d_optimal, default_size, full_grid
 from easel.price.grid import paper_grid, product_grid, span
 from easel.price.memory import MemoryModel, learn_memory
 from easel.price.picture import draw
-from easel.price.provision import Aim, Chosen, Wish, provision, quote
-from easel.price.runs import Array, Outcome, ProfiledRun, log_features, table
+from easel.price.provision import Aim, ChosenOffer, Wish, provision, quote
+from easel.price.runs import Array, ProfiledRun, RunOutcome, log_features, table
 from easel.price.runtime import RuntimeModel, learn, learn_log_linear
 
 ACAI = book_named("acai")
@@ -60,7 +60,7 @@ def features(run: MeasuredRun) -> dict[str, float]:
 
 
 def profiled(run: MeasuredRun) -> ProfiledRun:
-    return ProfiledRun(features(run), Outcome.FINISHED, run.wall_s, run.peak_mb)
+    return ProfiledRun(features(run), RunOutcome.FINISHED, run.wall_s, run.peak_mb)
 
 
 def r2(truth: Array, predicted: Array) -> float:
@@ -160,7 +160,7 @@ def tables_two_and_three(pictures: Path | None) -> None:
         return 64.6 * 60 / 20 * 2 * cell["epoch"] / cell["cpus"]
 
     runs = [
-        ProfiledRun(cell, Outcome.FINISHED, seconds(cell) * float(np.exp(0.05 * rng.standard_normal())))
+        ProfiledRun(cell, RunOutcome.FINISHED, seconds(cell) * float(np.exp(0.05 * rng.standard_normal())))
         for cell in full_grid({"epoch": (1.0, 2.0, 3.0)})
     ]
     for kind, model, slack in (
@@ -175,7 +175,7 @@ def tables_two_and_three(pictures: Path | None) -> None:
                 ("fixed time", Wish(Aim.CHEAPEST, max_seconds=minutes * 60, indifference=slack)),
             ):
                 answer = provision(priced, wish)
-                assert isinstance(answer, Chosen)
+                assert isinstance(answer, ChosenOffer)
                 shape = answer.offer.shape
                 true = seconds({"epoch": epochs, "cpus": shape.cpus})
                 paid = charge(shape.cpus, shape.memory_mb, true)
@@ -211,7 +211,7 @@ def real_tasks(runs: Sequence[MeasuredRun], models: dict[str, RuntimeModel]) -> 
                 (Aim.FASTEST, Wish(Aim.FASTEST, max_cost=cost)),
             ):
                 answer = provision(priced, wish)
-                if not isinstance(answer, Chosen):
+                if not isinstance(answer, ChosenOffer):
                     continue
                 shape = answer.offer.shape
                 true = float(np.mean(measured[steps, rows, shape.cpus]))

@@ -3,7 +3,7 @@
     python -m benchmarks.provision_measure --out docs/results/provision_runs.csv [--seconds 240]
 
 Two scripts (`benchmarks/training/`) run over the profiling grid of the paper and over held-out cells with
-other epochs, trees, rows and memory. The quota and the limit are those of the cages in which Easel runs jobs:
+other epochs, trees, rows and memory. The quota and the limit are those of the cgroups in which Easel runs jobs:
 control groups of either version, for which one must be root (or own the groups); without them nothing can be
 measured, and the program says so. A run of at most one vCPU has a processor of its own, so two of them run side by
 side; runs of two have the machine to themselves. Runs already in the CSV are not measured again, so an interrupted
@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from easel.declare.resources import Resources
-from easel.run.cage import Cages
+from easel.run.cgroup import Cgroups
 
 HERE = Path(__file__).parent
 DATA = (
@@ -91,13 +91,13 @@ def command(cell: Cell) -> list[str]:
     return [sys.executable, str(script), flag, str(cell.steps), "--rows", str(cell.rows), "--data", str(DATA)]
 
 
-def measure(cell: Cell, cages: Cages, cores: Sequence[int]) -> MeasuredRun:
-    """Runs the cell's command in a cage of its size on the given processors."""
-    cage = cages.make(f"run-{cores[0]}-{os.urandom(3).hex()}")
-    cage.limit(Resources(cell.cpus, cell.memory_mb))
+def measure(cell: Cell, cgroups: Cgroups, cores: Sequence[int]) -> MeasuredRun:
+    """Runs the cell's command in a cgroup of its size on the given processors."""
+    cgroup = cgroups.make(f"run-{cores[0]}-{os.urandom(3).hex()}")
+    cgroup.limit(Resources(cell.cpus, cell.memory_mb), 1024)
     load, threads = os.getloadavg()[0], str(math.ceil(cell.cpus))
     process = subprocess.Popen(
-        # It waits until it is in its cage.
+        # It waits until it is in its cgroup.
         ["/bin/sh", "-c", 'read go && exec "$@"', "sh", *command(cell)],
         env=os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
         stdin=subprocess.PIPE,
@@ -105,7 +105,7 @@ def measure(cell: Cell, cages: Cages, cores: Sequence[int]) -> MeasuredRun:
         stderr=subprocess.DEVNULL,
     )
     assert process.stdin is not None
-    cage.enter(process.pid)
+    cgroup.enter(process.pid)
     os.sched_setaffinity(process.pid, cores)
     start = time.perf_counter()
     process.stdin.write(b"go\n")
@@ -113,7 +113,7 @@ def measure(cell: Cell, cages: Cages, cores: Sequence[int]) -> MeasuredRun:
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    cage.remove()
+    cgroup.remove()
     return MeasuredRun(
         **asdict(cell),
         wall_s=round(wall, 4),
@@ -124,9 +124,9 @@ def measure(cell: Cell, cages: Cages, cores: Sequence[int]) -> MeasuredRun:
     )
 
 
-def _prefer(cages: Cages) -> None:
+def _prefer(cgroups: Cgroups) -> None:
     """A high CPU weight, so that other work on the machine disturbs the clock little."""
-    for parent in cages.parents.values():
+    for parent in cgroups.parents.values():
         for file, weight in (("cpu.shares", 1 << 18), ("cpu.weight", 10_000)):
             if (parent / file).exists():
                 (parent / file).write_text(str(weight))
@@ -161,11 +161,11 @@ def main() -> None:
     asked = options.parse_args()
     if not DATA.exists():
         sys.exit(f"{DATA} is missing: set EASEL_DATA to the folder with train_sets/")
-    cages = Cages("easel-measure")
-    if not cages.hard:
+    cgroups = Cgroups("easel-measure")
+    if not cgroups.hard:
         sys.exit("needs control groups that we may write to (root); the stored CSV can be analysed without")
 
-    _prefer(cages)
+    _prefer(cgroups)
     names = [field.name for field in fields(MeasuredRun)]
     done = [Cell(r.part, r.task, r.steps, r.rows, r.cpus, r.memory_mb) for r in read_runs(asked.out)]
     waiting = [cell for cell in cells() if cell not in done]
@@ -179,14 +179,14 @@ def main() -> None:
                 break
             cores = [CORES] if sitting[0].cpus > 1 else [(core,) for core in CORES]
             going = [
-                pool.submit(measure, cell, cages, own) for cell, own in zip(sitting, cores, strict=False)
+                pool.submit(measure, cell, cgroups, own) for cell, own in zip(sitting, cores, strict=False)
             ]
             for run in (one.result() for one in going):
                 left -= 1
                 writer.writerow(asdict(run))
                 print(f"{left} left: {run}")
             file.flush()
-    cages.remove()
+    cgroups.remove()
 
 
 if __name__ == "__main__":

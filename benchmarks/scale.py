@@ -28,18 +28,18 @@ from benchmarks.scale_takeover import takeover
 from easel.declare.job import JobSpec, Trial
 from easel.declare.resources import Resources, Room
 from easel.flow.jobs.submit import Submission, submit_jobs
-from easel.flow.pool.exchange import Answer, Said
-from easel.flow.pool.exchange import exchange as exchange_once
-from easel.flow.pool.seal import Seal
-from easel.flow.pool.tokens import issue
 from easel.flow.secrets import hashed
+from easel.flow.workers.exchange import ExchangeReply, Said
+from easel.flow.workers.exchange import exchange as exchange_once
+from easel.flow.workers.seal import Seal
+from easel.flow.workers.tokens import issue
 from easel.records.job import JobState
+from easel.run.entries import JournalEntry, decode_entry
 from easel.run.executors.base import Entries
-from easel.run.journal import LAST
 from easel.run.order import Order
 from easel.serve.lake import signing_key
 from easel.store.schema.jobs import jobs
-from easel.testing.engine import Engine, running
+from easel.testing.engine import EngineUnderTest, running
 
 TRIAL = Resources(0.5, 256)
 NOOP = JobSpec("noop", Trial("easel.testing.trials:noop"), resources=TRIAL)
@@ -90,7 +90,7 @@ def easel_ray(tasks: int) -> float:
 
 
 def _over(report: Entries) -> bool:
-    return any(entry["k"] in LAST for entry in report.entries)
+    return any(entry.last for entry in report.entries)
 
 
 def _run(pool: Any, numbers: range) -> None:
@@ -157,12 +157,12 @@ def memory(quick: bool) -> dict[str, Any]:
 class LargeDevice:
     """One worker with room for everything, which finishes whatever it is given at once."""
 
-    def __init__(self, made: Engine) -> None:
+    def __init__(self, made: EngineUnderTest) -> None:
         self._store, self._seal = made.store, Seal(signing_key(made.home))
         with self._store.write() as tx:
             self._secret = hashed(issue(tx, None, "large").secret)
         self._attempts: dict[str, int] = {}
-        self._news: list[tuple[str, list[dict[str, Any]]]] = []
+        self._news: list[tuple[str, list[JournalEntry]]] = []
         self._session = self._number = 0
         self.done = 0
 
@@ -180,7 +180,7 @@ class LargeDevice:
             entries=self._news,
         )
         (answer,) = exchange_once(self._store, [said], self._seal)
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, ExchangeReply):
             raise answer
         self.done += len(self._news)
         self._session, self._news = answer.session, []
@@ -189,7 +189,7 @@ class LargeDevice:
         for given in answer.start:
             key = f"{given['order']['job_id']}.{given['order']['attempt']}"
             self._attempts[key] = 0
-            self._news.append((key, whole_life()))
+            self._news.append((key, [decode_entry(entry) for entry in whole_life()]))
 
 
 def _resident_mb() -> float:
@@ -210,8 +210,8 @@ def simulate(quick: bool) -> dict[str, Any]:
     from easel.schedule.simulate import World
     from easel.schedule.simulate import simulate as run
     from easel.schedule.simulate import tenants as members_of
-    from easel.schedule.state import Device
-    from easel.schedule.table import Table
+    from easel.schedule.state import PoolDevice
+    from easel.schedule.table import ScoreTable
 
     devices, tenants, models = (100, 50, 16) if quick else (10_000, 5_000, 16)
     span = 4 * 3600.0
@@ -219,8 +219,8 @@ def simulate(quick: bool) -> dict[str, Any]:
     quality = np.clip(rng.normal(0.7, 0.1, (tenants, models)), 0, 1)
     cost = rng.uniform(600.0, 6000.0, (tenants, models))
     names = tuple(f"t{i}" for i in range(tenants))
-    table = Table(names, tuple(f"m{k}" for k in range(models)), quality, cost)
-    world = World(table, tuple(Device(f"d{i}") for i in range(devices)))
+    table = ScoreTable(names, tuple(f"m{k}" for k in range(models)), quality, cost)
+    world = World(table, tuple(PoolDevice(f"d{i}") for i in range(devices)))
     prior = Prior(np.full(models, 0.7), 0.01 * np.eye(models) + 0.005, 1e-4)
     members = members_of(world, prior)
     began = time.process_time()  # one thread decides; what else the machine does is not its time

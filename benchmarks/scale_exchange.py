@@ -28,11 +28,11 @@ from easel.declare.job import JobSpec, Trial
 from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.flow.jobs.submit import Submission, submit_jobs
-from easel.flow.pool.tokens import issue
+from easel.flow.workers.tokens import issue
 from easel.ids import TokenId
 from easel.records.identity import Caller
 from easel.records.job import JobState
-from easel.store import identity, pool
+from easel.store import identity, offers
 from easel.store.engine import Store
 from easel.store.schema.jobs import jobs
 from easel.testing import postgres
@@ -250,7 +250,7 @@ def measure(folder: Path, count: int, seconds: float, per_s: float | None) -> di
 
 def _offered(store: Store) -> int:
     with store.read() as tx:
-        return pool.count_waiting(tx, "remote")
+        return offers.count_waiting(tx, "remote")
 
 
 def _settled(store: Store) -> int:

@@ -15,9 +15,17 @@ from easel.store.migrate import migrate
 from easel.testing import postgres
 from easel.testing import ray as ray_testing
 from easel.testing import slurm as slurm_testing
-from easel.testing.engine import Engine, running
+from easel.testing.engine import EngineUnderTest, running
 
 _numbers = itertools.count()
+_FOREIGN = ("tests/dashboard/", "test_ray", "test_slurm")
+"""Parts of the paths of tests that drive a browser, Ray or Slurm."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(part in item.path.as_posix() for part in _FOREIGN):
+            item.add_marker(pytest.mark.foreign)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +87,7 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 
 @pytest.fixture(params=BOTH)
-def either_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+def either_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EngineUnderTest]:
     """An engine with a real worker, on each database in turn: for what depends on how transactions meet."""
     url = None
     if request.param == "postgresql":

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from easel.declare.dimensions import Categorical, Ordinal, Role, fraction
+from easel.declare.dimensions import Categorical, DimensionRole, Ordinal, fraction
 from easel.declare.goal import Goal
 from easel.declare.rates import Rates, Term
 from easel.declare.space import Point, PointKey, Space, point_key
@@ -61,8 +61,8 @@ def cloud_space(learning_rates: tuple[float, ...], sizes: tuple[float, ...]) -> 
     per_core = {name: price / vcpus for name, (price, vcpus) in FLAVOURS.items()}
     return Space(
         (
-            Categorical("vm_flavor", tuple(FLAVOURS), role=Role.RESOURCE),
-            Ordinal("n_cores", (8, 16, 32, 48, 64, 80), role=Role.RESOURCE),
+            Categorical("vm_flavor", tuple(FLAVOURS), role=DimensionRole.RESOURCE),
+            Ordinal("n_cores", (8, 16, 32, 48, 64, 80), role=DimensionRole.RESOURCE),
             Ordinal("learning_rate", learning_rates),
             Ordinal("batch_size", (16, 256)),
             Categorical("synchronism", ("sync", "async")),

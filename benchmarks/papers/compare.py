@@ -14,13 +14,13 @@ import matplotlib as mpl
 import numpy as np
 
 from benchmarks.papers.worlds import Setting, Split, split
-from easel.schedule.measure import Curve, mean_curve, standard_error, worst_curve
+from easel.schedule.measure import LossCurve, mean_curve, standard_error, worst_curve
 from easel.schedule.policies import named
 from easel.schedule.prior import Prior, quality_vector_prior, sample_prior
 from easel.schedule.similar import history_priors
-from easel.schedule.simulate import World, clairvoyant, simulate, tenants
-from easel.schedule.state import Device
-from easel.schedule.table import Table
+from easel.schedule.simulate import World, hindsight, simulate, tenants
+from easel.schedule.state import PoolDevice
+from easel.schedule.table import ScoreTable
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -37,17 +37,17 @@ class Outcome:
     """All runs of one policy in one setting; areas are means over time of the mean loss."""
 
     policy: str
-    curves: list[Curve] = field(default_factory=list)
+    curves: list[LossCurve] = field(default_factory=list)
     areas: list[float] = field(default_factory=list)
 
     @property
     def area(self) -> float:
         return float(np.mean(self.areas))
 
-    def mean(self) -> Curve:
+    def mean(self) -> LossCurve:
         return mean_curve(self.curves, 1.0)
 
-    def worst(self) -> Curve:
+    def worst(self) -> LossCurve:
         return worst_curve(self.curves, 1.0)
 
 
@@ -87,7 +87,7 @@ def compare(
     protocol: Protocol | None = None,
     prior: PriorOf = prior_for,
 ) -> dict[str, Outcome]:
-    """By policy, the clairvoyant first."""
+    """By policy, greedy with hindsight first."""
     global _task
     _task = (setting, tuple(policies), protocol or Protocol(), prior)
     if JOBS == 1:
@@ -95,7 +95,7 @@ def compare(
     else:  # forked: a setting holds functions, which cannot be sent
         with multiprocessing.get_context("fork").Pool(JOBS) as pool:
             runs = pool.map(_once, range(repetitions), chunksize=1)
-    outcomes = {name: Outcome(name) for name in ("clairvoyant", *policies)}
+    outcomes = {name: Outcome(name) for name in ("greedy with hindsight", *policies)}
     for found in runs:
         for name, (area, curve) in found.items():
             outcomes[name].areas.append(area)
@@ -103,7 +103,7 @@ def compare(
     return outcomes
 
 
-def _once(repetition: int) -> dict[str, tuple[float, Curve]]:
+def _once(repetition: int) -> dict[str, tuple[float, LossCurve]]:
     """One repetition of the task: every policy on the same split."""
     assert _task is not None
     setting, policies, how, prior = _task
@@ -111,19 +111,19 @@ def _once(repetition: int) -> dict[str, tuple[float, Curve]]:
     if how.history_share < 1.0:
         keep = max(1, round(how.history_share * len(part.history.tenants)))
         part = Split(part.history.rows(range(keep)), part.tenants)
-    devices = tuple(Device(f"d{i}") for i in range(how.devices))
+    devices = tuple(PoolDevice(f"d{i}") for i in range(how.devices))
     world = World(part.tenants, devices, unit_cost=how.unit_cost, ceiling=how.ceiling)
     horizon = _horizon(part.tenants, how, setting)
-    found: dict[str, tuple[float, Curve]] = {}
-    for name in ("clairvoyant", *policies):
-        policy = clairvoyant(part.tenants) if name == "clairvoyant" else named(name, seed=repetition)
+    found: dict[str, tuple[float, LossCurve]] = {}
+    for name in ("greedy with hindsight", *policies):
+        policy = hindsight(part.tenants) if name == "greedy with hindsight" else named(name, seed=repetition)
         members = tenants(world, prior(name, part))
         run = simulate(world, policy, members, horizon, np.random.default_rng(repetition))
-        found[name] = (run.curve.area(horizon), Curve(run.curve.time / horizon, run.curve.loss))
+        found[name] = (run.curve.area(horizon), LossCurve(run.curve.time / horizon, run.curve.loss))
     return found
 
 
-def _horizon(table: Table, how: Protocol, setting: Setting) -> float:
+def _horizon(table: ScoreTable, how: Protocol, setting: Setting) -> float:
     share = setting.share if how.share is None else how.share
     total = float(np.isfinite(table.quality).sum()) if how.unit_cost else table.total_cost
     return share * total / how.devices
@@ -136,9 +136,9 @@ def speed_up(outcomes: dict[str, Outcome], fast: str, slow: str, loss: float) ->
 
 
 def excess(outcomes: dict[str, Outcome], policy: str, rivals: Sequence[str]) -> tuple[float, str, float]:
-    """(excess of `policy` over the clairvoyant / that of the best rival, that rival, paired s.e. of the gap)."""
+    """(excess of `policy` over greedy with hindsight / that of the best rival, that rival, paired s.e. of the gap)."""
     best = min(rivals, key=lambda p: outcomes[p].area)
-    floor = outcomes["clairvoyant"].area
+    floor = outcomes["greedy with hindsight"].area
     ratio = (outcomes[policy].area - floor) / (outcomes[best].area - floor)
     gap = np.array(outcomes[policy].areas) - np.array(outcomes[best].areas)
     return ratio, best, standard_error(list(gap))
@@ -169,7 +169,7 @@ def picture(panels: dict[str, dict[str, Outcome]], name: str, x_label: str, wors
             axis = axes[rows * (number // across) + row][number % across]
             for policy, o in outcomes.items():
                 curve = o.worst() if row else o.mean()
-                style = {"clairvoyant": "k:", "easel": "k-"}.get(policy, "-")
+                style = {"greedy with hindsight": "k:", "easel": "k-"}.get(policy, "-")
                 width = 2.4 if policy == "easel" else 1.4
                 axis.plot(
                     curve.time * 100, np.maximum(curve.loss, 1e-5), style, label=policy, linewidth=width

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.cloud_jobs import RESULTS, Job, data, stamp
-from easel.declare.dimensions import Ordinal, Role, fraction
+from easel.declare.dimensions import DimensionRole, Ordinal, fraction
 from easel.declare.goal import minimise
 from easel.declare.space import Space, point_key
 from easel.records.study import Finished
@@ -31,7 +31,7 @@ def load() -> Job:
     tuned = tuple(Ordinal(name, tuple(sorted({float(r[name]) for r in rows}))) for name in TUNED)
     sizes = tuple(sorted({float(r["s"]) for r in rows}))
     epochs = tuple(sorted({float(r["epoch"]) for r in rows}))
-    space = Space((*tuned, fraction("s", sizes), Ordinal("epoch", epochs, role=Role.FIDELITY)))
+    space = Space((*tuned, fraction("s", sizes), Ordinal("epoch", epochs, role=DimensionRole.FIDELITY)))
     names = (*TUNED, "s", "epoch")
     return Job(
         space,

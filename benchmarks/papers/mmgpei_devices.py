@@ -11,7 +11,7 @@ from easel.schedule.measure import mean_curve
 from easel.schedule.policies import named
 from easel.schedule.prior import Prior
 from easel.schedule.simulate import World, simulate, tenants
-from easel.schedule.state import Device
+from easel.schedule.state import PoolDevice
 from easel.schedule.table import matern_world
 
 GP_EI = ("mm-gp-ei", "gp-ei-round-robin", "gp-ei-random", "easel")
@@ -32,7 +32,7 @@ def synthetic_times(policy: str, repetitions: int, size: int = 50) -> dict[int, 
         table, cov = matern_world(rng, size, size)
         prior = Prior(np.full(size, float(table.quality.mean())), cov, 1e-6)
         for count in DEVICES:
-            world = World(table, tuple(Device(f"d{i}") for i in range(count)))
+            world = World(table, tuple(PoolDevice(f"d{i}") for i in range(count)))
             run = simulate(world, named(policy), tenants(world, prior), table.total_cost, rng)
             times[count].append(run.curve.reaches(CUTOFF))
     return {d: float(np.mean(t)) for d, t in times.items()}

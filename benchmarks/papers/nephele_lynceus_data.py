@@ -12,7 +12,7 @@ import csv
 import numpy as np
 
 from benchmarks.papers.cloud_jobs import FLAVOURS, RESULTS, Job, data, follow, stamp
-from easel.declare.dimensions import Categorical, Ordinal, Role
+from easel.declare.dimensions import Categorical, DimensionRole, Ordinal
 from easel.declare.goal import minimise
 from easel.declare.space import Space, point_key
 
@@ -27,8 +27,8 @@ def load(name: str) -> Job:
     }
     space = Space(
         (
-            Categorical("vm_flavor", tuple(FLAVOURS), role=Role.RESOURCE),
-            Ordinal("n_cores", numbers["n_cores"], role=Role.RESOURCE),
+            Categorical("vm_flavor", tuple(FLAVOURS), role=DimensionRole.RESOURCE),
+            Ordinal("n_cores", numbers["n_cores"], role=DimensionRole.RESOURCE),
             Ordinal("learning_rate", numbers["learning_rate"]),
             Ordinal("batch_size", numbers["batch_size"]),
             Categorical("synchronism", ("sync", "async")),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from easel.schedule.table import Table, read_table, synthetic
+from easel.schedule.table import ScoreTable, read_table, synthetic
 
 DATA = Path(os.environ.get("EASEL_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
@@ -31,19 +31,19 @@ def _wide(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
 
 
 @cache
-def deeplearning() -> Table:
+def deeplearning() -> ScoreTable:
     users, models, quality = _wide(DATA / "easeml_deeplearning" / "quality_22x8.csv")
-    return Table(users, models, quality, _wide(DATA / "easeml_deeplearning" / "time_22x8.csv")[2])
+    return ScoreTable(users, models, quality, _wide(DATA / "easeml_deeplearning" / "time_22x8.csv")[2])
 
 
 @cache
-def azure_like() -> Table:
+def azure_like() -> ScoreTable:
     path = DATA / "azure_like" / "azure_like_17x8.csv"
     return read_table(path, "dataset_id", "azure_model", "quality_tuned", "runtime_tuned_s")
 
 
 @cache
-def oboe() -> Table:
+def oboe() -> ScoreTable:
     return read_table(DATA / "oboe" / "results.csv", "dataset_id", "model_id", "quality", "runtime_s")
 
 
@@ -54,9 +54,9 @@ def _classifiers() -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
     return users, models, np.where(quality > 1.0, 1.0, quality)
 
 
-def classifiers179(rng: np.random.Generator) -> Table:
+def classifiers179(rng: np.random.Generator) -> ScoreTable:
     users, models, quality = _classifiers()
-    return Table(users, models, quality, rng.uniform(size=quality.shape))
+    return ScoreTable(users, models, quality, rng.uniform(size=quality.shape))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Setting:
     """
 
     name: str
-    make: Callable[[np.random.Generator], Table]
+    make: Callable[[np.random.Generator], ScoreTable]
     users: int = 10
     share: float = 0.1
     real_cost: bool = True
@@ -100,8 +100,8 @@ SETTINGS: dict[str, Setting] = {
 class Split:
     """One repetition: earlier tenants, and those to serve."""
 
-    history: Table
-    tenants: Table
+    history: ScoreTable
+    tenants: ScoreTable
 
 
 def split(setting: Setting, repetition: int, users: int | None = None) -> Split:

@@ -10,10 +10,12 @@ from easel.version import __version__
 if TYPE_CHECKING:
     from easel.metrics import log_metric, log_progress, log_tag
     from easel.sdk.client import Client
+    from easel.sdk.decorate import job
     from easel.tune.minimise import maximise, minimise
 
 _LAZY = {
     "Client": "easel.sdk.client",
+    "job": "easel.sdk.decorate",
     "log_metric": "easel.metrics",
     "log_progress": "easel.metrics",
     "log_tag": "easel.metrics",
@@ -22,7 +24,7 @@ _LAZY = {
 }
 """Public names and where they live: `import easel` costs nothing until one is used."""
 
-__all__ = ["Client", "__version__", "log_metric", "log_progress", "log_tag", "maximise", "minimise"]
+__all__ = ["Client", "__version__", "job", "log_metric", "log_progress", "log_tag", "maximise", "minimise"]
 
 
 def __getattr__(name: str) -> Any:

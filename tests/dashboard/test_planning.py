@@ -115,7 +115,7 @@ def test_a_history_is_replayed_side_by_side(server: ServerProcess, page: Page) -
     page.get_by_label("Repetitions").fill("1")
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_role("img", name="Mean distance to the best possible score")).to_be_visible()
-    expect(page.get_by_role("row")).to_have_count(1 + 4 * 2)
+    expect(page.get_by_role("row")).to_have_count(1 + 5 * 2)
 
 
 def test_a_command_shows_what_it_used_over_time(server: ServerProcess, page: Page, ana: Client) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from easel.declare.program import Category, Number, ProgramError, Tensor, Text
+from easel.declare.program import Category, Date, Number, ProgramError, Tensor, Text
 from easel.declare.propose import propose_from_folder, propose_from_table
 
 
@@ -61,3 +61,70 @@ def test_a_folder_of_pictures_becomes_an_image_program() -> None:
 def test_pictures_of_different_sizes_get_open_sides() -> None:
     proposal = propose_from_folder({"cat/1.jpg": (28, 30, 3), "dog/1.jpg": (100, 80, 1)})
     assert proposal.program.input.fields == (Tensor((None, None, 3), "image"),)
+
+
+def _column(*cells: str, rows: int = 40) -> list[str]:
+    return [cells[k % len(cells)] for k in range(rows)]
+
+
+def test_dates_units_and_decimal_commas_become_dates_and_numbers() -> None:
+    proposal = propose_from_table(
+        {
+            "day": [f"{1 + k % 28:02d}.{1 + k % 12:02d}.2025" for k in range(40)],
+            "weight": _column("5,5 kg", "7,25 kg", ""),
+            "price": _column("$ 1,200", "$ 950"),
+            "label": _column("a", "b"),
+        }
+    )
+    assert proposal.program.input.fields == (
+        Date("day"),
+        Number(1, "weight", optional=True),
+        Number(1, "price"),
+    )
+    assert any("decimal commas" in reason and "in kg" in reason for reason in proposal.reasons)
+
+
+def test_constant_and_identifying_columns_are_left_out_and_said_so() -> None:
+    proposal = propose_from_table(
+        {
+            "patient_id": [str(7919 * k % 100_003) for k in range(40)],
+            "site": ["Bern"] * 40,
+            "code": [f"x{k}" for k in range(40)],
+            "size": [str(k / 3) for k in range(40)],
+            "label": _column("a", "b"),
+        }
+    )
+    assert proposal.program.input.fields == (Number(1, "size"),)
+    left_out = [reason for reason in proposal.reasons if "left out" in reason]
+    assert len(left_out) == 3
+
+
+def test_a_few_unknowns_do_not_turn_numbers_into_categories() -> None:
+    ages = [str(20 + k % 50) if k % 9 else "unknown" for k in range(90)]
+    proposal = propose_from_table({"age": ages, "label": _column("a", "b", rows=90)})
+    assert proposal.program.input.fields == (Number(1, "age", optional=True),)
+
+
+def test_numbered_columns_of_numbers_are_a_series() -> None:
+    columns = {f"t{k}": _column("0.5", "1.5") for k in range(30)} | {"label": _column("a", "b")}
+    proposal = propose_from_table(columns)
+    assert proposal.program.input.pointers == ("next",)
+    assert any("steps of a series" in reason for reason in proposal.reasons)
+
+
+def test_several_targets_and_missing_answers_are_mentioned() -> None:
+    columns = {
+        "x": [str(k / 7) for k in range(40)],
+        "left": [str(k / 3) for k in range(40)],
+        "right": [str(k / 5) if k % 4 else "" for k in range(40)],
+    }
+    proposal = propose_from_table(columns, target="left, right")
+    assert proposal.program.output.fields == (Number(1, "left"), Number(1, "right"))
+    assert any('"right" is missing in 10 of 40 rows' in reason for reason in proposal.reasons)
+
+
+def test_pictures_below_input_and_output_are_pairs() -> None:
+    sizes = {f"{side}/{k}.png": (16, 16, 1) for side in ("input", "output") for k in range(3)}
+    proposal = propose_from_folder(sizes)
+    assert proposal.program.output.fields == (Tensor((16, 16, 1), "picture"),)
+    assert any("3 pairs" in reason for reason in proposal.reasons)

@@ -8,15 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from easel.declare.dimensions import Categorical, Dimension, Float, Integer, Ordinal, Role, When, fraction
+from easel.declare.dimensions import (
+    Categorical,
+    Dimension,
+    DimensionRole,
+    Float,
+    Integer,
+    Ordinal,
+    When,
+    fraction,
+)
 from easel.declare.rates import Rates, Term
 from easel.declare.space import Forbidden, Point, Space, parse_space
 from easel.errors import InvalidInput
 
 CNN = Space(
     (
-        Categorical("vm", ("small", "big"), role=Role.RESOURCE),
-        Ordinal("cores", (8, 16), role=Role.RESOURCE),
+        Categorical("vm", ("small", "big"), role=DimensionRole.RESOURCE),
+        Ordinal("cores", (8, 16), role=DimensionRole.RESOURCE),
         Float("rate", 1e-5, 1e-1, log=True),
         Categorical("optimiser", ("sgd", "adam")),
         Float("momentum", 0.0, 0.99, when=When("optimiser", ("sgd",))),
@@ -117,8 +126,8 @@ def test_true_is_not_one() -> None:
         (lambda: Integer("a b", 1, 5), "letters"),
         (lambda: Space((fraction("s"),)), "nothing is left"),
         (lambda: fraction("s", (0.5, 2.0)), "shares"),
-        (lambda: Ordinal("e", (4, 1), role=Role.FIDELITY), "rising"),
-        (lambda: Categorical("e", ("x",), role=Role.FIDELITY), "order"),
+        (lambda: Ordinal("e", (4, 1), role=DimensionRole.FIDELITY), "rising"),
+        (lambda: Categorical("e", ("x",), role=DimensionRole.FIDELITY), "order"),
         (lambda: Space((Integer("a", 1, 2, when=When("b", (1,))),)), "before it"),
         (lambda: When("a", ()), "never holds"),
         (lambda: Space((Ordinal("a", (1, 2)),), (Forbidden({"a": (1, 2)}),)), "leave no point"),

@@ -105,7 +105,7 @@ def test_every_decision_is_kept_with_its_reasons_and_the_next_one_is_told(
 ) -> None:
     ana = people["ana"].apps
     trials = ana.trials("shop")
-    assert all("expects quality" in trial.why for trial in trials)
+    assert all("about" in trial.why and "expects quality" in trial.details for trial in trials)
     done = [trial for trial in trials if trial.state == "done"]
     assert done
     steps = ana.progress("shop")
@@ -117,7 +117,28 @@ def test_every_decision_is_kept_with_its_reasons_and_the_next_one_is_told(
     assert states[done[0].candidate] == "done"
     if prospects.next is not None:
         assert states[prospects.next.candidate] == "open"
-        assert "expects quality" in prospects.next.why
+        assert "expects quality" in prospects.next.details
+        assert 0.0 <= prospects.next.chance <= 1.0
+    assert all(0.0 <= one.low <= one.mean <= one.high <= 1.0 for one in prospects.items)
+
+
+def test_what_people_say_about_an_app_is_kept_and_told_in_a_sentence(
+    people: dict[str, Client], shop: str
+) -> None:
+    ana = people["ana"]
+    kept = ana.apps.set("shop", weight=2.5, until=0.5, paused=True)
+    assert (kept.weight, kept.until, kept.paused) == (2.5, 0.5, True)
+    assert ana.apps.get("shop").terms == kept
+    told = ana.why("shop")
+    assert told.kind == "app"
+    assert ana.apps.get("shop").waiting
+    if told.status != "running":
+        assert (told.status, "by ana" in told.sentence) == ("paused", True)
+    assert ana.apps.set("shop", until=None, weight=1, paused=False).until is None
+    (trial, *_) = ana.apps.trials("shop")
+    assert ana.why(trial.job).kind == "job"
+    with pytest.raises(NotFound, match="no app, study or job"):
+        ana.why("nothing")
 
 
 def test_the_report_counts_every_validated_example_once(people: dict[str, Client], shop: str) -> None:

@@ -145,13 +145,24 @@ def test_the_command_line_runs_a_command_and_exits_as_it_does(
     server: ServerProcess, people: dict[str, Client], tmp_path: Path
 ) -> None:
     ran = easel(
-        server, people["ana"], "run", "--memory", "256", "--vcpu", "0.5", "--", "sh", "-c", "echo hi; exit 7"
+        server,
+        people["ana"],
+        "run",
+        "--no-code",
+        "--memory",
+        "256",
+        "--vcpu",
+        "0.5",
+        "--",
+        "sh",
+        "-c",
+        "echo hi; exit 7",
     )
     assert (ran.returncode, ran.stdout) == (7, "hi\n")
     assert "exit code 7" in ran.stderr
     file = tmp_path / "job.yaml"
     file.write_text("name: from a file\ncommand: echo from yaml\nresources: {vcpu: 0.5, memory_mb: 256}\n")
-    ran = easel(server, people["ana"], "run", "--file", str(file))
+    ran = easel(server, people["ana"], "run", "--no-code", "--file", str(file))
     assert (ran.returncode, ran.stdout) == (0, "from yaml\n")
     listed = json.loads(easel(server, people["ana"], "jobs", "ls", "--json", "--name", "from").stdout)
     assert [job["name"] for job in listed] == ["from a file"]
@@ -193,7 +204,7 @@ def test_the_word_count_of_the_tutorial_leaves_a_set_that_knows_what_it_was_made
     with zipfile.ZipFile(tmp_path / "wordcount.zip", "w") as archive:
         archive.write(WORD_COUNT / "wordcount.py", "wordcount.py")
     run("put", f"{WORD_COUNT / 'works'}/", "/works/")
-    run("fileset", "create", "shakespeare.works", "/works/")
+    run("filesets", "create", "shakespeare.works", "/works/")
     run("put", str(tmp_path / "wordcount.zip"), "/code/")
     said = run(
         *("run", "--code", "/code/wordcount.zip", "--input", "shakespeare.works", "--output", "counts"),

@@ -104,8 +104,8 @@ def test_merging_updating_and_subsetting_through_the_sdk(john: Client, tmp_path:
 
 
 def test_the_same_through_the_command_line(john: Client, tmp_path: Path) -> None:
-    easel(john, "fileset", "create", "CliMerged", "/@HotpotQA:1", "/@ColdpotQA")
-    shown = json.loads(easel(john, "fileset", "show", "CliMerged", "--json").stdout)
+    easel(john, "filesets", "create", "CliMerged", "/@HotpotQA:1", "/@ColdpotQA")
+    shown = json.loads(easel(john, "filesets", "show", "CliMerged", "--json").stdout)
     assert (shown["version"], shown["files"]) == (1, 4)
     (tmp_path / "up").mkdir()
     (tmp_path / "up/new.txt").write_text("new")

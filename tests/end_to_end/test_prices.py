@@ -16,7 +16,6 @@ import pytest
 
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound, QuotaExhausted
-from easel.flow.price.profile import OUT_OF_MEMORY
 from easel.sdk.client import Client
 from easel.testing.server import ServerProcess, running
 
@@ -279,7 +278,7 @@ def test_running_out_of_memory_is_said_in_words_that_profiles_understand(people:
     job = people["eve"].jobs.submit(["python", "-c", hungry], resources={"vcpu": 0.5, "memory_mb": 64})
     job.wait(60, check=False)
     assert job.state == "failed"
-    assert OUT_OF_MEMORY in (job.about.reason or "")
+    assert job.about.end_reason == "memory-limit"
 
 
 def test_a_spent_budget_stops_running_jobs_holds_the_queue_and_refuses_new_ones(

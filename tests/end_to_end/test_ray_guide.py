@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from easel.sdk.client import Client
-from easel.sdk.jobs import Job
+from easel.sdk.jobs import JobHandle
 from easel.testing import guides
 from easel.testing import server as servers
 from easel.testing.engine import until
@@ -37,20 +37,20 @@ def ana(server: ServerProcess) -> Client:
     return server.client().in_project("astro")
 
 
-def runs_as(job: Job, attempt: int) -> bool:
+def runs_as(job: JobHandle, attempt: int) -> bool:
     about = job.refresh().about
     placed = (about.device or "").startswith("ray-")
     return placed and about.state == "running" and about.attempt == attempt
 
 
-def await_attempt(job: Job, attempt: int) -> None:
+def await_attempt(job: JobHandle, attempt: int) -> None:
     try:
         until(lambda: runs_as(job, attempt), PATIENCE_S)
     except AssertionError:
         pytest.fail(f"attempt {attempt} never ran; the job stands so: {job.refresh().about}")
 
 
-def end(job: Job) -> None:
+def end(job: JobHandle) -> None:
     job.kill()
     job.wait(check=False)
     assert job.state == "killed"

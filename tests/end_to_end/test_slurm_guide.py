@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from easel.sdk.client import Client
-from easel.sdk.jobs import Job
+from easel.sdk.jobs import JobHandle
 from easel.testing import guides
 from easel.testing import server as servers
 from easel.testing.engine import until
@@ -38,7 +38,7 @@ def ana(server: ServerProcess) -> Client:
 
 
 @pytest.fixture
-def job(server: ServerProcess, ana: Client) -> Iterator[Job]:
+def job(server: ServerProcess, ana: Client) -> Iterator[JobHandle]:
     """One that runs on Slurm until it is ended."""
     made = ana.jobs.submit(["sleep", "1000"], resources=SMALL, retry={"lost": 1})
     until(lambda: runs_as(made, 1), PATIENCE_S)
@@ -48,7 +48,7 @@ def job(server: ServerProcess, ana: Client) -> Iterator[Job]:
     assert made.state == "killed"
 
 
-def runs_as(job: Job, attempt: int) -> bool:
+def runs_as(job: JobHandle, attempt: int) -> bool:
     about = job.refresh().about
     placed = (about.device or "").startswith("slurm-")
     return placed and about.state == "running" and about.attempt == attempt
@@ -58,7 +58,7 @@ def batch_jobs(slurm: Slurm) -> set[str]:
     return set(slurm.run("squeue", "--noheader", "--states=all", "--format=%i").split())
 
 
-def slurm_id(slurm: Slurm, job: Job) -> str:
+def slurm_id(slurm: Slurm, job: JobHandle) -> str:
     (number,) = slurm.run("squeue", "--noheader", f"--name={job.about.device}", "--format=%i").split()
     return number
 
@@ -74,7 +74,7 @@ def test_the_guide_and_its_second_job_does_not_queue(
 
 
 def test_a_job_is_found_again_after_both_controllers_restart(
-    slurm: Slurm, server: ServerProcess, job: Job
+    slurm: Slurm, server: ServerProcess, job: JobHandle
 ) -> None:
     before = slurm_id(slurm, job)
     server.kill()
@@ -85,13 +85,15 @@ def test_a_job_is_found_again_after_both_controllers_restart(
     assert slurm_id(slurm, job) == before
 
 
-def test_scancel_behind_our_back_costs_one_attempt(slurm: Slurm, server: ServerProcess, job: Job) -> None:
+def test_scancel_behind_our_back_costs_one_attempt(
+    slurm: Slurm, server: ServerProcess, job: JobHandle
+) -> None:
     slurm.run("scancel", slurm_id(slurm, job))
     until(lambda: runs_as(job, 2), PATIENCE_S)
 
 
 def test_slurm_does_not_requeue_what_we_try_again_ourselves(
-    slurm: Slurm, server: ServerProcess, job: Job
+    slurm: Slurm, server: ServerProcess, job: JobHandle
 ) -> None:
     """What preemption does to a batch job that may not be requeued: it ends, and our rule holds."""
     number = slurm_id(slurm, job)
@@ -102,7 +104,7 @@ def test_slurm_does_not_requeue_what_we_try_again_ourselves(
 
 
 def test_somebody_more_urgent_costs_one_attempt_and_the_next_one_waits_for_its_turn(
-    slurm: Slurm, server: ServerProcess, job: Job
+    slurm: Slurm, server: ServerProcess, job: JobHandle
 ) -> None:
     number = slurm_id(slurm, job)
     slurm.push_out(number)

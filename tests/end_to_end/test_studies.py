@@ -98,13 +98,14 @@ def test_the_command_line_tells_the_whole_story(
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert "easel study run told" in easel("create", str(file))
+    assert "easel studies run told" in easel("create", str(file))
     with pytest.raises(NotFound, match="nothing to recommend"):
-        shell.invoke(app, ["study", "best", "told"], catch_exceptions=False)
+        shell.invoke(app, ["studies", "best", "told"], catch_exceptions=False)
     output = easel("run", "told")
     assert "#0 completed" in output
     assert "told finished: the budget of 3 is spent" in output
-    assert "recommended: rate=0.001" in output
+    assert "best measured:" in output
+    assert "output job_" in output
     assert "told" in easel("ls")
     assert "rows=10" in easel("show", "told")
     assert "rate=0.001" in easel("best", "told")
@@ -119,7 +120,7 @@ def test_the_command_line_tells_the_whole_story(
     # the file of a study whose space was changed since
     file.write_text(STUDY.format(name="told", count=3, strategy="grid").replace("1e-3, ", ""))
     with pytest.raises(Conflict, match="space differ"):
-        shell.invoke(app, ["study", "run", str(file)], catch_exceptions=False)
+        shell.invoke(app, ["studies", "run", str(file)], catch_exceptions=False)
 
 
 def test_models_and_front_are_served(ana: Client) -> None:

@@ -22,9 +22,9 @@ from easel.flow.apps.declare import declare_app, delete_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import feed_files
 from easel.flow.apps.infer import Models, infer
-from easel.flow.apps.next_trial import LEARN, next_trial, settle, trial_spec
 from easel.flow.apps.refine import browse, refine
 from easel.flow.apps.trial import read_pairs
+from easel.flow.apps.trial_job import LEARN, trial_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.checkout import checkout
 from easel.flow.price.budgets import set_budget
@@ -32,20 +32,18 @@ from easel.match.candidate import Candidate
 from easel.match.raw import plain_value
 from easel.price.budget import Budget
 from easel.records.app import App, Fed
-from easel.records.decision import LeaveIdle
+from easel.records.decision import Reasons, StartTrial, decision_json
 from easel.records.identity import Caller
 from easel.records.job import JobState
-from easel.schedule.policies import named
-from easel.schedule.state import Device
 from easel.store import app_trials, apps
-from easel.testing.engine import Engine
+from easel.testing.engine import EngineUnderTest
+from easel.testing.pool import PoolUnderTest
 
-DEVICE = Device("core")
 PHOTOS = "input: image 8 x 8\noutput: [dark, light]"
 TABLE = "input: {size: number}\noutput: [no, yes]"
 
 
-def declared(engine: Engine, program: str, name: str = "app") -> Caller:
+def declared(engine: EngineUnderTest, program: str, name: str = "app") -> Caller:
     ana = engine.caller()
     with engine.store.write() as tx:
         declare_app(tx, ana, name, program)
@@ -87,12 +85,12 @@ def jpeg() -> bytes:
     return out.getvalue()
 
 
-def stored(engine: Engine, ana: Caller) -> App:
+def stored(engine: EngineUnderTest, ana: Caller) -> App:
     with engine.store.read() as tx:
         return apps.find(tx, ana.project_id, "app")
 
 
-def test_a_torn_jpeg_and_a_bomb_are_named_and_the_others_are_kept(engine: Engine) -> None:
+def test_a_torn_jpeg_and_a_bomb_are_named_and_the_others_are_kept(engine: EngineUnderTest) -> None:
     ana = declared(engine, PHOTOS)
     engine.upload(
         {
@@ -113,7 +111,7 @@ def test_a_torn_jpeg_and_a_bomb_are_named_and_the_others_are_kept(engine: Engine
     assert any("pixels" in why for why in reasons)
 
 
-def test_pixels_that_are_not_numbers_are_counted(engine: Engine) -> None:
+def test_pixels_that_are_not_numbers_are_counted(engine: EngineUnderTest) -> None:
     ana = declared(engine, PHOTOS)
     bad = np.zeros((8, 8, 1), np.float32)
     bad[0, :3] = np.nan
@@ -121,29 +119,30 @@ def test_pixels_that_are_not_numbers_are_counted(engine: Engine) -> None:
         feed(engine.lake, ana, "app", [(plain_value(bad), "dark")])
 
 
-def test_an_array_that_lies_about_its_size_is_refused(engine: Engine) -> None:
+def test_an_array_that_lies_about_its_size_is_refused(engine: EngineUnderTest) -> None:
     ana = declared(engine, PHOTOS)
     lie = {"$array": "AAAA", "kind": "<f4", "shape": [8, 8, 1]}
     with pytest.raises(InvalidInput, match="3 bytes do not fill 8 × 8 × 1"):
         feed(engine.lake, ana, "app", [(lie, "dark")])
 
 
-def test_two_examples_of_one_class_wait_for_more(engine: Engine) -> None:
+def test_two_examples_of_one_class_wait_for_more(engine: EngineUnderTest) -> None:
     ana = declared(engine, TABLE)
     feed(engine.lake, ana, "app", [({"size": 1.0}, "yes"), ({"size": 2.0}, "yes")])
-    with engine.store.write() as tx:
-        decision, job = next_trial(tx, named("easel"), DEVICE, 0.0)
-    assert isinstance(decision, LeaveIdle)
-    assert job is None
+    pool = PoolUnderTest(engine.lake)
+    pool.device()
+    assert pool.turn() == []
 
 
-def test_a_file_of_another_app_cannot_be_fed(engine: Engine) -> None:
+def test_a_file_of_another_app_cannot_be_fed(engine: EngineUnderTest) -> None:
     ana = declared(engine, PHOTOS)
     with pytest.raises(InvalidInput, match="files of this app lie below /apps/app/"):
         feed(engine.lake, ana, "app", [({"$file": "/apps/other/1.png"}, "dark")])
 
 
-def test_an_app_that_comes_after_one_of_its_name_starts_empty(engine: Engine, tmp_path: Path) -> None:
+def test_an_app_that_comes_after_one_of_its_name_starts_empty(
+    engine: EngineUnderTest, tmp_path: Path
+) -> None:
     ana = declared(engine, TABLE)
     feed(engine.lake, ana, "app", rows(8))
     with engine.store.write() as tx:
@@ -156,7 +155,7 @@ def test_an_app_that_comes_after_one_of_its_name_starts_empty(engine: Engine, tm
     assert len(list(read_pairs(tmp_path / "here", frozenset()))) == 4
 
 
-def test_a_project_whose_budget_is_spent_keeps_nobody_else_waiting(engine: Engine) -> None:
+def test_a_project_whose_budget_is_spent_keeps_nobody_else_waiting(engine: EngineUnderTest) -> None:
     ana = declared(engine, TABLE)
     admin = replace(ana, role=Role.ADMIN)
     eve = engine.caller("eve", project="bio")
@@ -165,13 +164,13 @@ def test_a_project_whose_budget_is_spent_keeps_nobody_else_waiting(engine: Engin
         set_budget(tx, admin, Budget(0))
     feed(engine.lake, ana, "app", rows(12))
     feed(engine.lake, eve, "others", rows(12))
-    with engine.store.write() as tx:
-        served = [next_trial(tx, named("easel"), DEVICE, 0.0)[1] for _ in range(2)]
-    assert {job.user_id for job in served if job is not None} == {eve.user.id}
+    pool = PoolUnderTest(engine.lake)
+    pool.device(vcpu=2.0)
+    assert [job.user_id for job in pool.turn()] == [eve.user.id, eve.user.id]
 
 
 @pytest.mark.slow
-def test_a_network_that_diverges_is_a_failed_trial_and_not_a_model(engine: Engine) -> None:
+def test_a_network_that_diverges_is_a_failed_trial_and_not_a_model(engine: EngineUnderTest) -> None:
     ana = declared(engine, PHOTOS)
     feed(engine.lake, ana, "app", pictures(40))
     hopeless = Candidate("convnet", (("augment", "none"), ("lr", 1e30), ("width", 0.25)))
@@ -179,15 +178,15 @@ def test_a_network_that_diverges_is_a_failed_trial_and_not_a_model(engine: Engin
     (ended,) = engine.finish(engine.controller(), job, seconds=240)
     assert ended.state is JobState.FAILED
     assert "learned anything" in (ended.reason or "")
-    with engine.store.write() as tx:
-        assert len(settle(tx)) == 1
-        (trial,) = app_trials.trials(tx)
+    PoolUnderTest(engine.lake).turn()
+    with engine.store.read() as tx:
+        trial = app_trials.trials(tx)[0]
     assert (trial.ended, trial.quality, trial.model_set) == (True, None, None)
 
 
 @pytest.mark.slow
 def test_a_trial_killed_halfway_goes_on_from_its_checkpoint_and_its_model_answers(
-    engine: Engine, tmp_path: Path
+    engine: EngineUnderTest, tmp_path: Path
 ) -> None:
     ana = declared(engine, PHOTOS)
     examples = pictures(150)
@@ -203,22 +202,19 @@ def test_a_trial_killed_halfway_goes_on_from_its_checkpoint_and_its_model_answer
     assert ended.result is not None
     assert ended.result["resumed_epochs"] >= 1
     assert ended.result["examples"] == 150
-    with engine.store.write() as tx:
-        assert len(settle(tx)) == 1
+    PoolUnderTest(engine.lake).turn()
     found = infer(engine.lake, Models(tmp_path), ana, "app", [plain_value(x) for x, _ in examples[:2]])
     assert [answer["label"] for answer in found.answers] == ["dark", "light"]
     assert found.model == ended.output_set
 
 
 @pytest.mark.slow
-def test_feeding_refining_and_deleting_while_it_trains(engine: Engine, tmp_path: Path) -> None:
+def test_feeding_refining_and_deleting_while_it_trains(engine: EngineUnderTest, tmp_path: Path) -> None:
     ana = declared(engine, TABLE)
     feed(engine.lake, ana, "app", rows(60))
-    with engine.store.write() as tx:
-        _, first = next_trial(tx, named("easel"), DEVICE, 0.0)
-        _, second = next_trial(tx, named("easel"), DEVICE, 0.0)
-    assert first is not None
-    assert second is not None
+    pool = PoolUnderTest(engine.lake)
+    pool.device(vcpu=2.0)
+    first, second = pool.turn()
     assert feed(engine.lake, ana, "app", rows(5, seed=9)).total == 65
     controller = engine.controller()
     (ended,) = engine.finish(controller, first, seconds=240)
@@ -226,25 +222,30 @@ def test_feeding_refining_and_deleting_while_it_trains(engine: Engine, tmp_path:
     assert ended.result is not None
     assert ended.result["examples"] == 60
     with engine.store.write() as tx:
-        settle(tx)
         everything = [one.digest for one in browse(tx, ana, "app", PageRequest(limit=500)).items]
         refine(tx, ana, "app", everything, on=False)
-        assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+    assert pool.turn() == []
     # The model found before goes on answering.
     assert infer(engine.lake, Models(tmp_path), ana, "app", [{"size": 1.0}]).answers
     with engine.store.write() as tx:
         delete_app(tx, ana, "app")
     (other,) = engine.finish(controller, second, seconds=240)
     assert other.state in (JobState.KILLED, JobState.FINISHED)
-    with engine.store.write() as tx:
-        assert settle(tx) == []
+    assert pool.turn() == []
+    with engine.store.read() as tx:
+        assert app_trials.trials(tx) == []
 
 
-def start(engine: Engine, ana: Caller, candidate: Candidate, examples: int = 40) -> Any:
+def start(engine: EngineUnderTest, ana: Caller, candidate: Candidate, examples: int = 40) -> Any:
     """The very candidate, as the service loop would start it."""
     with engine.store.write() as tx:
         app = apps.find(tx, ana.project_id, "app")
         arguments = {"program": app.program, "candidate": candidate.to_json(), "seed": 0, "budget_s": 200.0}
         job = submit_job(tx, ana, trial_spec(app, LEARN, arguments, candidate.name, "app-model"))
-        app_trials.add(tx, app.id, job.id, candidate.to_json(), {}, examples)
+        decision = decision_json(
+            StartTrial(
+                app.id, candidate.name, 0, "core", Reasons("as the test says", 0.5, 0.1, 0.0, 1.0, 0.0)
+            )
+        )
+        app_trials.add(tx, [app.id], job.id, candidate.name, candidate.to_json(), decision, examples)
         return job

@@ -13,14 +13,14 @@ from easel.flow.jobs.control import kill_job
 from easel.records.job import TERMINAL, Job, JobState
 from easel.serve.hosting import hosted
 from easel.store import job_queues
-from easel.testing.engine import Engine, until
+from easel.testing.engine import EngineUnderTest, until
 
 BIG = os.urandom(1 << 20) * 40
 HELD = JobState.RUNNING
 
 
 @contextmanager
-def controller_process(engine: Engine) -> Iterator[None]:
+def controller_process(engine: EngineUnderTest) -> Iterator[None]:
     """`easel controller`, killed with -9 at the end. The worker that it started lives on, as do its jobs."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
     environment |= {
@@ -40,13 +40,15 @@ def controller_process(engine: Engine) -> Iterator[None]:
         process.wait()
 
 
-def paused(engine: Engine, on: bool) -> None:
+def paused(engine: EngineUnderTest, on: bool) -> None:
     ana = engine.people["ana"]
     with engine.store.write() as tx:
         job_queues.set_queue(tx, ana.project_id, ana.user.id, max_active=None, paused=on)
 
 
-def test_kill_9_of_the_controller_at_every_state_loses_nothing_and_repeats_nothing(engine: Engine) -> None:
+def test_kill_9_of_the_controller_at_every_state_loses_nothing_and_repeats_nothing(
+    engine: EngineUnderTest,
+) -> None:
     reference = engine.upload({"big.bin": BIG}, "big")
     whole = Resources(2.0, 512)
     sleeper = engine.submit("sleep", "1000")
@@ -88,7 +90,9 @@ def test_kill_9_of_the_controller_at_every_state_loses_nothing_and_repeats_nothi
         until(lambda job=job: not engine.processes(job))  # type: ignore[misc]
 
 
-def test_whoever_stood_by_and_is_stopped_leaves_the_jobs_of_the_one_in_charge_alone(engine: Engine) -> None:
+def test_whoever_stood_by_and_is_stopped_leaves_the_jobs_of_the_one_in_charge_alone(
+    engine: EngineUnderTest,
+) -> None:
     leader = engine.controller()
     job = engine.submit("sleep", "1000")
     engine.turn_until(leader, lambda: engine.job(job).state is HELD)

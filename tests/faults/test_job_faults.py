@@ -18,20 +18,21 @@ from easel.declare.job import RetryRule
 from easel.declare.resources import Resources
 from easel.errors import QuotaExhausted
 from easel.flow.jobs.control import kill_job
-from easel.flow.jobs.reports import Told
+from easel.flow.jobs.reports import AttemptReport
 from easel.flow.jobs.submit import Submission, submit_jobs
+from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import Job, JobState
-from easel.run.journal import LAST, read
+from easel.run.journal import read
 from easel.serve.controller import Controller, Pace
 from easel.store import jobs
 from easel.testing.clock import FakeClock
-from easel.testing.engine import Engine, alive, until
+from easel.testing.engine import EngineUnderTest, alive, until
 
 BIG = os.urandom(1 << 20) * 60
 """Enough that moving it takes a while."""
 
 
-def job_in(engine: Engine, controller: Controller, state: JobState, **fields: Any) -> Job:
+def job_in(engine: EngineUnderTest, controller: Controller, state: JobState, **fields: Any) -> Job:
     """A job that is at this state now, or just was: the faults below are right either way."""
     if state is JobState.DOWNLOADING:
         reference = engine.upload({"big.bin": BIG}, "big")
@@ -48,7 +49,7 @@ def job_in(engine: Engine, controller: Controller, state: JobState, **fields: An
     return job
 
 
-def settle(engine: Engine, controller: Controller, job: Job) -> Job:
+def settle(engine: EngineUnderTest, controller: Controller, job: Job) -> Job:
     """Let it end by itself, or end it, and check that nothing of it is left."""
     engine.turn_until(controller, lambda: engine.job(job).state in (JobState.RUNNING, *_OVER))
     if engine.job(job).state is JobState.RUNNING and "sleep" in str(job.spec.run):
@@ -66,7 +67,7 @@ EVERY_STATE = [JobState.DOWNLOADING, JobState.RUNNING, JobState.UPLOADING]
 
 
 @pytest.mark.parametrize("state", EVERY_STATE)
-def test_kill_9_of_the_agent_repeats_the_job_once(engine: Engine, state: JobState) -> None:
+def test_kill_9_of_the_agent_repeats_the_job_once(engine: EngineUnderTest, state: JobState) -> None:
     controller = engine.controller()
     job = job_in(engine, controller, state)
     agent, was = engine.agent_pid(job), engine.job(job).state
@@ -77,7 +78,7 @@ def test_kill_9_of_the_agent_repeats_the_job_once(engine: Engine, state: JobStat
     assert ended.state in ((JobState.FINISHED,) if state is JobState.UPLOADING else (JobState.KILLED,))
 
 
-def test_without_a_retry_a_lost_job_fails_and_says_so(engine: Engine) -> None:
+def test_without_a_retry_a_lost_job_fails_and_says_so(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     job = job_in(engine, controller, JobState.RUNNING, retry=RetryRule(lost=0))
     os.kill(engine.agent_pid(job), signal.SIGKILL)
@@ -86,7 +87,7 @@ def test_without_a_retry_a_lost_job_fails_and_says_so(engine: Engine) -> None:
     until(lambda: not engine.processes(job))
 
 
-def test_a_command_that_somebody_killed_says_so_in_a_sandbox_too(engine: Engine) -> None:
+def test_a_command_that_somebody_killed_says_so_in_a_sandbox_too(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     job = job_in(engine, controller, JobState.RUNNING)
     child = psutil.Process(engine.agent_pid(job)).children()[0]
@@ -97,7 +98,7 @@ def test_a_command_that_somebody_killed_says_so_in_a_sandbox_too(engine: Engine)
 
 @pytest.mark.parametrize("state", EVERY_STATE)
 def test_kill_9_of_the_worker_leaves_the_job_running_and_the_next_worker_finds_it(
-    engine: Engine, state: JobState
+    engine: EngineUnderTest, state: JobState
 ) -> None:
     controller = engine.controller()
     job = job_in(engine, controller, state)
@@ -110,7 +111,9 @@ def test_kill_9_of_the_worker_leaves_the_job_running_and_the_next_worker_finds_i
 
 
 @pytest.mark.parametrize("state", EVERY_STATE)
-def test_a_controller_that_dies_is_replaced_and_the_job_goes_on(engine: Engine, state: JobState) -> None:
+def test_a_controller_that_dies_is_replaced_and_the_job_goes_on(
+    engine: EngineUnderTest, state: JobState
+) -> None:
     first = engine.controller(pace=Pace(poll=0.02, reconnect=0.05, lease=0.3))
     job = job_in(engine, first, state)
     second = engine.controller(pace=Pace(poll=0.02, reconnect=0.05, lease=0.3))
@@ -122,19 +125,23 @@ def test_a_controller_that_dies_is_replaced_and_the_job_goes_on(engine: Engine, 
     assert first.fence is None or first.fence > 1
 
 
-def test_a_controller_that_was_thought_dead_cannot_overwrite_a_success(either_engine: Engine) -> None:
+def test_a_controller_that_was_thought_dead_cannot_overwrite_a_success(
+    either_engine: EngineUnderTest,
+) -> None:
     old = either_engine.controller(pace=Pace(poll=0.02, reconnect=0.05, lease=0.3))
     job = job_in(either_engine, old, JobState.UPLOADING)
     new = either_engine.controller(pace=Pace(poll=0.02, reconnect=0.05, lease=0.3))
     (ended,) = either_engine.finish(new, job)
     assert ended.state is JobState.FINISHED
-    old._backlog.append(Told(f"{job.id}.1", gone="I thought that it had died"))
+    old._backlog.append(
+        AttemptReport(AttemptKey(job.id, 1), gone=(EndReason.DEVICE_LOST, "I thought that it had died"))
+    )
     old._renew_at = float("inf")  # it believes that its lease still holds
     old.turn()
     assert either_engine.job(job) == ended
 
 
-def test_a_reboot_ends_everything_and_jobs_are_tried_again(engine: Engine) -> None:
+def test_a_reboot_ends_everything_and_jobs_are_tried_again(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     running = [job_in(engine, controller, JobState.RUNNING) for _ in range(2)]
     quick = engine.submit("echo", "done")
@@ -154,7 +161,9 @@ def test_a_reboot_ends_everything_and_jobs_are_tried_again(engine: Engine) -> No
     assert engine.job(quick) == before
 
 
-def test_silence_of_a_minute_counts_as_lost_and_the_late_result_is_fenced_off(either_engine: Engine) -> None:
+def test_silence_of_a_minute_counts_as_lost_and_the_late_result_is_fenced_off(
+    either_engine: EngineUnderTest,
+) -> None:
     """The worker is really silent (stopped by a signal) while the job's agent goes on and ends it; only the minute
     is not waited for. When the worker speaks again, the first attempt's result comes after the second began.
     """
@@ -183,7 +192,7 @@ def test_silence_of_a_minute_counts_as_lost_and_the_late_result_is_fenced_off(ei
     try:
         gate(1).touch()
         journal = engine.home / "run" / "attempts" / f"{job.id}.1.journal"
-        until(lambda: any(entry["k"] in LAST for entry in read(journal, 0)[0]))
+        until(lambda: any(entry.last for entry in read(journal, 0)[0]))
         clock.advance(61.0)
         turn_until(lambda: engine.job(job).attempt == 2)
     finally:
@@ -197,7 +206,7 @@ def test_silence_of_a_minute_counts_as_lost_and_the_late_result_is_fenced_off(ei
     assert engine.events(job).count("job.finished") == 1
 
 
-def test_a_clock_set_back_an_hour_neither_loses_jobs_nor_blocks_the_lease(engine: Engine) -> None:
+def test_a_clock_set_back_an_hour_neither_loses_jobs_nor_blocks_the_lease(engine: EngineUnderTest) -> None:
     clock = FakeClock(start=engine.store.clock.now())
     engine.store.clock = clock
     first = engine.controller(pace=Pace(poll=0.02, reconnect=0.05, lease=0.3))
@@ -211,7 +220,7 @@ def test_a_clock_set_back_an_hour_neither_loses_jobs_nor_blocks_the_lease(engine
     assert settle(engine, second, job).state is JobState.KILLED
 
 
-def test_sigterm_ignored_and_a_double_fork_are_ended_all_the_same(engine: Engine) -> None:
+def test_sigterm_ignored_and_a_double_fork_are_ended_all_the_same(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     forever = "while :; do sleep 1; done"
     script = f"trap '' TERM; (setsid sh -c 'trap \"\" TERM; {forever}' &); echo up; {forever}"
@@ -224,7 +233,7 @@ def test_sigterm_ignored_and_a_double_fork_are_ended_all_the_same(engine: Engine
     assert engine.processes(job) == []
 
 
-def test_a_job_that_fills_its_disk_is_stopped_and_says_so(engine: Engine) -> None:
+def test_a_job_that_fills_its_disk_is_stopped_and_says_so(engine: EngineUnderTest) -> None:
     from easel.flow.jobs.orders import OrderLimits
 
     controller = engine.controller(limits=OrderLimits(disk_mb=20))
@@ -259,7 +268,7 @@ def test_a_full_disk_under_the_attempts_ends_the_job_with_its_log(tmp_path: Path
         subprocess.run(["umount", "-l", str(attempts)], check=True)
 
 
-def test_a_hundred_submits_racing_at_the_quota_let_one_through(either_engine: Engine) -> None:
+def test_a_hundred_submits_racing_at_the_quota_let_one_through(either_engine: EngineUnderTest) -> None:
     caller = either_engine.people["ana"]
     spec = either_engine.submit("true").spec
     with either_engine.store.write() as tx:
@@ -280,7 +289,9 @@ def test_a_hundred_submits_racing_at_the_quota_let_one_through(either_engine: En
         assert jobs.count_by_state(tx, caller.project_id) == {"queued": limit}
 
 
-def test_every_job_of_a_crowd_ends_once_while_workers_and_controllers_die(either_engine: Engine) -> None:
+def test_every_job_of_a_crowd_ends_once_while_workers_and_controllers_die(
+    either_engine: EngineUnderTest,
+) -> None:
     pace = Pace(poll=0.02, reconnect=0.05, lease=0.3)
     controller = either_engine.controller(pace=pace)
     crowd = [either_engine.trial("noop", retry=RetryRule(lost=5)) for _ in range(90)]
@@ -298,6 +309,6 @@ def test_every_job_of_a_crowd_ends_once_while_workers_and_controllers_die(either
     assert len({job.output_set for job in ended}) == len(crowd)
 
 
-def _finished(engine: Engine) -> int:
+def _finished(engine: EngineUnderTest) -> int:
     with engine.store.read() as tx:
         return jobs.count_by_state(tx, engine.people["ana"].project_id).get("finished", 0)

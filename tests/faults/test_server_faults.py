@@ -154,7 +154,8 @@ def test_a_full_disk_refuses_writes_with_the_reason_and_is_forgotten_when_there_
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("only root may mount a small disk")
     try:
-        with running(tmp_path) as server:
+        # The whole disk is smaller than what should be left.
+        with running(tmp_path, least_free_mb="0") as server:
             client = server.client()
             client.projects.create("before")
             filler = home / "filler"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from easel.declare.goal import parse_goal
 from easel.declare.space import parse_space
-from easel.records.study import Finished, Observation, Outcome
+from easel.records.study import Finished, Observation, PointOutcome
 from easel.sdk.client import Client
 from easel.testing.engine import until
 from easel.testing.server import running
@@ -59,4 +59,4 @@ def test_a_study_whose_server_is_killed_again_and_again_suggests_what_it_would_h
         assert not isinstance(asked, Finished)
         assert asked.point == point.point
         values = {name: v for name, v in point.values.items() if v is not None}
-        history.append(Observation(point.point, values, Outcome(point.state), point.number))
+        history.append(Observation(point.point, values, PointOutcome(point.state), point.number))

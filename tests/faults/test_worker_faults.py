@@ -15,18 +15,20 @@ import pytest
 
 from easel.declare.resources import Room
 from easel.errors import Conflict, Unauthenticated
-from easel.flow.pool.exchange import Answer, Said, exchange
-from easel.flow.pool.tokens import revoke
 from easel.flow.secrets import hashed
+from easel.flow.workers.exchange import ExchangeReply, Said, exchange
+from easel.flow.workers.tokens import revoke
 from easel.ids import UserId
-from easel.store import pool
+from easel.records.job import JobState
+from easel.run.entries import JournalEntry, StateReached
+from easel.store import offers
 from easel.testing.engine import alive, until
 from easel.testing.executor import Listener, sh
-from easel.testing.pool import PoolServer, serving
+from easel.testing.remote_workers import RemoteServer, serving
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[PoolServer]:
+def server(tmp_path: Path) -> Iterator[RemoteServer]:
     with serving(tmp_path / "home") as made:
         yield made
 
@@ -80,7 +82,7 @@ class Cable:
 
 
 def test_a_worker_whose_network_was_cut_comes_back_with_its_result(
-    server: PoolServer, tmp_path: Path
+    server: RemoteServer, tmp_path: Path
 ) -> None:
     cable = Cable(server.port)
     server.worker("box", server=f"http://127.0.0.1:{cable.port}")
@@ -96,12 +98,12 @@ def test_a_worker_whose_network_was_cut_comes_back_with_its_result(
     heard.hear()
     assert heard.last("j.1") is None
     cable.plug_in()
-    assert heard.ended("j.1")["k"] == "done"
+    heard.done("j.1")
     assert heard.log("j.1") == b"before\nafter\n"
     cable.cut()
 
 
-def test_a_dead_machine_is_noticed_and_its_attempt_counted_once(server: PoolServer) -> None:
+def test_a_dead_machine_is_noticed_and_its_attempt_counted_once(server: RemoteServer) -> None:
     worker = server.worker("box")
     pool = server.pool(lost_after=2.0)
     heard = Listener(pool)
@@ -117,7 +119,7 @@ def test_a_dead_machine_is_noticed_and_its_attempt_counted_once(server: PoolServ
     # The machine starts again: what is left of the old attempt is ended, and the next one runs.
     server.worker("box")
     heard.executor.start(sh("j", "echo again", attempt=2))
-    assert heard.ended("j.2")["k"] == "done"
+    heard.done("j.2")
     until(lambda: not any(alive(pid) for pid in _marked("j.1")))
 
 
@@ -127,7 +129,7 @@ def _marked(key: str) -> list[int]:
     return marked(key)
 
 
-def test_a_server_that_restarts_loses_nothing_of_its_workers(server: PoolServer, tmp_path: Path) -> None:
+def test_a_server_that_restarts_loses_nothing_of_its_workers(server: RemoteServer, tmp_path: Path) -> None:
     server.worker("box")
     heard = Listener(server.pool())
     flag = tmp_path / "go"
@@ -136,51 +138,51 @@ def test_a_server_that_restarts_loses_nothing_of_its_workers(server: PoolServer,
     server.stop()
     flag.touch()
     server.start()
-    assert heard.ended("j.1")["k"] == "done"
+    heard.done("j.1")
     assert heard.log("j.1") == b"done\n"
 
 
 # What the exchange itself must withstand, without processes. ------------------------------------------------
 
 
-def said(server: PoolServer, number: int, session: int = 1, **more: object) -> Said:
+def said(server: RemoteServer, number: int, session: int = 1, **more: object) -> Said:
     fields = {"capacity": Room(2.0, 2048), "clock": server.store.clock.now().timestamp(), **more}
     return Said(hashed(server.token), "box", "remote", session, number, **fields)  # type: ignore[arg-type]
 
 
-def ask(server: PoolServer, one: Said) -> Answer:
+def ask(server: RemoteServer, one: Said) -> ExchangeReply:
     (answer,) = exchange(server.store, [one], server.seal)
-    assert isinstance(answer, Answer), answer
+    assert isinstance(answer, ExchangeReply), answer
     return answer
 
 
-def test_a_worker_with_a_wrong_clock_is_set_right(server: PoolServer) -> None:
+def test_a_worker_with_a_wrong_clock_is_set_right(server: RemoteServer) -> None:
     heard = Listener(server.pool())
     heard.executor.start(sh("j", "true"))
     heard.hear()
     now = server.store.clock.now()
     wrong = (now - timedelta(days=3)).timestamp()
     assert len(ask(server, said(server, 1, 0, clock=wrong)).start) == 1
-    entry = {"n": 0, "k": "reached", "state": "running", "at": wrong - 1.0}
+    entry = JournalEntry(0, wrong - 1.0, StateReached(JobState.RUNNING))
     ask(server, said(server, 2, clock=wrong, attempts={"j.1": 0}, entries=[("j.1", [entry])]))
     heard.reached("j.1", "running")
-    assert abs(heard.entries["j.1"][0]["at"] - (now.timestamp() - 1.0)) < 60
+    assert abs(heard.entries["j.1"][0].at - (now.timestamp() - 1.0)) < 60
 
 
-def test_a_lost_answer_is_said_again_and_a_repeated_report_counts_once(server: PoolServer) -> None:
+def test_a_lost_answer_is_said_again_and_a_repeated_report_counts_once(server: RemoteServer) -> None:
     heard = Listener(server.pool())
     heard.executor.start(sh("j", "true"))
     heard.hear()
     first, again = ask(server, said(server, 1, 0)).start, ask(server, said(server, 2)).start
     assert [each["offer"] for each in first] == [each["offer"] for each in again]
-    entry = {"n": 0, "k": "reached", "state": "running", "at": 0.0}
+    entry = JournalEntry(0, 0.0, StateReached(JobState.RUNNING))
     for number in (3, 4):
         ask(server, said(server, number, attempts={"j.1": 0}, entries=[("j.1", [entry])]))
     heard.hear()
     assert sum(len(getattr(report, "entries", ())) for report in heard.reports) == 1
 
 
-def test_what_a_worker_had_and_has_no_more_is_gone_but_not_by_a_stale_word(server: PoolServer) -> None:
+def test_what_a_worker_had_and_has_no_more_is_gone_but_not_by_a_stale_word(server: RemoteServer) -> None:
     heard = Listener(server.pool())
     heard.executor.start(sh("j", "true"))
     heard.hear()
@@ -194,13 +196,13 @@ def test_what_a_worker_had_and_has_no_more_is_gone_but_not_by_a_stale_word(serve
     assert heard.gone["j.1"] == "its device no longer knows it"
 
 
-def test_an_attempt_that_nobody_knows_any_more_is_forgotten(server: PoolServer) -> None:
+def test_an_attempt_that_nobody_knows_any_more_is_forgotten(server: RemoteServer) -> None:
     ask(server, said(server, 1, 0))
     assert ask(server, said(server, 2, attempts={"old.1": 0})).forget == {"old.1": False}
 
 
 def test_an_order_that_a_leaving_worker_never_got_waits_for_another_and_costs_no_attempt(
-    server: PoolServer,
+    server: RemoteServer,
 ) -> None:
     heard = Listener(server.pool())
     heard.executor.start(sh("had", "true"))
@@ -214,7 +216,7 @@ def test_an_order_that_a_leaving_worker_never_got_waits_for_another_and_costs_no
     assert given["order"]["job_id"] == "under-way"
 
 
-def test_a_word_of_a_worker_that_left_later_is_answered_and_given_nothing(server: PoolServer) -> None:
+def test_a_word_of_a_worker_that_left_later_is_answered_and_given_nothing(server: RemoteServer) -> None:
     ask(server, said(server, 1, 0))
     ask(server, said(server, 3, leaving=True))
     heard = Listener(server.pool())
@@ -226,10 +228,10 @@ def test_a_word_of_a_worker_that_left_later_is_answered_and_given_nothing(server
     assert len(ask(server, said(server, 4)).start) == 1
 
 
-def test_a_worker_that_is_forgotten_is_given_nothing_while_it_waits(server: PoolServer) -> None:
+def test_a_worker_that_is_forgotten_is_given_nothing_while_it_waits(server: RemoteServer) -> None:
     ask(server, said(server, 1, 0))
     with server.store.write() as tx:
-        pool.remove_workers(tx, ["box"])
+        offers.remove_workers(tx, ["box"])
     heard = Listener(server.pool())
     heard.executor.start(sh("j", "true"))
     heard.hear()
@@ -238,25 +240,27 @@ def test_a_worker_that_is_forgotten_is_given_nothing_while_it_waits(server: Pool
     assert len(ask(server, said(server, 3)).start) == 1
 
 
-def test_what_a_device_had_that_nobody_knows_any_more_is_gone(server: PoolServer) -> None:
+def test_what_a_device_had_that_nobody_knows_any_more_is_gone(server: RemoteServer) -> None:
     heard = Listener(server.pool())
     heard.executor.start(sh("j", "true"))
     heard.hear()
     assert len(ask(server, said(server, 1, 0)).start) == 1
     with server.store.write() as tx:
-        pool.remove_workers(tx, ["box"])
+        offers.remove_workers(tx, ["box"])
     heard.until(lambda: "j.1" in heard.gone)
     assert heard.gone["j.1"] == "device box is not there any more"
 
 
-def test_a_second_worker_under_the_same_name_takes_over_and_the_first_is_refused(server: PoolServer) -> None:
+def test_a_second_worker_under_the_same_name_takes_over_and_the_first_is_refused(
+    server: RemoteServer,
+) -> None:
     assert ask(server, said(server, 1, 0)).session == 1
     assert ask(server, said(server, 1, 0)).session == 2
     (answer,) = exchange(server.store, [said(server, 2, 1)], server.seal)
     assert isinstance(answer, Conflict)
 
 
-def test_a_revoked_token_is_refused_at_once(server: PoolServer) -> None:
+def test_a_revoked_token_is_refused_at_once(server: RemoteServer) -> None:
     ask(server, said(server, 1, 0))
     with server.store.write() as tx:
         revoke(tx, UserId("root"), server.token_id)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from easel.flow.happiness import Step, mean_of, rising, thinned
+from easel.flow.happiness import QualityStep, mean_of, rising, thinned
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def steps(*pairs: tuple[int, float]) -> list[Step]:
-    return [Step(START + timedelta(hours=hour), quality) for hour, quality in pairs]
+def steps(*pairs: tuple[int, float]) -> list[QualityStep]:
+    return [QualityStep(START + timedelta(hours=hour), quality) for hour, quality in pairs]
 
 
 def test_only_improvements_count_whatever_the_order_in_which_trials_end() -> None:

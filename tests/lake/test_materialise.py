@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from easel.lake.cache import BlobCache
 from easel.lake.digest import Corrupt, Digest, digest_of
 from easel.lake.manifest.node import Entry
 from easel.lake.materialise import Mode, materialise
+
+DAY_NS = 86_400 * 10**9
 
 
 class Bytes:
@@ -123,3 +126,34 @@ def test_every_file_comes_back_byte_for_byte(tmp_path: Path, folders: dict[str, 
     cache = BlobCache(tmp_path / "cache")
     materialise([entry(p, c) for p, c in sorted(content.items())], target, source.fetch, cache=cache)
     assert tree(target) == content
+
+
+def test_what_nobody_used_for_long_leaves_the_cache_and_a_full_disk_empties_it(tmp_path: Path) -> None:
+    now = [100 * DAY_NS]
+    free = [10**12]
+    cache = BlobCache(
+        tmp_path / "cache", now_ns=lambda: now[0], days=30, least_free=10, free=lambda _root: free[0]
+    )
+    for text in (b"old", b"new"):
+        cache.path(digest_of(text), 3, lambda text=text: iter([text]))  # type: ignore[misc]
+        now[0] += 20 * DAY_NS
+    assert (cache.trim(), cache.holds(digest_of(b"old"), 3), cache.holds(digest_of(b"new"), 3)) == (
+        3,
+        False,
+        True,
+    )
+    free[0] = 9
+    assert (cache.trim(), cache.holds(digest_of(b"new"), 3)) == (3, False)
+
+
+def test_idle_files_give_way_when_the_disk_fills_under_one_that_a_job_needs(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "cache")
+    cache.path(digest_of(b"idle"), 4, lambda: iter([b"idle"]))
+
+    def needed() -> Iterator[bytes]:
+        if cache.holds(digest_of(b"idle"), 4):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        yield b"needed"
+
+    assert cache.path(digest_of(b"needed"), 6, needed).read_bytes() == b"needed"
+    assert not cache.holds(digest_of(b"idle"), 4)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from easel.errors import InvalidInput
 from easel.price.bill import PriceChange, draw_up
 from easel.price.book import Billing, FlatPrice, PriceBook, book_named
-from easel.price.grid import Shape
+from easel.price.grid import ResourceShape
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
-ONE_CPU = Shape(1.0, 0.0)
+ONE_CPU = ResourceShape(1.0, 0.0)
 
 
 def book(
@@ -39,7 +39,9 @@ def test_an_hour_costs_the_hourly_price() -> None:
 
 
 def test_the_papers_job_is_billed_as_in_its_table() -> None:
-    bill = draw_up(Shape(7.5, 3584), NOON, NOON + timedelta(minutes=16.6), since_ever(book_named("acai")))
+    bill = draw_up(
+        ResourceShape(7.5, 3584), NOON, NOON + timedelta(minutes=16.6), since_ever(book_named("acai"))
+    )
     assert round(bill.amount, 5) == Decimal("0.08837")
 
 
@@ -90,7 +92,7 @@ def test_lines_end_with_the_month() -> None:
 
 
 def test_gpus_are_billed() -> None:
-    shape = Shape(1.0, 1024.0, "t4", 2.0)
+    shape = ResourceShape(1.0, 1024.0, "t4", 2.0)
     bill = draw_up(shape, NOON, NOON + timedelta(hours=1), since_ever(book_named("n1")))
     assert bill.amount == Decimal("0.735848")
 

@@ -10,7 +10,7 @@ from easel.price.budget import (
     Budget,
     Period,
     Refuse,
-    Running,
+    RunningSpend,
     Spending,
     Stop,
     Warn,
@@ -18,7 +18,6 @@ from easel.price.budget import (
     money,
     watch,
 )
-from easel.price.queueing import Held, Waiting, expected_wait
 
 TEN = Budget(10_000_000)
 
@@ -29,7 +28,7 @@ def test_a_job_is_let_in_while_its_estimate_fits() -> None:
 
 
 def test_running_jobs_count_with_what_they_are_expected_to_cost() -> None:
-    running = (Running("a", 1_000_000, expected_micros=6_000_000),)
+    running = (RunningSpend("a", 1_000_000, expected_micros=6_000_000),)
     refused = admit(TEN, Spending(3_000_000, running), 2_000_000)
     assert isinstance(refused, Refuse)
     assert "has 1.00 left after running jobs; this job is expected to cost 2.00" in refused.why
@@ -45,8 +44,8 @@ def test_no_budget_and_soft_budgets_refuse_nothing() -> None:
     soft = Budget(1, hard_stop=False)
     assert admit(None, Spending(10**12), 10**12) == Admit()
     assert admit(soft, Spending(10**12), 10**12) == Admit()
-    assert not any(isinstance(act, Stop) for act in watch(soft, Spending(5, (Running("a", 5),))))
-    assert watch(None, Spending(10**12, (Running("a", 5),))) == []
+    assert not any(isinstance(act, Stop) for act in watch(soft, Spending(5, (RunningSpend("a", 5),))))
+    assert watch(None, Spending(10**12, (RunningSpend("a", 5),))) == []
 
 
 def test_a_budget_of_nothing_lets_nothing_in() -> None:
@@ -60,7 +59,7 @@ def test_warnings_come_once_for_each_share() -> None:
 
 
 def test_running_jobs_that_cross_the_budget_are_stopped_the_dearest_first() -> None:
-    running = (Running("cheap", 1_000_000), Running("dear", 4_000_000))
+    running = (RunningSpend("cheap", 1_000_000), RunningSpend("dear", 4_000_000))
     assert watch(TEN, Spending(4_999_999, running), warned=(0.5, 0.8, 1.0)) == []
     acts = watch(TEN, Spending(5_000_000, running), warned=(0.5, 0.8))
     assert acts == [Warn(1.0, 10_000_000), Stop(("dear", "cheap"), "the month budget of 10.00 is spent")]
@@ -80,30 +79,3 @@ def test_senseless_budgets_are_refused(limit: int, warn_at: tuple[float, ...]) -
 
 def test_small_amounts_keep_their_digits() -> None:
     assert [money(m) for m in (0, 1_250_000, 88_370, 1)] == ["0.00", "1.25", "0.08837", "0.000001"]
-
-
-def test_an_empty_pool_does_not_make_anybody_wait() -> None:
-    assert expected_wait(4, [], [], 4) == 0.0
-
-
-def test_a_job_starts_when_enough_processors_are_released() -> None:
-    held = [Held(2, 100), Held(2, 30)]
-    assert expected_wait(4, held, [], 2) == 30.0
-    assert expected_wait(4, held, [], 4) == 100.0
-
-
-def test_jobs_ahead_go_first_and_are_not_overtaken() -> None:
-    held = [Held(4, 60)]
-    assert expected_wait(4, held, [Waiting(4, 100)], 1) == 160.0
-    assert expected_wait(4, held, [Waiting(2, 100)], 2) == 60.0
-    assert expected_wait(4, held, [Waiting(3, 100), Waiting(2, 10)], 1) == 160.0
-
-
-def test_overdue_jobs_are_expected_to_end_now() -> None:
-    assert expected_wait(1, [Held(1, -50)], [], 1) == 0.0
-
-
-def test_jobs_too_large_for_the_pool_are_refused_or_passed_over() -> None:
-    with pytest.raises(InvalidInput, match="never fits"):
-        expected_wait(2, [], [], 4)
-    assert expected_wait(2, [], [Waiting(8, 1000)], 2) == 0.0

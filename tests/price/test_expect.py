@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from easel.errors import InvalidInput
 from easel.price.book import book_named
-from easel.price.expect import NOISE_SD, CostModel, Kind, Took, expected_seconds
-from easel.price.grid import Shape
+from easel.price.expect import NOISE_SD, CostModel, Took, WorkKind, expected_seconds
+from easel.price.grid import ResourceShape
 from easel.price.memory import learn_memory
-from easel.price.runs import Outcome, ProfiledRun
+from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import learn
 
-FOREST, NETWORK = Kind("forest(depth=8)", "forest", 10.0), Kind("network", "network", 100.0)
-SIBLING = Kind("forest(depth=16)", "forest", 20.0)
+FOREST, NETWORK = WorkKind("forest(depth=8)", "forest", 10.0), WorkKind("network", "network", 100.0)
+SIBLING = WorkKind("forest(depth=16)", "forest", 20.0)
 
 
 def profile() -> CostModel:
     runs = [
         ProfiledRun(
             {"epochs": e, "cpus": c, "memory_mb": m},
-            Outcome.FINISHED,
+            RunOutcome.FINISHED,
             3.0 * e / c,
             100.0 + 10 * e,
             f"job{e}{c}",
@@ -38,7 +38,9 @@ def profile() -> CostModel:
 def test_a_profiled_command_tells_time_money_and_whether_memory_suffices() -> None:
     model = profile()
     assert model.names == ("epochs",)
-    found = model.expect([{"epochs": 4.0}, {"epochs": 4.0}], [Shape(1.0, 512.0), Shape(2.0, 64.0)])
+    found = model.expect(
+        [{"epochs": 4.0}, {"epochs": 4.0}], [ResourceShape(1.0, 512.0), ResourceShape(2.0, 64.0)]
+    )
     assert found.time.seconds == pytest.approx([12.0, 6.0], rel=0.1)
     assert found.cost == pytest.approx(found.per_hour * np.ceil(found.time.seconds) / 3600, rel=1e-9)
     assert list(found.fits) == [True, False]
@@ -68,7 +70,7 @@ def test_many_runs_settle_a_kind() -> None:
 
 
 def test_a_guess_that_grew_with_the_data_keeps_what_was_learnt() -> None:
-    later = Kind(FOREST.name, FOREST.family, 1000.0)
+    later = WorkKind(FOREST.name, FOREST.family, 1000.0)
     assert expected_seconds([later], [Took(FOREST, 20.0)] * 30).seconds[0] == pytest.approx(2000.0, rel=0.02)
 
 
@@ -80,7 +82,7 @@ def test_a_guess_that_grew_with_the_data_keeps_what_was_learnt() -> None:
         max_size=12,
     )
 )
-def test_whatever_was_measured_the_answer_is_finite_and_positive(taken: list[tuple[Kind, float]]) -> None:
-    told = expected_seconds([FOREST, NETWORK, Kind("new", "new", 0.0)], [Took(*one) for one in taken])
+def test_whatever_was_measured_the_answer_is_finite_and_positive(taken: list[tuple[WorkKind, float]]) -> None:
+    told = expected_seconds([FOREST, NETWORK, WorkKind("new", "new", 0.0)], [Took(*one) for one in taken])
     assert np.isfinite(told.centre).all()
     assert (told.spread > 0).all()

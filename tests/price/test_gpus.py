@@ -9,11 +9,11 @@ from easel.errors import InvalidInput
 from easel.price.book import FlatPrice, PriceBook, book_named
 from easel.price.design import full_grid
 from easel.price.expect import CostModel
-from easel.price.grid import ANY_GPU, ON_CPU, Shape, paper_grid, product_grid
+from easel.price.grid import ANY_GPU, ON_CPU, ResourceShape, paper_grid, product_grid
 from easel.price.memory import MemoryModel
 from easel.price.profiling import plan
-from easel.price.provision import Aim, Chosen, Infeasible, Wish, provision, quote
-from easel.price.runs import Outcome, ProfiledRun
+from easel.price.provision import Aim, ChosenOffer, Infeasible, Wish, provision, quote
+from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn
 from easel.price.template import parse
 
@@ -37,7 +37,7 @@ def profile() -> RuntimeModel:
     noise = np.exp(0.02 * rng.standard_normal(len(cells)))
     return learn(
         [
-            ProfiledRun(cell, Outcome.FINISHED, seconds(cell) * float(e))
+            ProfiledRun(cell, RunOutcome.FINISHED, seconds(cell) * float(e))
             for cell, e in zip(cells, noise, strict=True)
         ]
     )
@@ -74,8 +74,8 @@ def test_a_gpu_is_taken_when_only_it_is_fast_enough_and_left_when_it_is_not_wort
     priced = quote(grid, {"epochs": 20.0}, profile(), NO_MEMORY, BOOK)
     hurried = provision(priced, Wish(Aim.CHEAPEST, max_seconds=30.0))
     patient = provision(priced, Wish(Aim.CHEAPEST, max_seconds=600.0))
-    assert isinstance(hurried, Chosen)
-    assert isinstance(patient, Chosen)
+    assert isinstance(hurried, ChosenOffer)
+    assert isinstance(patient, ChosenOffer)
     assert (hurried.offer.shape.gpus, patient.offer.shape.gpus) == (1.0, 0.0)
     assert hurried.offer.per_hour == pytest.approx(
         float(BOOK.rate(hurried.offer.shape.cpus, 1024.0, "h200", 1.0))
@@ -86,7 +86,9 @@ def test_a_gpu_is_taken_when_only_it_is_fast_enough_and_left_when_it_is_not_wort
 def test_a_book_without_gpus_has_them_for_nothing_and_one_with_its_own_kind_refuses_others() -> None:
     model = profile()
     free = CostModel(model, NO_MEMORY, book_named("acai"))
-    found = free.expect([{"epochs": 5.0}] * 2, [Shape(1.0, 1024.0), Shape(1.0, 1024.0, ANY_GPU, 1.0)])
+    found = free.expect(
+        [{"epochs": 5.0}] * 2, [ResourceShape(1.0, 1024.0), ResourceShape(1.0, 1024.0, ANY_GPU, 1.0)]
+    )
     assert found.per_hour[0] == pytest.approx(found.per_hour[1])
     with pytest.raises(InvalidInput, match="no price for GPU a100"):
         BOOK.rate(1.0, 1024.0, "a100", 1.0)

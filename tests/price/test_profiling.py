@@ -5,7 +5,7 @@ import pytest
 from easel.errors import InvalidInput
 from easel.price.book import book_named
 from easel.price.profiling import Design, FitNow, KeepWaiting, RunState, plan, progress
-from easel.price.runs import Outcome, ProfiledRun
+from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import learn
 from easel.price.template import parse
 
@@ -45,7 +45,7 @@ def test_a_budget_too_small_for_anything_is_said(design: Design) -> None:
 def test_an_earlier_profile_gives_the_likely_price() -> None:
     full = plan(TEMPLATE, ACAI, 600, design=Design.FULL)
     runs = [
-        ProfiledRun(r.features, Outcome.FINISHED, 30 * r.features["epoch"] / r.features["cpus"])
+        ProfiledRun(r.features, RunOutcome.FINISHED, 30 * r.features["epoch"] / r.features["cpus"])
         for r in full.runs
     ]
     again = plan(TEMPLATE, ACAI, 600, design=Design.FULL, earlier=learn(runs))

@@ -6,11 +6,11 @@ import pytest
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook, Spot, book_named
 from easel.price.design import full_grid
-from easel.price.grid import Grid, Shape, listed_grid, paper_grid, product_grid, span
+from easel.price.grid import Grid, ResourceShape, listed_grid, paper_grid, product_grid, span
 from easel.price.memory import MemoryModel, TooLittle
 from easel.price.picture import draw
-from easel.price.provision import Aim, Chosen, Infeasible, Quote, Wish, at_least, front, provision, quote
-from easel.price.runs import Outcome, ProfiledRun
+from easel.price.provision import Aim, ChosenOffer, Infeasible, Quote, Wish, at_least, front, provision, quote
+from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn, learn_log_linear
 
 ANY_MEMORY = MemoryModel(None, ())
@@ -25,7 +25,7 @@ def papers_task(noise: float = 0.0) -> list[ProfiledRun]:
     return [
         ProfiledRun(
             cell,
-            Outcome.FINISHED,
+            RunOutcome.FINISHED,
             BASELINE_S / 20 * cell["epoch"] * 2 / cell["cpus"] * float(np.exp(noise * rng.standard_normal())),
         )
         for cell in full_grid({"epoch": (1.0, 2.0, 3.0)})
@@ -47,12 +47,12 @@ def priced(
     return quote(grid or paper_grid(), {"epoch": 20.0}, model, memory, book, confidence, wait_s)
 
 
-def chosen(answer: Chosen | Infeasible) -> Chosen:
-    assert isinstance(answer, Chosen)
+def chosen(answer: ChosenOffer | Infeasible) -> ChosenOffer:
+    assert isinstance(answer, ChosenOffer)
     return answer
 
 
-def infeasible(answer: Chosen | Infeasible) -> Infeasible:
+def infeasible(answer: ChosenOffer | Infeasible) -> Infeasible:
     assert isinstance(answer, Infeasible)
     return answer
 
@@ -60,8 +60,8 @@ def infeasible(answer: Chosen | Infeasible) -> Infeasible:
 def test_the_papers_grid_has_496_cells() -> None:
     grid = paper_grid()
     assert len(grid) == 496
-    assert grid.shape(0) == Shape(0.5, 512.0)
-    assert grid.shape(495) == Shape(8.0, 8192.0)
+    assert grid.shape(0) == ResourceShape(0.5, 512.0)
+    assert grid.shape(495) == ResourceShape(8.0, 8192.0)
 
 
 @pytest.mark.parametrize("aim", list(Aim))
@@ -140,7 +140,7 @@ def test_an_impossible_deadline_is_answered_with_the_nearest_ways_out() -> None:
     assert first.offer.shape.cpus == 8
     assert first.remedy == f"allow {at_least(first.offer.sure_seconds)} s"
     again = Wish(Aim.CHEAPEST, max_seconds=first.offer.sure_seconds)
-    assert isinstance(provision(priced(), again), Chosen)
+    assert isinstance(provision(priced(), again), ChosenOffer)
 
 
 def test_contradictory_limits_name_both_sides() -> None:
@@ -151,7 +151,7 @@ def test_contradictory_limits_name_both_sides() -> None:
     for way in answer.nearest:
         assert way.remedy
         relaxed = Wish(Aim.CHEAPEST, max(1200, way.offer.sure_seconds), max(0.06, way.offer.sure_cost))
-        assert isinstance(provision(priced(), relaxed), Chosen)
+        assert isinstance(provision(priced(), relaxed), ChosenOffer)
 
 
 def test_a_budget_of_nothing_buys_only_what_is_free() -> None:
@@ -166,9 +166,9 @@ def test_equal_times_go_to_the_cheaper_size() -> None:
         return 60.0 * cell["epoch"]
 
     flat = learn_log_linear(
-        [ProfiledRun(cell, Outcome.FINISHED, same(cell)) for cell in full_grid({"epoch": (1.0, 2.0)})]
+        [ProfiledRun(cell, RunOutcome.FINISHED, same(cell)) for cell in full_grid({"epoch": (1.0, 2.0)})]
     )
-    assert chosen(provision(priced(flat), Wish(Aim.FASTEST))).offer.shape == Shape(0.5, 512.0)
+    assert chosen(provision(priced(flat), Wish(Aim.FASTEST))).offer.shape == ResourceShape(0.5, 512.0)
 
 
 def test_nobody_pays_much_more_for_a_sliver_of_time() -> None:
@@ -209,12 +209,12 @@ def test_spot_is_cheaper_and_slower_and_short_of_guarantees() -> None:
 
 
 def test_machine_types_with_gpus_are_priced_with_them() -> None:
-    grid = listed_grid([Shape(4, 16384, "t4", 1), Shape(8, 32768, "t4", 2)])
+    grid = listed_grid([ResourceShape(4, 16384, "t4", 1), ResourceShape(8, 32768, "t4", 2)])
     table = priced(book=book_named("n1"), grid=grid)
     assert table.per_hour[0] == pytest.approx(4 * 0.031611 + 16 * 0.004237 + 0.35)
-    assert table.offer(1).shape == Shape(8, 32768, "t4", 2)
+    assert table.offer(1).shape == ResourceShape(8, 32768, "t4", 2)
     with pytest.raises(InvalidInput, match="one device at a time"):
-        listed_grid([Shape(4, 16384, "t4", 1), Shape(8, 32768)])
+        listed_grid([ResourceShape(4, 16384, "t4", 1), ResourceShape(8, 32768)])
 
 
 def test_extrapolation_is_said() -> None:

@@ -10,8 +10,8 @@ from sklearn.linear_model import LinearRegression
 
 from easel.errors import InvalidInput
 from easel.price.design import d_optimal, default_size, full_grid
-from easel.price.forms import FORMS, Amdahl, Form, Growing
-from easel.price.runs import Outcome, ProfiledRun, table
+from easel.price.forms import FORMS, Amdahl, Growing, RuntimeForm
+from easel.price.runs import ProfiledRun, RunOutcome, table
 from easel.price.runtime import RuntimeModel, learn, learn_log_linear
 
 Law = Callable[[dict[str, float]], float]
@@ -35,7 +35,10 @@ def profile(
     rng = np.random.default_rng(seed)
     return [
         ProfiledRun(
-            cell, Outcome.FINISHED, law(cell) * float(np.exp(noise * rng.standard_normal())), job=f"job_{i}"
+            cell,
+            RunOutcome.FINISHED,
+            law(cell) * float(np.exp(noise * rng.standard_normal())),
+            job=f"job_{i}",
         )
         for i, cell in enumerate(full_grid(levels))
     ]
@@ -131,7 +134,7 @@ def test_the_gp_takes_up_a_shape_that_no_form_has() -> None:
 
 def test_one_disturbed_run_does_not_bend_the_model() -> None:
     runs = profile(realistic, LEVELS, noise=0.02)
-    runs[5] = ProfiledRun(runs[5].features, Outcome.FINISHED, runs[5].seconds * 6)
+    runs[5] = ProfiledRun(runs[5].features, RunOutcome.FINISHED, runs[5].seconds * 6)
     cell = {"epoch": 5.0, "rows": 2000.0, "cpus": 1.0, "memory_mb": 1024.0}
     assert learn(runs).predict([cell]).seconds[0] == pytest.approx(realistic(cell), rel=0.1)
 
@@ -192,7 +195,7 @@ def test_runs_of_zero_seconds_count_as_the_clocks_resolution() -> None:
 
 def test_failed_runs_are_not_learned_from_and_all_failing_is_an_error() -> None:
     runs = profile(ideal, {"epoch": (1.0, 2.0, 3.0)}, noise=0.02)
-    broken = [ProfiledRun(run.features, Outcome.FAILED, 0.1) for run in runs]
+    broken = [ProfiledRun(run.features, RunOutcome.FAILED, 0.1) for run in runs]
     cell = {"epoch": 2.0, "cpus": 1.0, "memory_mb": 512.0}
     assert learn(runs + broken).predict([cell]).seconds[0] == pytest.approx(60.0, rel=0.1)
     with pytest.raises(InvalidInput, match=r"no profiling run finished \(27 failed\)"):
@@ -204,10 +207,13 @@ def test_failed_runs_are_not_learned_from_and_all_failing_is_an_error() -> None:
     [
         ([], "no profiling run finished"),
         (profile(ideal, {"epoch": (1.0, 2.0)})[:3], "too few"),
-        ([ProfiledRun({"cpus": 1, "memory_mb": 1}, Outcome.FINISHED, -1.0)] * 5, "not negative"),
-        ([ProfiledRun({"cpus": 1, "memory_mb": 0}, Outcome.FINISHED, 1.0)] * 5, "must be positive"),
+        ([ProfiledRun({"cpus": 1, "memory_mb": 1}, RunOutcome.FINISHED, -1.0)] * 5, "not negative"),
+        ([ProfiledRun({"cpus": 1, "memory_mb": 0}, RunOutcome.FINISHED, 1.0)] * 5, "must be positive"),
         (
-            [ProfiledRun({"cpus": 1}, Outcome.FINISHED, 1.0), ProfiledRun({"n": 1}, Outcome.FINISHED, 1.0)],
+            [
+                ProfiledRun({"cpus": 1}, RunOutcome.FINISHED, 1.0),
+                ProfiledRun({"n": 1}, RunOutcome.FINISHED, 1.0),
+            ],
             "same arguments",
         ),
     ],
@@ -219,7 +225,7 @@ def test_useless_profiles_are_refused(runs: list[ProfiledRun], part: str) -> Non
 
 
 @pytest.mark.parametrize("kind", [*FORMS.values(), Growing])
-def test_jacobians_agree_with_finite_differences(kind: type[Form]) -> None:
+def test_jacobians_agree_with_finite_differences(kind: type[RuntimeForm]) -> None:
     names = ("epoch", "rows", "cpus", "memory_mb")
     form, rng = kind(names), np.random.default_rng(0)
     X = np.log(rng.uniform(0.3, 4.0, (7, 4)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from easel.declare.resources import Resources, Room
-from easel.records.pool import Offer, Placement, Puller
-from easel.run.executors.engine import Standing
+from easel.records.worker import AttemptOffer, Placement, Puller
+from easel.run.executors.engine import PlacementState
 from easel.run.fleet import Ask, Fleet, fleet_of, plan
 from easel.run.leasing import give
 
@@ -13,7 +13,9 @@ MACHINES = [Room(4.0, 8192), Room(4.0, 8192)]
 
 
 def fleet(*placements: Placement, up: tuple[str, ...] = (), idle: tuple[str, ...] = ()) -> Fleet:
-    standings = {each.name: Standing.UP if each.name in up else Standing.WAITING for each in placements}
+    standings = {
+        each.name: PlacementState.UP if each.name in up else PlacementState.WAITING for each in placements
+    }
     return Fleet(placements, standings, frozenset(idle))
 
 
@@ -40,22 +42,26 @@ def test_one_that_its_engine_put_back_into_its_queue_is_cancelled_and_asked_for_
     made = plan([Ask(SMALL)], again, MACHINES, 64)
     assert (made.cancel, len(made.place)) == (("a",), 1)
     # One that is up and whose worker has left ends by itself, and is counted on no more.
-    ending = Fleet(back.placements, {"a": Standing.UP}, frozenset(), ended=frozenset({"a"}))
+    ending = Fleet(back.placements, {"a": PlacementState.UP}, frozenset(), ended=frozenset({"a"}))
     assert plan([Ask(SMALL)], ending, MACHINES, 64) == plan([Ask(SMALL)], fleet(), MACHINES, 64)
 
 
 def test_workers_side_by_side_are_there_with_the_last_and_have_something_to_do_with_any() -> None:
     pair = Placement("a", SMALL, count=2)
-    waits = {"a": Standing.WAITING}
+    waits = {"a": PlacementState.WAITING}
 
     def now(present: set[str], left: set[str], busy: set[str]) -> Fleet:
         return fleet_of([pair], waits, present, left, busy)
 
     coming = now(set(), set(), set())
-    assert (coming.standings["a"], set(coming.idle), coming.ended) == (Standing.WAITING, {"a"}, frozenset())
+    assert (coming.standings["a"], set(coming.idle), coming.ended) == (
+        PlacementState.WAITING,
+        {"a"},
+        frozenset(),
+    )
     # The first has left, having had nothing to do; a job runs on the second: it is neither free nor surplus.
     second = now({"a-1"}, {"a"}, {"a-1"})
-    assert (second.standings["a"], second.idle, second.ended) == (Standing.UP, frozenset(), frozenset())
+    assert (second.standings["a"], second.idle, second.ended) == (PlacementState.UP, frozenset(), frozenset())
     assert plan([], second, MACHINES, 64).cancel == ()
     assert len(plan([Ask(SMALL, workers=2)], second, MACHINES, 64).place) == 1
     over = now(set(), {"a", "a-1"}, set())
@@ -66,9 +72,9 @@ def test_a_limit_on_placements_holds() -> None:
     assert len(plan([Ask(SMALL)] * 20, fleet(Placement("a", LARGE), up=("a",)), MACHINES, most=3).place) == 2
 
 
-def offer(key: str, asked: Resources = SMALL, **more: object) -> Offer:
+def offer(key: str, asked: Resources = SMALL, **more: object) -> AttemptOffer:
     fields = {"gang": key, "rank": 0, "size": 1, "wants": {}, "waited_s": 0.0, **more}
-    return Offer(key=key, resources=asked, **fields)  # type: ignore[arg-type]
+    return AttemptOffer(key=key, resources=asked, **fields)  # type: ignore[arg-type]
 
 
 def test_work_goes_out_in_order_to_whom_it_suits_and_the_cheapest_first() -> None:

@@ -19,7 +19,7 @@ from easel.run.images import Image, Images, NoImage
 from easel.run.launch import Folders, prepare
 from easel.run.order import Order
 from easel.run.sandbox import probe
-from easel.testing.engine import Engine, running
+from easel.testing.engine import EngineUnderTest, running
 
 needs_bwrap = pytest.mark.skipif(probe() is None, reason="bubblewrap does not work here")
 
@@ -45,7 +45,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine(tmp_path: Path) -> Iterator[EngineUnderTest]:
     with running(tmp_path / "home") as made:
         yield made
 
@@ -55,7 +55,7 @@ SCRIPT = "cat /etc/motd; ls /etc /usr/bin/python3; echo made > $EASEL_OUTPUT/fil
 
 @needs_bwrap
 def test_a_job_runs_in_an_image_from_the_shelf_and_sees_nothing_of_this_machine(
-    engine: Engine, tiny: Path
+    engine: EngineUnderTest, tiny: Path
 ) -> None:
     shelf = engine.home / "images"
     shelf.mkdir()
@@ -77,7 +77,7 @@ def test_a_job_runs_in_an_image_from_the_shelf_and_sees_nothing_of_this_machine(
 
 
 @needs_bwrap
-def test_an_image_that_nobody_can_fetch_ends_the_job_with_the_remedy(engine: Engine) -> None:
+def test_an_image_that_nobody_can_fetch_ends_the_job_with_the_remedy(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     job = engine.submit("true", environment=Environment(image="--privileged"))
     (ended,) = engine.finish(controller, job)
@@ -85,6 +85,15 @@ def test_an_image_that_nobody_can_fetch_ends_the_job_with_the_remedy(engine: Eng
         JobState.FAILED,
         "'--privileged' is no name of a container image",
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["dir:/etc", "oci-archive:/root/x.tar", "docker-daemon:a", "a" * 300, "a b", "-v"]
+)
+def test_a_name_that_would_read_this_machines_files_is_none(tmp_path: Path, name: str) -> None:
+    images = Images(tmp_path / "images", tmp_path / "unpacked", "bwrap", tools=("no-such-tool",))
+    with pytest.raises(NoImage, match="no name of a container image"):
+        images.get(name)
 
 
 def test_without_a_tool_the_remedy_names_what_to_install_and_where_to_lay_it(tmp_path: Path) -> None:
@@ -146,10 +155,10 @@ def test_a_function_in_an_image_needs_only_its_python_and_the_jobs_variables_win
     order = Order("job_1", 1, "prj", EntryPoint("m:f", {}), variables={"MODE": "job"}, image="x")
     folders.make(order)
     image = Image(tmp_path, {"MODE": "image", "PATH": "/opt/bin", "EASEL_JOB_ID": "forged"})
-    launch = prepare(order, folders, [], "/usr/bin/bwrap", tmp_path / "home", 9, image)
-    assert launch.argv[-3:] == ["python3", ".easel-entry.py", ".easel-call.json"]
+    launch = prepare(order, folders, [], "/usr/bin/bwrap", tmp_path / "home", image)
+    assert list(launch.argv) == ["python3", ".easel-entry.py", ".easel-call.json"]
     assert (folders.work / ".easel-entry.py").is_file()
     assert (launch.environment["MODE"], launch.environment["PATH"]) == ("job", "/opt/bin")
     assert launch.environment["EASEL_JOB_ID"] == "job_1"
-    plain = prepare(Order("job_1", 1, "prj", Command(("true",))), folders, [], "/usr/bin/bwrap", tmp_path, 9)
+    plain = prepare(Order("job_1", 1, "prj", Command(("true",))), folders, [], "/usr/bin/bwrap", tmp_path)
     assert "/opt/bin" not in plain.environment["PATH"]

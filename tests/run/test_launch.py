@@ -12,9 +12,10 @@ import pytest
 import easel
 from easel.declare.job import Command, EntryPoint
 from easel.declare.resources import Resources
+from easel.run.interpreters import ForbiddenInterpreter, interpreters
 from easel.run.launch import Folders, prepare, variables
 from easel.run.order import Order
-from easel.run.sandbox import Walls, interpreters, wrap
+from easel.run.sandbox import Walls, wrap
 
 
 def order(**more: object) -> Order:
@@ -41,19 +42,21 @@ def test_nothing_of_the_platforms_environment_is_passed_on(monkeypatch: pytest.M
 def test_secrets_stand_in_no_argument(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "a")
     folders.make(order())
-    launch = prepare(order(secrets={"KEY": "hidden"}), folders, [0], "/usr/bin/bwrap", tmp_path, 9)
+    launch = prepare(order(secrets={"KEY": "hidden"}), folders, [0], "/usr/bin/bwrap", tmp_path)
     assert launch.environment["KEY"] == "hidden"
-    assert "hidden" not in " ".join(launch.argv)
+    assert "hidden" not in " ".join(wrap("bwrap", launch.walls, launch.argv))
 
 
-def test_the_network_is_shared_only_when_asked_for(tmp_path: Path) -> None:
+def test_the_machines_own_network_is_shared_only_where_an_admin_says_so(tmp_path: Path) -> None:
     walls = Walls(tmp_path, tmp_path, None)
     assert "--share-net" not in wrap("bwrap", walls, ["true"])
-    assert "--share-net" in wrap("bwrap", Walls(tmp_path, tmp_path, None, network=True), ["true"])
+    assert "--share-net" not in wrap("bwrap", Walls(tmp_path, tmp_path, None, network=True), ["true"])
+    assert "--share-net" in wrap("bwrap", Walls(tmp_path, tmp_path, None, host_network=True), ["true"])
 
 
 def test_the_platforms_folder_is_hidden_even_inside_an_interpreters(tmp_path: Path) -> None:
     home = tmp_path / "venv" / "easel-home"
+    home.mkdir(parents=True)
     walls = Walls(tmp_path, tmp_path, None, interpreters=(tmp_path / "venv",), hidden=(home,))
     args = wrap("bwrap", walls, ["true"])
     assert args[args.index(str(home)) - 1] == "--tmpfs"
@@ -61,7 +64,7 @@ def test_the_platforms_folder_is_hidden_even_inside_an_interpreters(tmp_path: Pa
 
 def test_the_folder_that_easel_was_started_in_is_not_shown_to_jobs(tmp_path: Path) -> None:
     (tmp_path / "probe.py").write_text(
-        "from easel.run.sandbox import interpreters\nprint(*interpreters(None)[0], sep=chr(10))\n"
+        "from easel.run.interpreters import interpreters\nprint(*interpreters(None)[0], sep=chr(10))\n"
     )
     (tmp_path / "packages").mkdir()
     source = Path(easel.__file__).parents[1]
@@ -82,7 +85,7 @@ def test_a_virtual_environment_brings_the_interpreter_that_it_was_made_from(tmp_
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     (tmp_path / "venv" / "pyvenv.cfg").write_text("home = /opt/python/bin\nversion = 3.11\n")
     for given in (tmp_path / "venv", tmp_path / "venv" / "bin" / "python"):
-        folders, programs = interpreters(str(given))
+        folders, programs = interpreters(str(given), [tmp_path / "venv"])
         assert set(folders) == {tmp_path / "venv", Path("/opt/python")}
         assert programs == tmp_path / "venv" / "bin"
     own, programs = interpreters(None)
@@ -90,10 +93,26 @@ def test_a_virtual_environment_brings_the_interpreter_that_it_was_made_from(tmp_
     assert programs == Path(sys.prefix) / "bin"
 
 
+@pytest.mark.parametrize(
+    "spelling", ["/usr/../{home}/x/y", "/{home}/run/x/y", "{home}/venv/../run/x", "{link}/x/y", "/etc/x/y"]
+)
+def test_only_interpreters_of_the_admins_list_may_be_named_under_any_spelling(
+    tmp_path: Path, spelling: str
+) -> None:
+    home, link = tmp_path / "home", tmp_path / "link"
+    (home / "run" / "x").mkdir(parents=True)
+    link.symlink_to(home)
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    with pytest.raises(ForbiddenInterpreter, match="ask an admin"):
+        interpreters(spelling.format(home=home, link=link), [tmp_path / "venv"])
+    spelled = f"{tmp_path}/home/..//venv/./bin/python"
+    assert interpreters(spelled, [tmp_path / "venv"])[1] == tmp_path / "venv" / "bin"
+
+
 def test_an_entry_point_is_called_by_the_interpreter_with_its_arguments_in_a_file(tmp_path: Path) -> None:
     wanted = Order("job_1", 1, "prj", EntryPoint("train:main", {"rate": 0.1}))
     folders = Folders(tmp_path / "a")
     folders.make(wanted)
-    launch = prepare(wanted, folders, [], None, tmp_path, 9)
+    launch = prepare(wanted, folders, [], None, tmp_path)
     assert list(launch.argv)[:3] == ["python", ".easel-entry.py", ".easel-call.json"]
     assert '"rate": 0.1' in (folders.work / ".easel-call.json").read_text()

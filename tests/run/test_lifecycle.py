@@ -14,7 +14,7 @@ from easel.declare.job import RetryRule
 from easel.declare.resources import Resources, Room
 from easel.records.job import ACTIVE, TERMINAL, JobState, Usage
 from easel.run.lifecycle import (
-    Chosen,
+    Dequeued,
     Ended,
     Gone,
     Happening,
@@ -43,7 +43,7 @@ def at(state: JobState, **changes: object) -> Life:
 
 def happenings(attempt: int) -> list[Happening]:
     return [
-        Chosen(),
+        Dequeued(),
         Reached(attempt, JobState.DOWNLOADING),
         Reached(attempt, JobState.RUNNING),
         Reached(attempt, JobState.UPLOADING, USED),
@@ -58,7 +58,7 @@ def happenings(attempt: int) -> list[Happening]:
 def test_the_straight_way_goes_through_every_state_and_keeps_the_output_once() -> None:
     life, seen, kept = Life(), [JobState.QUEUED], 0
     for what in (
-        Chosen(),
+        Dequeued(),
         Reached(1, JobState.DOWNLOADING),
         Reached(1, JobState.RUNNING),
         Reached(1, JobState.UPLOADING, USED),
@@ -124,20 +124,20 @@ def test_a_failure_is_repeated_as_often_as_the_rule_says_and_a_loss_is_counted_a
         Ended(3, "exit code 1", 1),
         Ended(4, "exit code 1", 1),
     ):
-        life = step(step(life, Chosen()).life, last).life
+        life = step(step(life, Dequeued()).life, last).life
         states.append(life.state)
     assert states == [JobState.QUEUED] * 3 + [JobState.FAILED]
 
 
 def test_what_cannot_be_helped_by_trying_again_is_not_tried_again() -> None:
-    launched = step(Life(retry=RetryRule(failed=5)), Chosen()).life
+    launched = step(Life(retry=RetryRule(failed=5)), Dequeued()).life
     assert step(launched, Ended(1, "no such program", 127, final=True)).life.state is JobState.FAILED
 
 
 def test_the_agent_only_moves_a_job_forward() -> None:
     running = at(JobState.RUNNING)
     assert step(running, Reached(1, JobState.DOWNLOADING)).life == running
-    assert step(running, Chosen()).life == running
+    assert step(running, Dequeued()).life == running
 
 
 @pytest.mark.parametrize("what", happenings(3), ids=lambda what: type(what).__name__)
@@ -190,7 +190,7 @@ class SmallPool(RuleBasedStateMachine):
 
     @rule(job=jobs)
     def choose(self, job: int) -> None:
-        self.tell(job, Chosen())
+        self.tell(job, Dequeued())
 
     @rule(target=reports, job=jobs)
     def place(self, job: int) -> object:
@@ -246,4 +246,4 @@ TestSmallPool.settings = settings(max_examples=60, stateful_step_count=40, deadl
 
 
 def test_starting_is_told_once_with_the_attempt_number() -> None:
-    assert step(Life(attempt=4), Chosen()).instructions == (StartAttempt(5),)
+    assert step(Life(attempt=4), Dequeued()).instructions == (StartAttempt(5),)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -10,9 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from easel.metrics import log_metric, log_progress, log_tag
+from easel.records.job import JobState, Usage
+from easel.run.entries import (
+    AttemptDone,
+    LoggedLines,
+    MetricPoints,
+    OrderTaken,
+    StateReached,
+    UsageSoFar,
+)
 from easel.run.journal import Journal, begin, read
-from easel.run.logkeep import LogKeeper
-from easel.run.loglines import Fact, Metric, Progress, TagLine, parse
+from easel.run.log_writer import LogWriter
+from easel.run.loglines import Fact, Metric, ProgressLine, TagLine, parse
 from easel.run.order import LogLimits
 from easel.testing.clock import FakeClock
 
@@ -27,9 +38,9 @@ from easel.testing.clock import FakeClock
         ("[EASEL_TAG_NUM] fileset precision:high", []),
         ("[EASEL_TAG] job url:http://a:80/b", [TagLine("job", "url", "http://a:80/b")]),
         ("[EASEL_TAG] job", []),
-        ("12:00 INFO [EASEL_PROGRESS] 0.4", [Progress(0.4)]),
-        ("[EASEL_PROGRESS] 40%", [Progress(0.4)]),
-        ("[EASEL_PROGRESS] 7", [Progress(1.0)]),
+        ("12:00 INFO [EASEL_PROGRESS] 0.4", [ProgressLine(0.4)]),
+        ("[EASEL_PROGRESS] 40%", [ProgressLine(0.4)]),
+        ("[EASEL_PROGRESS] 7", [ProgressLine(1.0)]),
         ("[EASEL_PROGRESS] half", []),
         ("[EASEL_METRIC] loss=0.1 step=3", [Metric("loss", 0.1, 3)]),
         ("[EASEL_METRIC] loss=0.1 acc=0.9", [Metric("loss", 0.1, None), Metric("acc", 0.9, None)]),
@@ -56,7 +67,7 @@ def test_what_the_python_calls_print_is_what_is_read(capsys: pytest.CaptureFixtu
     said = [fact for line in capsys.readouterr().out.splitlines() for fact in parse(line)]
     assert said == [
         Metric("train/loss", 0.25, 4),
-        Progress(0.5),
+        ProgressLine(0.5),
         TagLine("job", "model", "BERT"),
         TagLine("fileset", "precision", 0.5),
     ]
@@ -65,21 +76,23 @@ def test_what_the_python_calls_print_is_what_is_read(capsys: pytest.CaptureFixtu
 class Kept:
     """A keeper on a folder, and what a reader of the journal sees."""
 
-    def __init__(self, folder: Path, limits: LogLimits) -> None:
+    def __init__(self, folder: Path, limits: LogLimits, secrets: Sequence[str] = ()) -> None:
         self.log, self.path = folder / "a.log", folder / "a.journal"
         for file in (self.log, self.path):
             file.unlink(missing_ok=True)
         begin(self.path, {})
         self.journal = Journal(self.path, FakeClock())
-        self.keeper = LogKeeper(self.log, self.journal, limits)
+        self.keeper = LogWriter(self.log, self.journal, limits, secrets)
 
     def chunks(self) -> list[tuple[str, bytes, int]]:
         data = self.log.read_bytes() if self.log.exists() else b""
         entries, _ = read(self.path, 0, 1 << 26)
-        return [(e["f"], data[e["o"] : e["o"] + e["s"]], e["lines"]) for e in entries if e["k"] == "log"]
+        said = [entry.body for entry in entries if isinstance(entry.body, LoggedLines)]
+        return [(e.stream, data[e.offset : e.offset + e.size], e.lines) for e in said]
 
-    def facts(self, kind: str) -> list[object]:
-        return [entry["v"] for entry in read(self.path, 0)[0] if entry["k"] == kind]
+    def metrics(self) -> list[tuple[str, int, float | str]]:
+        bodies = [entry.body for entry in read(self.path, 0)[0]]
+        return [point for body in bodies if isinstance(body, MetricPoints) for point in body.points]
 
     def text(self, stream: str | None = None) -> bytes:
         return b"".join(data for name, data, _ in self.chunks() if stream in (None, name))
@@ -135,30 +148,40 @@ def test_metrics_beyond_the_kept_lines_are_kept_and_numbered(tmp_path: Path) -> 
     for value in (3, 2, "nan"):
         kept.keeper.feed("out", f"[EASEL_METRIC] loss={value}\n".encode())
     kept.keeper.close()
-    assert kept.facts("metrics") == [[["loss", 0, 3.0], ["loss", 1, 2.0], ["loss", 2, "nan"]]]
+    assert kept.metrics() == [("loss", 0, 3.0), ("loss", 1, 2.0), ("loss", 2, "nan")]
 
 
 def test_half_an_entry_is_not_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "a.journal"
     begin(path, {"job": 1})
     journal = Journal(path, FakeClock())
-    journal.append({"k": "reached", "state": "running"})
+    journal.append(StateReached(JobState.RUNNING))
     journal.close()
     with path.open("ab") as file:
         file.write(b'{"n":1,"k":"do')
     entries, offset = read(path, 0)
-    assert [entry["k"] for entry in entries] == ["order", "reached"]
+    assert [type(entry.body) for entry in entries] == [OrderTaken, StateReached]
     with path.open("ab") as file:
         file.write(b'ne"}\n')
-    assert [entry["k"] for entry in read(path, offset)[0]] == ["done"]
+    assert [type(entry.body) for entry in read(path, offset)[0]] == [AttemptDone]
 
 
 def test_a_pipe_that_nobody_reads_does_not_stop_the_journal(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     journal = Journal(tmp_path / "a.journal", FakeClock(), writing)
-    journal.append({"k": "usage"})
-    journal.append({"k": "usage"})
+    journal.append(UsageSoFar(Usage()))
+    journal.append(UsageSoFar(Usage()))
     journal.close()
     os.close(writing)
     assert len(read(tmp_path / "a.journal", 0)[0]) == 2
+
+
+def test_secrets_are_masked_even_across_two_writes_and_in_base64(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, LogLimits(), ["hunter2-token", "-----KEY\nabcdefgh\n"])
+    kept.keeper.feed("out", b"token=hunter2-")
+    kept.keeper.feed("out", b"token; key line abcdefgh\n")
+    kept.keeper.feed("err", base64.b64encode(b"hunter2-token") + b"\n")
+    kept.keeper.close()
+    assert kept.text("out") == b"token=***; key line ***\n"
+    assert b"aHVudGVy" not in kept.text("err")

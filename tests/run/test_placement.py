@@ -8,7 +8,7 @@ from hypothesis import given
 
 from easel.declare.resources import Resources, Room
 from easel.errors import InvalidInput
-from easel.run.placement import PATIENCE_S, Waiting, place
+from easel.run.placement import PATIENCE_S, WaitingAttempt, place
 
 asked = st.builds(
     Resources,
@@ -42,7 +42,7 @@ def test_a_device_never_gives_more_than_it_has_and_gets_all_back(
     wanted: list[tuple[Resources, float]],
 ) -> None:
     whole = Room(4.0, 8192, (1.0, 1.0))
-    waiting = [Waiting(str(i), each, waited) for i, (each, waited) in enumerate(wanted)]
+    waiting = [WaitingAttempt(str(i), each, waited) for i, (each, waited) in enumerate(wanted)]
     room = whole
     placed = place(waiting, whole)
     for each in placed:
@@ -58,14 +58,16 @@ def test_a_device_never_gives_more_than_it_has_and_gets_all_back(
 def test_small_ones_pass_a_large_one_but_not_for_ever() -> None:
     room = Room(1.0, 4096)
     large, small = Resources(2.0, 512), Resources(0.5, 512)
-    assert [p.key for p in place([Waiting("l", large, 1.0), Waiting("s", small, 0.0)], room)] == ["s"]
-    assert place([Waiting("l", large, PATIENCE_S + 1), Waiting("s", small, 0.0)], room) == []
+    assert [
+        p.key for p in place([WaitingAttempt("l", large, 1.0), WaitingAttempt("s", small, 0.0)], room)
+    ] == ["s"]
+    assert place([WaitingAttempt("l", large, PATIENCE_S + 1), WaitingAttempt("s", small, 0.0)], room) == []
 
 
 def test_shares_of_a_gpu_fill_one_card_before_they_touch_another() -> None:
     room = Room(8.0, 8192, (1.0, 1.0))
     half = Resources(0.5, 64, 0.5)
-    placed = place([Waiting(str(i), half, 0.0) for i in range(3)], room)
+    placed = place([WaitingAttempt(str(i), half, 0.0) for i in range(3)], room)
     assert [p.gpus for p in placed] == [(0,), (0,), (1,)]
 
 

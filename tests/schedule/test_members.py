@@ -12,7 +12,7 @@ from easel.schedule.members import Members
 from easel.schedule.policies import POLICIES, Easel, Policy, named
 from easel.schedule.prior import weak
 from easel.schedule.simulate import World, simulate, tenants
-from easel.schedule.state import Device, Look, PoolState, Tenant
+from easel.schedule.state import Look, PoolDevice, PoolState, Tenant
 from easel.schedule.table import synthetic
 
 NAMES = "abc"
@@ -94,7 +94,13 @@ def test_a_pool_that_remembers_decides_as_one_that_does_not(policy: Policy, seed
     table = synthetic(rng, tenants=int(rng.integers(1, 15)), candidates=5)
     world = World(
         table,
-        (Device("a"), Device("b", speed=2.0), Device("c", price=3.0), Device("d", kind="gpu"), Device("e")),
+        (
+            PoolDevice("a"),
+            PoolDevice("b", speed=2.0),
+            PoolDevice("c", price=3.0),
+            PoolDevice("d", kind="gpu"),
+            PoolDevice("e"),
+        ),
         arrivals={"t000": 0.3, "t001": 0.7},
         departures={"t002": 0.4},
         failures=0.1,

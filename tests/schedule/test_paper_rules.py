@@ -7,11 +7,11 @@ import pytest
 
 from easel.records.decision import StartTrial
 from easel.schedule.policies import named
-from easel.schedule.policies.board import Offer
+from easel.schedule.policies.board import BestCandidate
 from easel.schedule.policies.compose import Policy
 from easel.schedule.policies.rank import candidate_set, empirical_gap
 from easel.schedule.prior import Prior
-from easel.schedule.state import Device, PoolState, Pull, Tenant
+from easel.schedule.state import PoolDevice, PoolState, Pull, Tenant
 
 NAMES = ("m0", "m1", "m2")
 
@@ -22,7 +22,7 @@ def tenant(name: str, mean: list[float], sd: list[float], cost: list[float], **f
 
 
 def pool(*members: Tenant) -> PoolState:
-    state = PoolState({}, Device("d"))
+    state = PoolState({}, PoolDevice("d"))
     for member in members:
         state = state.joined(member)
     return state
@@ -80,7 +80,7 @@ def test_the_empirical_gap_follows_line_6_of_algorithm_2() -> None:
 
 def test_the_candidate_set_is_whoever_is_not_below_the_mean_gap() -> None:
     wide, narrow = (tenant(n, **FLAT, pulls=(Pull(0, y, 1.0),)) for n, y in (("wide", 0.2), ("narrow", 0.9)))
-    offers = [Offer(wide, 0, 1.0), Offer(narrow, 0, 1.0)]
+    offers = [BestCandidate(wide, 0, 1.0), BestCandidate(narrow, 0, 1.0)]
     assert candidate_set(offers).tolist() == [True, False]
 
 

@@ -54,7 +54,7 @@ def test_more_devices_speed_things_up(figures: dict[str, float]) -> None:
     assert figures["devices: easel speed-up with 8 devices"] > 6.0
 
 
-def test_the_default_is_closer_to_the_clairvoyant_than_any_policy_of_the_papers(
+def test_the_default_is_closer_to_hindsight_than_any_policy_of_the_papers(
     figures: dict[str, float],
 ) -> None:
     assert figures["cost-aware: excess, geometric mean"] < 0.7

@@ -8,122 +8,31 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from easel.errors import InvalidInput, NotFound
-from easel.records.decision import LeaveIdle, StartTrial
-from easel.schedule.kin import kindred
+from easel.records.decision import LeaveIdle
 from easel.schedule.policies import POLICIES, Easel, Policy, named
-from easel.schedule.prior import Prior, weak
+from easel.schedule.prior import weak
+from easel.schedule.related import related_beliefs
 from easel.schedule.simulate import World, simulate, tenants
-from easel.schedule.state import Device, Look, PoolState, Tenant
-from easel.schedule.table import Table
-
-D0 = Device("d0")
-
-
-def tenant(name: str = "a", K: int = 3, **fields: object) -> Tenant:
-    given: dict[str, object] = {"belief": weak(K).belief(), "cost": np.linspace(1.0, 2.0, K), **fields}
-    return Tenant(name, tuple(f"m{k}" for k in range(K)), **given)  # type: ignore[arg-type]  # free fields
+from easel.schedule.state import Look, PoolDevice
+from easel.schedule.table import ScoreTable
+from easel.testing.policy import DEVICE, PolicySuite, pool, started, tenant
 
 
-def pool(*members: Tenant, device: Device = D0) -> PoolState:
-    state = PoolState({}, device)
-    for member in members:
-        state = state.joined(member)
-    return state
+def _suite(name: str) -> type[PolicySuite]:
+    class Kept(PolicySuite):
+        def make(self) -> Policy:
+            return named(name)
+
+    return Kept
 
 
-def table(Q: np.ndarray, C: np.ndarray | None = None) -> Table:
+globals().update({f"Test_{name.replace('-', '_')}": _suite(name) for name in POLICIES})
+
+
+def table(Q: np.ndarray, C: np.ndarray | None = None) -> ScoreTable:
     n, K = Q.shape
     cost = np.ones_like(Q) if C is None else C
-    return Table(tuple(f"t{i}" for i in range(n)), tuple(f"m{k}" for k in range(K)), Q, cost)
-
-
-def started(policy: Policy, state: PoolState) -> StartTrial:
-    decision = policy.decide(state)
-    assert isinstance(decision, StartTrial)
-    return decision
-
-
-all_policies = pytest.mark.parametrize("policy", [named(n) for n in POLICIES], ids=list(POLICIES))
-
-
-@all_policies
-def test_every_candidate_is_run_once_and_then_the_device_is_left_idle(policy: Policy) -> None:
-    state = pool(tenant("a"), tenant("b"))
-    seen = set()
-    for _ in range(6):
-        decision = started(policy, state)
-        seen.add((decision.tenant, decision.candidate))
-        state = state.started(decision).finished(decision, 0.5, 1.0)
-    assert len(seen) == 6
-    assert isinstance(policy.decide(state), LeaveIdle)
-
-
-@all_policies
-def test_equal_states_give_equal_decisions_that_explain_themselves(policy: Policy) -> None:
-    first, again = (
-        started(policy, pool(tenant("a"), tenant("b"))),
-        started(policy, pool(tenant("a"), tenant("b"))),
-    )
-    assert first == again
-    reasons = first.reasons
-    assert np.isfinite([reasons.mean, reasons.deviation, reasons.acquisition, reasons.cost]).all()
-    assert reasons.rule in reasons.sentence()
-
-
-ODD_COSTS = {
-    "zero": [0.0, 1.0, 1.0],
-    "infinite": [np.inf, 1.0, 2.0],
-    "unknown": [np.nan, np.nan, 1.0],
-    "all unknown": [np.nan, np.nan, np.nan],
-    "negative": [-1.0, 1.0, 1.0],
-}
-ODD_PRIORS = {
-    "singular": Prior(np.zeros(3), np.ones((3, 3)), 0.0),
-    "certain": Prior(np.full(3, 0.5), np.zeros((3, 3)), 0.0),
-    "duplicates": Prior(np.array([0.5, 0.5, 0.2]), np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]), 1e-6),
-}
-
-
-@all_policies
-@pytest.mark.parametrize("cost", ODD_COSTS.values(), ids=ODD_COSTS)
-def test_odd_costs_never_reach_a_decision(policy: Policy, cost: list[float]) -> None:
-    state = pool(tenant("a", cost=np.array(cost)), tenant("b"))
-    for _ in range(5):
-        decision = policy.decide(state)
-        if isinstance(decision, LeaveIdle):
-            break
-        assert np.isfinite(decision.reasons.cost)
-        assert np.isfinite(decision.reasons.acquisition)
-        state = state.started(decision).finished(decision, 0.4, 1.0)
-
-
-@all_policies
-@pytest.mark.parametrize("prior", ODD_PRIORS.values(), ids=ODD_PRIORS)
-@pytest.mark.parametrize("quality", [0.5, np.nan, 0.0], ids=["constant", "failing", "zero"])
-def test_odd_priors_and_results_are_ordinary(policy: Policy, prior: Prior, quality: float) -> None:
-    state = pool(tenant("a", belief=prior.belief()), tenant("b", belief=prior.belief()))
-    for _ in range(6):
-        decision = started(policy, state)
-        assert np.isfinite([decision.reasons.mean, decision.reasons.deviation]).all()
-        assert np.isfinite(decision.reasons.acquisition)
-        state = state.started(decision).finished(decision, quality, 1.0)
-    assert isinstance(policy.decide(state), LeaveIdle)
-    assert all(np.isfinite(t.best) for t in state.tenants.values())
-
-
-@all_policies
-def test_an_empty_pool_and_a_single_candidate(policy: Policy) -> None:
-    assert isinstance(policy.decide(pool()), LeaveIdle)
-    assert started(policy, pool(tenant(K=1))).candidate == "m0"
-
-
-@all_policies
-def test_the_result_of_a_tenant_who_left_changes_nothing(policy: Policy) -> None:
-    state = pool(tenant("a"), tenant("b"))
-    decision = started(policy, state)
-    gone = state.started(decision).left(decision.tenant)
-    assert gone.finished(decision, 0.9, 1.0) is gone
-    assert started(policy, gone).tenant != decision.tenant
+    return ScoreTable(tuple(f"t{i}" for i in range(n)), tuple(f"m{k}" for k in range(K)), Q, cost)
 
 
 def test_a_repeated_result_counts_once() -> None:
@@ -161,7 +70,7 @@ def test_weight_decides_between_equals() -> None:
 def test_a_trial_that_cannot_end_before_the_deadline_is_not_started() -> None:
     late = tenant("late", deadline=10.0, cost=np.array([20.0, 5.0, 30.0]))
     assert started(Easel(), pool(late)).index == 1
-    assert isinstance(Easel().decide(pool(late).on(D0, 6.0)), LeaveIdle)
+    assert isinstance(Easel().decide(pool(late).on(DEVICE, 6.0)), LeaveIdle)
 
 
 def test_a_near_deadline_goes_before_an_equal_without() -> None:
@@ -171,13 +80,13 @@ def test_a_near_deadline_goes_before_an_equal_without() -> None:
 def test_a_faster_device_makes_the_late_trial_possible() -> None:
     late = tenant("late", deadline=10.0, cost=np.full(3, 20.0))
     assert isinstance(Easel().decide(pool(late)), LeaveIdle)
-    assert started(Easel(), pool(late, device=Device("fast", speed=4.0))).reasons.cost == 5.0
+    assert started(Easel(), pool(late, device=PoolDevice("fast", speed=4.0))).reasons.cost == 5.0
 
 
 def test_costs_known_for_a_kind_of_device_are_used_there() -> None:
     one = tenant("a", cost_on={"gpu": np.array([9.0, 9.0, 0.1])})
     assert started(Easel(), pool(one)).index == 0
-    assert started(Easel(), pool(one, device=Device("g", kind="gpu"))).index == 2
+    assert started(Easel(), pool(one, device=PoolDevice("g", kind="gpu"))).index == 2
 
 
 def test_a_tenant_with_a_trial_running_is_less_urgent_than_one_without() -> None:
@@ -211,7 +120,7 @@ def test_a_useless_look_is_not_taken() -> None:
 
 def test_the_results_of_kin_move_the_belief() -> None:
     prior = weak(3)
-    alike = kindred(prior, np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    alike = related_beliefs(prior, np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]))
     state = pool(*(tenant(name, belief=b) for name, b in zip("abc", alike, strict=True)))
     first = started(Easel(), state)
     assert first.tenant == "a"
@@ -235,7 +144,7 @@ def test_budgets_are_never_exceeded_whatever_trials_really_cost(
     rng = np.random.default_rng(seed)
     world = World(
         table(rng.uniform(size=(N, 6)), rng.uniform(0.1, 2.0, size=(N, 6))),
-        tuple(Device(f"d{i}", speed=1.0 + i, price=1.0 + 0.5 * i) for i in range(devices)),
+        tuple(PoolDevice(f"d{i}", speed=1.0 + i, price=1.0 + 0.5 * i) for i in range(devices)),
         failures=0.2,
         cost_noise=noise,
     )

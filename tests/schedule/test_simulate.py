@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from easel.errors import InvalidInput
-from easel.schedule.measure import Curve, mean_curve, worst_curve
+from easel.schedule.measure import LossCurve, mean_curve, worst_curve
 from easel.schedule.policies import named
 from easel.schedule.prior import sample_prior, weak
 from easel.schedule.similar import history_priors, useful_components
-from easel.schedule.simulate import Run, World, clairvoyant, simulate, tenants
-from easel.schedule.state import Device
-from easel.schedule.table import Table, matern_world, read_table, synthetic
+from easel.schedule.simulate import Run, World, hindsight, simulate, tenants
+from easel.schedule.state import PoolDevice
+from easel.schedule.table import ScoreTable, matern_world, read_table, synthetic
 
 SYN = synthetic(np.random.default_rng(0), tenants=30, candidates=12, sigma_m=0.5, alpha=0.1)
 SERVED, HISTORY = SYN.rows(range(5)), SYN.rows(range(5, 30))
@@ -40,19 +40,17 @@ def test_the_loss_falls_to_zero_when_everything_may_run() -> None:
     assert curve.loss[-1] == pytest.approx(0.0)
 
 
-def test_the_clairvoyant_is_ahead_of_everybody() -> None:
+def test_hindsight_is_ahead_of_everybody() -> None:
     scene = World(SERVED)
     members = tenants(scene, weak(12))
     horizon = 0.2 * SERVED.total_cost
-    best = simulate(scene, clairvoyant(SERVED), members, horizon, np.random.default_rng(0)).curve.area(
-        horizon
-    )
+    best = simulate(scene, hindsight(SERVED), members, horizon, np.random.default_rng(0)).curve.area(horizon)
     for name in ("easel", "round-robin", "mm-gp-ei-prior", "hybrid"):
         assert best <= run(name).curve.area(horizon)
 
 
 def test_no_device_does_two_things_at_once_and_no_candidate_runs_twice() -> None:
-    steps = run(devices=(Device("a"), Device("b", speed=2.0))).steps
+    steps = run(devices=(PoolDevice("a"), PoolDevice("b", speed=2.0))).steps
     for device in "ab":
         mine = [s for s in steps if s.trial.device == device]
         assert all(x.ended <= y.began + 1e-9 for x, y in itertools.pairwise(mine))
@@ -61,7 +59,7 @@ def test_no_device_does_two_things_at_once_and_no_candidate_runs_twice() -> None
 
 def test_more_devices_finish_sooner() -> None:
     one = run().curve.time[-1]
-    four = run(devices=tuple(Device(f"d{i}") for i in range(4))).curve.time[-1]
+    four = run(devices=tuple(PoolDevice(f"d{i}") for i in range(4))).curve.time[-1]
     assert four < 0.35 * one
 
 
@@ -84,8 +82,8 @@ def test_a_pool_without_devices_or_time_is_refused() -> None:
 
 def test_areas_times_and_envelopes_of_curves() -> None:
     a, b = (
-        Curve(np.array([0.0, 1.0]), np.array([1.0, 0.0])),
-        Curve(np.array([0.0, 3.0]), np.array([1.0, 0.0])),
+        LossCurve(np.array([0.0, 1.0]), np.array([1.0, 0.0])),
+        LossCurve(np.array([0.0, 3.0]), np.array([1.0, 0.0])),
     )
     assert a.area(4.0) == pytest.approx(0.25)
     assert (a.reaches(0.5), a.reaches(-1.0)) == (1.0, np.inf)
@@ -135,13 +133,13 @@ def test_the_generators_follow_the_papers() -> None:
     assert np.allclose(np.diag(cov), 1.0)
 
 
-def cost_driven(n: int, rng: np.random.Generator) -> Table:
+def cost_driven(n: int, rng: np.random.Generator) -> ScoreTable:
     """The slower a tenant's trials, the better the last candidate does for it."""
     size = rng.standard_normal(n)
     Q = 0.6 + 0.05 * rng.standard_normal((n, 6))
     Q[:, 5] += 0.2 * size
     C = np.exp(size[:, None] + 0.1 * rng.standard_normal((n, 6)))
-    return Table(tuple(f"t{i}" for i in range(n)), tuple(f"m{k}" for k in range(6)), Q, C)
+    return ScoreTable(tuple(f"t{i}" for i in range(n)), tuple(f"m{k}" for k in range(6)), Q, C)
 
 
 def test_costs_that_tell_of_quality_move_the_prior_mean() -> None:

@@ -19,11 +19,11 @@ from easel.sdk.values import LARGEST_PICTURE, LARGEST_SIDE, light
 ROWS = read_program("input: {size: number}\noutput: [no, yes]")
 
 
-def test_a_file_that_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_file_that_is_no_workbook_is_refused_in_words(tmp_path: Path) -> None:
     sheet = tmp_path / "plants.xlsx"
     sheet.write_bytes(b"PK\x03\x04\xff\xfe\x80 not text")
     for read in (read_pairs, read_objects):
-        with pytest.raises(InvalidInput, match=r"plants\.xlsx is not text.*save a spreadsheet as CSV"):
+        with pytest.raises(InvalidInput, match=r"plants\.xlsx is not an Excel workbook.*save it as CSV"):
             list(read(sheet, ROWS))
 
 

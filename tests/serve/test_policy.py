@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from easel.serve.envelope import page_policy
 from easel.serve.lake import blob_origins
+from easel.serve.middleware import page_policy
 from easel.serve.settings import Settings
 
 

@@ -19,7 +19,14 @@ OF = Series("job_1", 1, "loss")
 
 def log(tx: Tx, points: dict[int, float | None], of: Series = OF) -> None:
     rows = [
-        {**of._asdict(), "step": step, "value": value, "text": None if value is not None else "nan", "at": AT}
+        {
+            **of._asdict(),
+            "project_id": "prj_1",
+            "step": step,
+            "value": value,
+            "text": None if value is not None else "nan",
+            "at": AT,
+        }
         for step, value in points.items()
     ]
     job_series.add_metrics(tx, rows)

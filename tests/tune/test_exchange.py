@@ -15,7 +15,7 @@ from easel.declare.dimensions import Categorical, Float, Integer, Ordinal, When
 from easel.declare.goal import maximise
 from easel.declare.space import Forbidden, Point, Space
 from easel.errors import Conflict, InvalidInput
-from easel.records.study import Observation, Outcome
+from easel.records.study import Observation, PointOutcome
 from easel.testing.strategy import FINITE, GOAL, measure
 from easel.tune.exchange.configspace import from_configspace, to_configspace
 from easel.tune.exchange.csv import append_csv, read_csv, write_csv
@@ -39,9 +39,9 @@ def test_a_history_survives_the_way_through_csv(tmp_path: Path) -> None:
     history = [
         Observation({"rate": 1 / 3000, "depth": 2, "kind": "a", "size": 16}, {"loss": 0.1}, number=0),
         Observation(
-            {"rate": 1e-2, "depth": 3, "kind": "b"}, {"loss": math.inf, "time": 3.5}, Outcome.FAILED, 1
+            {"rate": 1e-2, "depth": 3, "kind": "b"}, {"loss": math.inf, "time": 3.5}, PointOutcome.FAILED, 1
         ),
-        Observation({"rate": 1e-2, "depth": 4, "kind": "b"}, {}, Outcome.STOPPED),
+        Observation({"rate": 1e-2, "depth": 4, "kind": "b"}, {}, PointOutcome.STOPPED),
     ]
     path = tmp_path / "history.csv"
     write_csv(path, history, CONDITIONAL)

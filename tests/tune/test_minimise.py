@@ -13,10 +13,10 @@ from easel.declare.dimensions import Categorical, Float, Ordinal, fraction
 from easel.declare.rates import Rates, Term
 from easel.declare.space import Space
 from easel.errors import InvalidInput
-from easel.records.study import Outcome
+from easel.records.study import PointOutcome
 from easel.testing.clock import FakeClock
 from easel.tune.curves import hopeless
-from easel.tune.minimise import Running
+from easel.tune.minimise import RunningTrial
 
 SPACE = Space((Float("x", 0.0, 1.0), Categorical("kind", ("a", "b"))))
 
@@ -54,7 +54,7 @@ def test_a_raising_objective_fails_its_trial_only() -> None:
 
     study = easel.minimise(fragile, SPACE, budget={"count": 12}, strategy="lhs")
     outcomes = {o.outcome for o in study.observations}
-    assert outcomes == {Outcome.COMPLETED, Outcome.FAILED}
+    assert outcomes == {PointOutcome.COMPLETED, PointOutcome.FAILED}
     assert study.best is not None
     assert study.best.point["kind"] == "a"
 
@@ -75,21 +75,21 @@ def test_time_is_measured_and_cost_follows_from_the_rates() -> None:
 def test_a_reporting_trial_is_stopped_when_the_budget_ends() -> None:
     clock = FakeClock()
 
-    def job(point: dict[str, Any], trial: Running) -> float:
+    def job(point: dict[str, Any], trial: RunningTrial) -> float:
         for epoch in range(100):
             clock.sleep(1.0)
             trial.report(epoch, loss=1.0)
         return 1.0
 
     study = easel.minimise(job, SPACE, budget={"time": 30.0}, strategy="random", clock=clock)
-    assert [o.outcome for o in study.observations] == [Outcome.STOPPED]
+    assert [o.outcome for o in study.observations] == [PointOutcome.STOPPED]
     assert study.spent == pytest.approx(30.0)
 
 
 def test_a_hopeless_curve_is_stopped_early() -> None:
     epochs: list[int] = []
 
-    def job(point: dict[str, Any], trial: Running) -> float:
+    def job(point: dict[str, Any], trial: RunningTrial) -> float:
         value = float(point["x"])
         for epoch in range(10):
             trial.report(epoch, loss=value)
@@ -97,8 +97,8 @@ def test_a_hopeless_curve_is_stopped_early() -> None:
         return value
 
     study = easel.minimise(job, SPACE, budget={"count": 16}, strategy="lhs")
-    stopped = [o for o in study.observations if o.outcome is Outcome.STOPPED]
-    done = [o for o in study.observations if o.outcome is Outcome.COMPLETED]
+    stopped = [o for o in study.observations if o.outcome is PointOutcome.STOPPED]
+    done = [o for o in study.observations if o.outcome is PointOutcome.COMPLETED]
     assert stopped
     assert min(float(o.point["x"]) for o in stopped) > min(float(o.point["x"]) for o in done)
 
@@ -137,15 +137,20 @@ def test_no_workers_is_refused() -> None:
         easel.minimise(bowl, SPACE, workers=0)
 
 
-@pytest.mark.parametrize("returned", [None, "many", {"loss": "low"}, math.nan, math.inf])
-def test_what_is_no_measurement_fails_the_trial_and_nothing_is_recommended(
+@pytest.mark.parametrize("returned", [None, "many", {"loss": "low"}])
+def test_what_is_no_measurement_fails_the_trial_and_is_told(
     returned: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    with pytest.raises(InvalidInput, match="the first 3 trials all failed"):
+        easel.minimise(lambda point: returned, [Float("x", 0, 1)], budget={"count": 3})
+    assert "trial 0 failed" in caplog.text
+
+
+@pytest.mark.parametrize("returned", [math.nan, math.inf])
+def test_what_is_no_number_is_no_failure_and_nothing_is_recommended(returned: float) -> None:
     study = easel.minimise(lambda point: returned, [Float("x", 0, 1)], budget={"count": 3})
     assert len(study.observations) == 3
     assert study.best is None
-    told = "trial 0 failed" in caplog.text
-    assert told is not isinstance(returned, float)
 
 
 def test_with_many_workers_the_study_ends_for_the_reason_that_holds_at_the_end() -> None:
@@ -153,3 +158,13 @@ def test_with_many_workers_the_study_ends_for_the_reason_that_holds_at_the_end()
     assert study.reason == "the budget of 10 is spent"
     assert study.best is not None
     assert type(study.best.point["x"]) is float
+
+
+def test_trials_that_all_fail_are_a_slip_that_is_told() -> None:
+    def broken(point: dict[str, Any]) -> float:
+        raise ValueError("no data")
+
+    with pytest.raises(InvalidInput, match="no data"):
+        easel.minimise(broken, SPACE, strategy="random", budget={"count": 10})
+    with pytest.raises(InvalidInput, match="they returned los"):
+        easel.minimise(lambda point: {"los": 1.0}, SPACE, strategy="random", budget={"count": 10})

@@ -7,7 +7,7 @@ import math
 from easel.declare.dimensions import Integer
 from easel.declare.goal import parse_goal
 from easel.declare.space import Space
-from easel.records.study import Outcome
+from easel.records.study import PointOutcome
 from easel.tune.report import front
 from easel.tune.tuner import Tuner
 
@@ -25,6 +25,6 @@ def test_the_front_keeps_feasible_observations_that_nothing_beats() -> None:
     ]
     for k, (accuracy, memory, time) in enumerate(measured, start=1):
         tuner.tell({"k": k}, {"accuracy": accuracy, "memory": memory, "time": time})
-    tuner.tell({"k": 7}, {"accuracy": 1.0, "memory": 0.0, "time": 1.0}, Outcome.FAILED)
+    tuner.tell({"k": 7}, {"accuracy": 1.0, "memory": 0.0, "time": 1.0}, PointOutcome.FAILED)
     tuner.tell({"k": 8}, {"accuracy": 1.0, "time": 1.0})
     assert [o.point["k"] for o in front(tuner.state)] == [1, 2]

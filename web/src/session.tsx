@@ -61,7 +61,11 @@ export function Session({ children }: { children: ReactNode }) {
     );
   return (
     <main className="alone">
-      {me.error ? <Failure error={me.error} again={() => void me.refetch()} /> : <p role="status">Loading…</p>}
+      {me.error ? (
+        <Failure error={me.error} again={() => void me.refetch()} />
+      ) : (
+        <p role="status">Loading…</p>
+      )}
     </main>
   );
 }

@@ -18,9 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 import easel
-from easel.declare.dimensions import Categorical, Ordinal, Role, fraction
-from easel.declare.rates import Rates, Term
-from easel.declare.space import Space
+from easel.study import Categorical, Ordinal, Rates, Role, Space, Term, fraction
 
 SPACE = Space(
     (

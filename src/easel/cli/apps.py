@@ -8,7 +8,7 @@ import time
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,9 +24,11 @@ from easel.cli.output import (
     show_list,
     show_one,
 )
+from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.declare.friendly import read_program
 from easel.errors import InvalidInput
-from easel.sdk.examples import json_pairs, json_values, pictures_in
+from easel.sdk.answers import write_answers, write_pictures
+from easel.sdk.examples import json_pairs, json_values, pictures_in, rows_in
 from easel.wire import app as wire
 
 app = typer.Typer(no_args_is_help=True, help="Declare what to learn; see how far everybody's models are.")
@@ -36,26 +38,40 @@ infer_app = typer.Typer()
 generate_app = typer.Typer()
 
 
-class Fit(StrEnum):
+class PictureFit(StrEnum):
     STRETCH = "stretch"
     PAD = "pad"
     CROP = "crop"
 
 
-class Rates(StrEnum):
+class RateGrid(StrEnum):
     POOL = "pool"
     TRIAL = "trial"
 
 
-class Form(StrEnum):
+class ModelFormat(StrEnum):
     ONNX = "onnx"
     NATIVE = "native"
+
+
+def score_of(best: wire.BestModel) -> str:
+    """`0.672 ± 0.025`, the sampling error of one standard deviation."""
+    return f"{best.quality:.4f}" if not best.error else f"{best.quality:.3f} ± {best.error:.3f}"
+
+
+def against_baseline(best: wire.BestModel) -> str | None:
+    """Whether the model is any better than always giving the same answer; nothing where that is not known."""
+    if best.baseline is None:
+        return None
+    if best.quality - best.baseline > 1.645 * (best.error or 0.0):
+        return f"always giving the same answer scores {best.baseline:.3f}"
+    return f"no better than always giving the same answer, which scores {best.baseline:.3f}"
 
 
 SHORT: Columns[wire.App] = [
     ("app", lambda a: a.name),
     ("examples", lambda a: a.examples - a.switched_off),
-    ("best", lambda a: None if a.best is None else f"{a.best.quality:.4f}"),
+    ("best", lambda a: None if a.best is None else score_of(a.best)),
     ("model", lambda a: None if a.best is None else a.best.candidate),
     ("improved", lambda a: ago(a.last_improvement_at)),
     ("trials", lambda a: a.trials),
@@ -63,9 +79,8 @@ SHORT: Columns[wire.App] = [
 COLUMNS: Columns[wire.App] = [
     *SHORT,
     ("template", lambda a: a.template),
-    ("running", lambda a: ", ".join(a.running) or None),
     ("next", lambda a: None if a.next is None else a.next.candidate),
-    ("why", lambda a: f"it needs {a.lacks}" if a.lacks else None if a.next is None else a.next.why),
+    ("what it does", lambda a: a.waiting),
 ]
 EXAMPLES: Columns[wire.Example] = [
     ("example", lambda e: e.digest),
@@ -87,12 +102,11 @@ TRIALS: Columns[wire.TrialView] = [
     ("seconds", lambda t: None if t.seconds is None else f"{t.seconds:.1f}"),
     ("expected s", lambda t: f"{t.cost_s:.1f}"),
     ("model", lambda t: t.model),
-    ("why", lambda t: t.why),
 ]
 PROSPECTS: Columns[wire.Prospect] = [
     ("candidate", lambda p: p.candidate),
     ("state", lambda p: p.state),
-    ("expected", lambda p: f"{p.mean:.3f} ± {p.deviation:.3f}"),
+    ("expected", lambda p: f"{p.mean:.3f} ({p.low:.2f} to {p.high:.2f})"),
     ("seconds", lambda p: f"{p.cost_s:.1f}"),
     ("score", lambda p: None if p.quality is None else f"{p.quality:.4f}"),
 ]
@@ -104,8 +118,8 @@ def declare(
     program: Annotated[str, typer.Argument(help="The program, or a file that holds it")],
     metric: Annotated[str | None, typer.Option(help="Without it the task's usual one")] = None,
     rates: Annotated[
-        Rates, typer.Option(help="Learning rates as candidates in the pool, or a grid inside each trial")
-    ] = Rates.POOL,
+        RateGrid, typer.Option(help="Learning rates as candidates in the pool, or a grid inside each trial")
+    ] = RateGrid.POOL,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -135,11 +149,10 @@ def ls(project: InProject = None, as_json: AsJson = False) -> None:
 
 def _prospects(one: wire.App) -> str:
     """In a sentence what a narrow window has no columns for."""
-    if one.lacks:
-        return f"{one.name} ({one.template}) needs {one.lacks}"
-    running = f"runs {', '.join(one.running)}" if one.running else "runs nothing now"
-    following = f"; next {one.next.candidate}: {one.next.why}" if one.next else ""
-    return f"{one.name} ({one.template}) {running}{following}"
+    known = None if one.best is None else against_baseline(one.best)
+    beside = f" ({known})" if known else ""
+    following = f". Next: {one.next.why}" if one.next else ""
+    return f"{one.name} ({one.template}){beside} {one.waiting}{following}"
 
 
 @app.command("show")
@@ -158,27 +171,78 @@ def rm(name: str, project: InProject = None) -> None:
 
 
 @app.command("trials")
-def trials(name: str, project: InProject = None, as_json: AsJson = False) -> None:
-    """Candidates tried: score against cost, and why each was chosen."""
+def trials(
+    name: str,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show why each was chosen, and the numbers")
+    ] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Candidates tried: score against cost; with --details why each was chosen."""
     with connect(project) as client:
-        show_list(client.apps.trials(name), TRIALS, as_json, "Nothing was tried yet.")
+        found = client.apps.trials(name)
+        show_list(found, TRIALS, as_json, "Nothing was tried yet.")
+        for one in found if details and not as_json else []:
+            say(f"{one.candidate}: {one.why}\n  {one.details}")
 
 
 @app.command("next")
-def next_trial(name: str, project: InProject = None, as_json: AsJson = False) -> None:
+def next_trial(
+    name: str,
+    details: Annotated[bool, typer.Option("--details", help="The numbers that were weighed, too")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
     """What comes next and why; what is believed of every candidate."""
     with connect(project) as client:
         found = client.apps.next(name)
-        if found.next is not None and not as_json:
-            say(f"next: {found.next.candidate}\n{found.next.why}")
+        if not as_json:
+            if found.next is None:
+                say(f"{name} {client.apps.get(name).waiting}")
+            else:
+                say(f"Next for {name}: {found.next.candidate}\n{found.next.why}")
+                if details:
+                    say(found.next.details)
         show_list(found.items, PROSPECTS, as_json, "Nothing to choose from yet: feed examples.")
+
+
+@app.command("set")
+def set_terms(
+    name: str,
+    weight: Weight = None,
+    deadline: Deadline = None,
+    budget: BudgetAmount = None,
+    until: Until = None,
+    pause: Pause = None,
+    project: InProject = None,
+) -> None:
+    """Say how much an app matters, until when, for how much money, and what is enough."""
+    with connect(project) as client:
+        tell(name, client.apps.set(name, **asked(weight, deadline, budget, until, pause)))
 
 
 @app.command("metric")
 def metric(name: str, metric: str, project: InProject = None) -> None:
-    """Measure by another metric; what was tried is tried again under it."""
+    """Measure by another metric: roc_auc, f1, mae, …; the model goes on answering."""
     with connect(project) as client:
         say(f"{name} is measured by {client.apps.set_metric(name, metric).metric}")
+
+
+@app.command("program")
+def change_program(
+    name: str,
+    program: Annotated[str, typer.Argument(help="The wider program, or a file that holds it")],
+    project: InProject = None,
+) -> None:
+    """Let values be missing or add classes, without another app: Number becomes Number?."""
+    text = (
+        Path(program).read_text(encoding="utf-8")
+        if len(program) < 256 and Path(program).is_file()
+        else program
+    )
+    with connect(project) as client:
+        say(f"{name}: {client.apps.set_program(name, str(read_program(text))).program}")
 
 
 @app.command("vectors")
@@ -212,7 +276,9 @@ def unpin(name: str, project: InProject = None) -> None:
 @app.command("export")
 def export(
     name: str,
-    form: Annotated[Form, typer.Option(help="onnx, or native: safetensors or skops")] = Form.ONNX,
+    form: Annotated[
+        ModelFormat, typer.Option(help="onnx, or native: safetensors or skops")
+    ] = ModelFormat.ONNX,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The zip file to write")] = None,
     project: InProject = None,
 ) -> None:
@@ -238,9 +304,7 @@ def wait(
             if found.lacks:
                 raise InvalidInput(f"{name} cannot learn yet: it needs {found.lacks}")
             if time.monotonic() > ends:
-                raise InvalidInput(
-                    f"{name} has no model after {seconds:g} s: look at `easel apps trials {name}`"
-                )
+                raise InvalidInput(f"{name} has no model after {seconds:g} s: it {found.waiting}")
             time.sleep(0.2)
 
 
@@ -254,7 +318,9 @@ def feed(
             "with x.npy and y.npy; /path/ or /@set for what lies in the lake; - for JSON lines from a pipe"
         ),
     ],
-    fit: Annotated[Fit, typer.Option(help="What to do with pictures of another size")] = Fit.STRETCH,
+    fit: Annotated[
+        PictureFit, typer.Option(help="What to do with pictures of another size")
+    ] = PictureFit.STRETCH,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out examples that do not fit, rather than refuse all")
     ] = False,
@@ -339,24 +405,45 @@ def infer(
             help="One object as JSON, a CSV or JSON-lines file, a picture, a folder of pictures, - for a pipe"
         ),
     ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A CSV file for the answers, or a folder for answered pictures"),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Answer objects that do not fit with their error")
+    ] = False,
     project: InProject = None,
 ) -> None:
     """Ask the best model so far; one JSON line for each object, with its name where it is a file of a folder."""
     names: list[str] = []
+    rows: list[dict[str, Any]] = []
     with connect(project) as client:
         if objects == "-":
-            found = client.apps.infer(name, list(json_values(sys.stdin)))
+            found = client.apps.infer(name, list(json_values(sys.stdin)), skip_bad=skip_bad)
         elif len(objects) < 4096 and Path(objects).is_dir():
             names = [str(path.relative_to(objects)) for path in pictures_in(Path(objects))]
-            found = client.apps.infer_path(name, objects)
+            found = client.apps.infer_path(name, objects, skip_bad=skip_bad)
         elif len(objects) < 4096 and Path(objects).exists():
-            found = client.apps.infer_path(name, objects)
+            names = [Path(objects).name] if output is not None and output.suffix != ".csv" else []
+            rows = rows_in(Path(objects)) if output is not None else []
+            found = client.apps.infer_path(name, objects, skip_bad=skip_bad)
         else:
             try:
-                found = client.apps.infer(name, [json.loads(objects)])
+                found = client.apps.infer(name, [json.loads(objects)], skip_bad=skip_bad)
             except json.JSONDecodeError as error:
                 raise InvalidInput(f"there is no file {objects[:60]}, and as JSON: {error}") from None
         say(f"{found.candidate} ({found.model}), validation score {found.quality:.4f}")
+        for note in found.notes[:20]:
+            say(f"note: {note}")
+        if output is not None:
+            outputs = read_program(client.apps.get(name).program).output.field_names
+            if output.suffix.lower() == ".csv":
+                beside = rows or [{"file": one} for one in names]
+                write_answers(output, beside, found.answers, outputs)
+            else:
+                write_pictures(output, names, found.answers)
+            say(f"{output}: {counted(len(found.answers), 'answer')}")
+            return
         for number, answer in enumerate(found.answers):
             print(json.dumps({"file": names[number], **answer} if names else answer))
 

@@ -18,15 +18,20 @@ restore_app = typer.Typer()
 def backup(target: Annotated[Path, typer.Argument(help="A folder; a second backup there is quick")]) -> None:
     """Copy database and blobs while Easel runs."""
     from easel.flow import backup as flow
+    from easel.run.secret_store import KEY_FILE
     from easel.serve.settings import load
     from easel.store.engine import Store
 
     settings = load()
     store = Store(settings.database)
     with _bar() as bar:
-        flow.backup(store, settings.folder / "blobs", target, _Counter(bar))
+        flow.backup(store, settings.folder / "blobs", target, _Counter(bar), settings.folder / "secrets")
     store.close()
     say(f"Backed up to {target}")
+    if (settings.folder / KEY_FILE).is_file():
+        say(
+            f"Secrets are in it, encrypted: keep {settings.folder / KEY_FILE} elsewhere, without it they stay closed"
+        )
 
 
 @restore_app.command()
@@ -40,7 +45,7 @@ def restore(source: Annotated[Path, typer.Argument(help="A folder that `easel ba
     prepare_home(settings)
     store = Store(settings.database)
     with _bar() as bar:
-        flow.restore(source, store, settings.folder / "blobs", _Counter(bar))
+        flow.restore(source, store, settings.folder / "blobs", _Counter(bar), settings.folder / "secrets")
     store.close()
     say(f"Restored from {source}: start with `easel up`")
 
@@ -55,7 +60,7 @@ class _Counter:
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
-        self._tasks = {what: bar.add_task(what, total=None) for what in ("rows", "blobs")}
+        self._tasks = {what: bar.add_task(what, total=None) for what in ("rows", "blobs", "secrets")}
 
     def __call__(self, what: str, number: int) -> None:
         self._bar.advance(self._tasks[what], number)

@@ -8,11 +8,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 
-from easel.cli.output import AsJson, console
+from easel.cli.output import AsJson, console, say
 from easel.errors import EaselError
 from easel.version import __version__
 
@@ -45,8 +45,19 @@ PROGRAMS = {
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    as_json: AsJson = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Make the home and its keys private first")] = False,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Try every known way out of the sandbox on this machine")
+    ] = False,
+) -> None:
     """Check this installation and say what to fix. Exits 1 if something is wrong."""
+    if sandbox:
+        _try_sandbox(as_json)
+        return
+    if fix:
+        _make_private()
     findings = [finding for check in CHECKS for finding in check()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -56,6 +67,45 @@ def doctor(as_json: AsJson = False) -> None:
             console.print(f"{marks[finding.state]} [bold]{finding.what}[/]", end="  ")
             console.print(finding.detail, markup=False, highlight=False)
     if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _make_private() -> None:
+    """The home can be entered, and keys and the database be read, by their owner alone."""
+    from easel.serve.settings import load
+
+    folder = load().folder
+    if not folder.is_dir():
+        return
+    kept = [
+        folder,
+        *(path for name in ("easel.sqlite*", "*.key", "run/*.token") for path in folder.glob(name)),
+    ]
+    for path in kept:
+        mode = path.stat().st_mode & 0o777
+        if mode & 0o077:
+            path.chmod(mode & 0o700)
+            say(f"{path} was open to others and is private now")
+
+
+def _try_sandbox(as_json: bool) -> None:
+    from easel.run.sandbox import NO_SANDBOX, probe
+    from easel.testing.sandbox_escapes import try_all
+
+    bwrap = probe()
+    if bwrap is None:
+        say(f"✗ {NO_SANDBOX}")
+        raise typer.Exit(1)
+    ways = try_all(bwrap)
+    left = [way for way in ways if not way.closed]
+    if as_json:
+        print(json.dumps([asdict(way) for way in ways], indent=2))
+    else:
+        for way in left:
+            console.print(f"[red]✗[/] [bold]{way.name}[/]", end="  ")
+            console.print(way.said, markup=False, highlight=False)
+        print(f"{len(ways)} ways out tried, {len(ways) - len(left)} closed")
+    if left:
         raise typer.Exit(1)
 
 
@@ -98,7 +148,7 @@ def _home() -> Iterator[Finding]:
         yield Finding("home", "missing", f"{folder} does not exist yet: `easel up` makes it")
         return
     if folder.stat().st_mode & 0o077:
-        yield Finding("home", "wrong", f"{folder} can be entered by others: chmod 700 {folder}")
+        yield Finding("home", "wrong", f"{folder} can be entered by others: `easel doctor --fix`")
     free = shutil.disk_usage(folder).free / 2**30
     yield Finding("home", "ok" if free > 1 else "wrong", f"{folder}, {free:.1f} GiB free")
     yield from _database(settings.database)

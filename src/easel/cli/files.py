@@ -15,6 +15,7 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, errors, say, show_list, show_one
 from easel.errors import NotFound
 from easel.lake.folder import scan
+from easel.lake.ignore import IgnoreRules
 from easel.sdk import transfer
 from easel.sdk.client import Client
 from easel.wire.lake import FileItem, FileVersion
@@ -43,17 +44,32 @@ def put(
     source: Annotated[Path, typer.Argument(help="A file or a folder")],
     target: Annotated[str, typer.Argument(help="Where in the lake; a folder ends in /")] = "/",
     resume: Annotated[str | None, typer.Option(help="The id of an upload that broke off")] = None,
+    ignore: Annotated[
+        bool,
+        typer.Option(help="Leave out what .gitignore and .easelignore in the folder name, .git and .env"),
+    ] = True,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Upload a file or a folder; all of it becomes visible at once."""
-    total = sum(file.size for file in scan(source, target))
+    left_out: list[str] = []
+    files = scan(source, target, ignore=IgnoreRules() if ignore else None, left_out=left_out)
+    total = sum(file.size for file in files)
     with connect(project) as client, bar("Uploading", total) as progress:
-        done = client.lake.upload(source, target, resume=resume, progress=progress)
+        done = client.lake.upload(source, target, resume=resume, ignore=ignore, progress=progress)
+    if left_out:
+        say(
+            f"Left out {_some(left_out)}: --no-ignore sends what .gitignore, .easelignore and habit leave out"
+        )
     if as_json:
         show_one(done, as_json)
     else:
         say(f"Uploaded {done.files} files, {done.bytes} bytes ({done.id})")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(sorted(names)[:3]) + more
 
 
 @get_app.command("get")

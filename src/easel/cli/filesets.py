@@ -1,4 +1,4 @@
-"""`easel fileset …`."""
+"""`easel filesets …`."""
 
 from __future__ import annotations
 

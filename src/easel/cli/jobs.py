@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, ago, console, say, show_list, show_one
+from easel.errors import EaselError, InvalidInput
 from easel.wire import job as wire
+from easel.wire.lake import Artifact
 
 if TYPE_CHECKING:
-    from easel.sdk.jobs import Job
+    from easel.sdk.jobs import JobHandle
 
 app = typer.Typer(no_args_is_help=True, help="Jobs: list, show, follow, kill, rerun.")
 
+WAITING_S = 3.0
+"""How long a job may wait before the command line says why."""
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id")]
 
 COLUMNS: Columns[wire.Job] = [
@@ -35,15 +43,70 @@ def ls(
     limit: Annotated[int, typer.Option(help="At most so many")] = 30,
     state: Annotated[str | None, typer.Option(help="Only jobs in this state")] = None,
     name: Annotated[str | None, typer.Option(help="Only names that begin so")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Metrics and tags to show: lr,accuracy (also accuracy_max, accuracy_min)"),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="A metric or tag; -accuracy puts the largest first")
+    ] = None,
+    where: Annotated[str, typer.Option(help="Only jobs for which this holds: accuracy > 0.9")] = "",
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """The project's jobs, newest first."""
+    """The project's jobs, newest first, or by what they measured."""
+    if columns or sort or where:
+        if state or name:
+            raise InvalidInput("--state and --name do not go with --columns, --sort and --where")
+        keys = [key.strip() for key in (columns or (sort or "").lstrip("-")).split(",") if key.strip()]
+        with connect(project) as client:
+            chosen = list(client.lake.find("job", where, sort=sort or "", limit=limit))
+        show_list(chosen, _by_tags(keys), as_json, "No jobs.")
+        return
     filters = [f"state:eq:{state}"] if state else []
     filters += [f"name:prefix:{name}"] if name else []
     with connect(project) as client:
         found = [job.about for job in client.jobs.list(limit, filter=filters or None)]
     show_list(found, COLUMNS, as_json, "No jobs yet: easel run -- echo hello")
+
+
+def _by_tags(keys: list[str]) -> Columns[Artifact]:
+    chosen = [(key, partial(_tag, key)) for key in keys]
+    return [
+        ("id", lambda a: a.name),
+        ("by", lambda a: a.creator),
+        *chosen,
+        ("submitted", lambda a: ago(a.created_at)),
+    ]
+
+
+def _tag(key: str, job: Artifact) -> object:
+    value = job.tags.get(key)
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+@app.command("compare")
+def compare(one: JobArgument, two: JobArgument, project: InProject = None, as_json: AsJson = False) -> None:
+    """What differs between two jobs: command, code, input, resources, tags and what they measured."""
+    with connect(project) as client:
+        first, second = client.jobs.compare(one, two)
+        changed = []
+        before, after = first.get("code"), second.get("code")
+        if before and after and before != after and not (before + after).count("/"):
+            changed = [difference.path for difference in client.lake.diff(before, after)]
+    rows = {key: (first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])}
+    rows = {key: pair for key, pair in rows.items() if pair[0] != pair[1]}
+    if as_json:
+        print(json.dumps({"differs": rows, "changed files": changed}, indent=2, default=str))
+        return
+    table = Table("", one, two, box=None, header_style="bold", pad_edge=False)
+    for key, pair in rows.items():
+        table.add_row(key, *(Text("–" if value is None else str(value)) for value in pair))
+    console.print(table)
+    for path in changed:
+        print(f"changed: {path}")
+    if not rows:
+        say("They differ in nothing that is on record.")
 
 
 @app.command("show")
@@ -53,18 +116,46 @@ def show(job: JobArgument, project: InProject = None, as_json: AsJson = False) -
         show_one(client.jobs.get(job).about, as_json)
 
 
+ATTEMPTS: Columns[wire.JobAttempt] = [
+    ("attempt", lambda a: str(a.attempt)),
+    ("device", lambda a: a.device),
+    ("seconds", lambda a: f"{a.seconds:.1f}"),
+    ("then", lambda a: a.state),
+    ("lines", lambda a: str(a.log_lines)),
+    ("reason", lambda a: a.reason),
+]
+
+
+@app.command("attempts")
+def attempts(job: JobArgument, project: InProject = None, as_json: AsJson = False) -> None:
+    """How often the job was tried, and how each attempt ended."""
+    with connect(project) as client:
+        found = client.jobs.get(job).attempts()
+    show_list(found, ATTEMPTS, as_json, "No attempt is over yet.")
+
+
+logs_app = typer.Typer()
+
+
 @app.command("logs")
+@logs_app.command("logs")
 def logs(
     job: JobArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over")] = False,
     search: Annotated[str | None, typer.Option(help="Only lines with these words")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="An earlier attempt, counted from 1")] = None,
+    all_attempts: Annotated[bool, typer.Option("--all", help="All attempts, one after another")] = False,
     project: InProject = None,
 ) -> None:
-    """What the job printed."""
+    """What the job printed, in its latest attempt unless another is asked for."""
     with connect(project) as client:
         found = client.jobs.get(job)
-        for line in found.logs(follow=follow, search=search):
-            _print(line)
+        which = range(1, max(1, found.about.attempt) + 1) if all_attempts else [attempt]
+        for each in which:
+            if all_attempts:
+                say(f"attempt {each}:")
+            for line in found.logs(follow=follow and not all_attempts, search=search, attempt=each):
+                _print(line)
         if follow:
             _tell_end(found)
 
@@ -121,10 +212,14 @@ def wait(job: JobArgument, project: InProject = None, as_json: AsJson = False) -
         raise typer.Exit(finish(client.jobs.get(job), as_json))
 
 
-def finish(job: Job, as_json: bool) -> int:
+def finish(job: JobHandle, as_json: bool) -> int:
     """Print the log to its end; returns the exit code for the shell."""
+    over = threading.Event()
+    threading.Thread(target=_tell_waiting, args=(job.copy(), over), daemon=True).start()
     for line in job.logs(follow=True):
+        over.set()
         _print(line)
+    over.set()
     job.wait(check=False)
     if as_json:
         print(json.dumps(job.about.model_dump(mode="json"), indent=2))
@@ -135,7 +230,22 @@ def finish(job: Job, as_json: bool) -> int:
     return code if code is not None and 0 < code < 256 else 1
 
 
-def _tell_end(job: Job) -> None:
+def _tell_waiting(job: JobHandle, over: threading.Event) -> None:
+    """Say why a job has not begun, once it takes long, and again when the reason is another."""
+    said = None
+    while not over.wait(WAITING_S):
+        try:
+            about = job.refresh().about
+        except EaselError:
+            return
+        if about.over or about.state not in ("queued", "launching"):
+            return
+        if about.waiting and about.waiting != said:
+            said = about.waiting
+            say(f"Waiting: {said}")
+
+
+def _tell_end(job: JobHandle) -> None:
     job.wait(check=False)
     if job.state == "finished":
         say(f"Finished. Output: {job.about.output_set}")

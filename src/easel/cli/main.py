@@ -13,7 +13,7 @@ from easel import errors
 from easel.version import __version__
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command lives: `module` has a Typer app called `attribute`."""
 
     help: str
@@ -21,53 +21,72 @@ class Entry(NamedTuple):
     attribute: str = "app"
 
 
-COMMANDS: dict[str, Entry] = {
-    "up": Entry("Start everything on this machine", "easel.cli.up", "up_app"),
-    "serve": Entry("Start only the API server", "easel.cli.up", "serve_app"),
-    "controller": Entry("Start only the loop that runs jobs", "easel.cli.up", "controller_app"),
-    "worker": Entry("Turn this machine into a device", "easel.cli.up", "worker_app"),
-    "login": Entry("Log in to a server and remember it", "easel.cli.login", "login_app"),
-    "logout": Entry("Forget the remembered log-in", "easel.cli.login", "logout_app"),
-    "whoami": Entry("Show who you are logged in as", "easel.cli.login", "whoami_app"),
-    "projects": Entry("List and create projects", "easel.cli.projects"),
-    "users": Entry("The people of a project", "easel.cli.users"),
-    "tokens": Entry("Your tokens", "easel.cli.tokens"),
-    "run": Entry("Run a command as a job", "easel.cli.run", "run_app"),
-    "jobs": Entry("Jobs: list, show, follow, kill, rerun", "easel.cli.jobs"),
-    "profile": Entry("Learn what a command takes, from a few runs", "easel.cli.profile"),
-    "estimate": Entry("What a profiled command would take and cost", "easel.cli.provision", "estimate_app"),
-    "provision": Entry("Run a profiled command on the best size", "easel.cli.provision", "provision_app"),
-    "bill": Entry("What jobs cost; budgets and prices", "easel.cli.bill"),
-    "pipelines": Entry("Dependent jobs submitted as one", "easel.cli.pipelines"),
-    "queue": Entry("Who waits, who runs; pause and reorder", "easel.cli.queue"),
-    "devices": Entry("The pool", "easel.cli.queue", "devices_app"),
-    "study": Entry("The best configuration of a job under a budget", "easel.cli.study"),
-    "workers": Entry("Tokens with which machines join", "easel.cli.workers"),
-    "apps": Entry("Declare what to learn; see the models", "easel.cli.apps"),
-    "feed": Entry("Give an app examples", "easel.cli.apps", "feed_app"),
-    "refine": Entry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),
-    "infer": Entry("Ask an app's best model", "easel.cli.apps", "infer_app"),
-    "generate": Entry("Write programs feed, refine, infer for an app", "easel.cli.apps", "generate_app"),
-    "infer-program": Entry("Propose a program from data", "easel.cli.program", "infer_app"),
-    "match": Entry("Which template fires, which candidates", "easel.cli.program", "match_app"),
-    "put": Entry("Upload a file or a folder", "easel.cli.files", "put_app"),
-    "get": Entry("Download files or a file set", "easel.cli.files", "get_app"),
-    "ls": Entry("What is in a folder of the lake", "easel.cli.files", "ls_app"),
-    "cat": Entry("Write a file to standard output", "easel.cli.files", "cat_app"),
-    "rm": Entry("Mark files deleted", "easel.cli.files", "rm_app"),
-    "mv": Entry("Move files without sending a byte", "easel.cli.files", "mv_app"),
-    "fileset": Entry("Named, versioned lists of file versions", "easel.cli.filesets"),
-    "tag": Entry("Tag a file, a file set or a job", "easel.cli.artifacts", "tag_app"),
-    "find": Entry("Find files, file sets or jobs by their metadata", "easel.cli.artifacts", "find_app"),
-    "trace": Entry("What a file set was made from", "easel.cli.artifacts", "trace_app"),
-    "grants": Entry("Who may read and write what", "easel.cli.clean", "grants_app"),
-    "gc": Entry("Remove what nobody needs", "easel.cli.clean", "gc_app"),
-    "events": Entry("What happened, and what happens now", "easel.cli.events"),
-    "simulate": Entry("Replay history under other policies and pools", "easel.cli.simulate"),
-    "backup": Entry("Copy database and blobs while running", "easel.cli.backup", "backup_app"),
-    "restore": Entry("Fill an empty Easel from a backup", "easel.cli.backup", "restore_app"),
-    "doctor": Entry("Check this installation and say what to fix", "easel.cli.doctor"),
+COMMANDS: dict[str, CommandEntry] = {
+    "up": CommandEntry("Start everything on this machine", "easel.cli.up", "up_app"),
+    "serve": CommandEntry("Start only the API server", "easel.cli.up", "serve_app"),
+    "controller": CommandEntry("Start only the loop that runs jobs", "easel.cli.up", "controller_app"),
+    "worker": CommandEntry("Turn this machine into a device", "easel.cli.up", "worker_app"),
+    "login": CommandEntry("Log in to a server and remember it", "easel.cli.login", "login_app"),
+    "logout": CommandEntry("Forget the remembered log-in", "easel.cli.login", "logout_app"),
+    "whoami": CommandEntry("Show who you are logged in as", "easel.cli.login", "whoami_app"),
+    "projects": CommandEntry("List and create projects", "easel.cli.projects"),
+    "users": CommandEntry("The people of a project", "easel.cli.users"),
+    "tokens": CommandEntry("Your tokens", "easel.cli.tokens"),
+    "run": CommandEntry("Run a command as a job", "easel.cli.run", "run_app"),
+    "logs": CommandEntry("What a job printed: easel logs -f JOB", "easel.cli.jobs", "logs_app"),
+    "reproduce": CommandEntry(
+        "Lay a job's code, input and command out here", "easel.cli.reproduce", "reproduce_app"
+    ),
+    "jobs": CommandEntry("Jobs: list, show, follow, kill, rerun", "easel.cli.jobs"),
+    "profile": CommandEntry("Learn what a command takes, from a few runs", "easel.cli.profile"),
+    "estimate": CommandEntry(
+        "What a profiled command would take and cost", "easel.cli.provision", "estimate_app"
+    ),
+    "provision": CommandEntry(
+        "Run a profiled command on the best size", "easel.cli.provision", "provision_app"
+    ),
+    "bill": CommandEntry("What jobs cost; budgets and prices", "easel.cli.bill"),
+    "pipelines": CommandEntry("Dependent jobs submitted as one", "easel.cli.pipelines"),
+    "secrets": CommandEntry("What jobs may know and logs may not show", "easel.cli.secrets"),
+    "queues": CommandEntry("Who waits, who runs; pause and reorder", "easel.cli.queues"),
+    "devices": CommandEntry("The pool", "easel.cli.queues", "devices_app"),
+    "studies": CommandEntry("The best configuration of a job under a budget", "easel.cli.studies"),
+    "workers": CommandEntry("Tokens with which machines join", "easel.cli.workers"),
+    "apps": CommandEntry("Declare what to learn; see the models", "easel.cli.apps"),
+    "why": CommandEntry("Why an app, a study or a job waits", "easel.cli.terms", "why_app"),
+    "feed": CommandEntry("Give an app examples", "easel.cli.apps", "feed_app"),
+    "refine": CommandEntry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),
+    "infer": CommandEntry("Ask an app's best model", "easel.cli.apps", "infer_app"),
+    "generate": CommandEntry(
+        "Write programs feed, refine, infer for an app", "easel.cli.apps", "generate_app"
+    ),
+    "infer-program": CommandEntry("Propose a program from data", "easel.cli.program", "infer_app"),
+    "match": CommandEntry("Which template fires, which candidates", "easel.cli.program", "match_app"),
+    "put": CommandEntry("Upload a file or a folder", "easel.cli.files", "put_app"),
+    "get": CommandEntry("Download files or a file set", "easel.cli.files", "get_app"),
+    "ls": CommandEntry("What is in a folder of the lake", "easel.cli.files", "ls_app"),
+    "cat": CommandEntry("Write a file to standard output", "easel.cli.files", "cat_app"),
+    "rm": CommandEntry("Mark files deleted", "easel.cli.files", "rm_app"),
+    "mv": CommandEntry("Move files without sending a byte", "easel.cli.files", "mv_app"),
+    "filesets": CommandEntry("Named, versioned lists of file versions", "easel.cli.filesets"),
+    "tag": CommandEntry("Tag a file, a file set or a job", "easel.cli.artifacts", "tag_app"),
+    "find": CommandEntry(
+        "Find files, file sets or jobs by their metadata", "easel.cli.artifacts", "find_app"
+    ),
+    "trace": CommandEntry("What a file set was made from", "easel.cli.artifacts", "trace_app"),
+    "grants": CommandEntry("Who may read and write what", "easel.cli.clean", "grants_app"),
+    "gc": CommandEntry("Remove what nobody needs", "easel.cli.clean", "gc_app"),
+    "events": CommandEntry("What happened, and what happens now", "easel.cli.events"),
+    "simulate": CommandEntry("Replay history under other policies and pools", "easel.cli.simulate"),
+    "backup": CommandEntry("Copy database and blobs while running", "easel.cli.backup", "backup_app"),
+    "restore": CommandEntry("Fill an empty Easel from a backup", "easel.cli.backup", "restore_app"),
+    "import": CommandEntry("Bring runs and models from MLflow", "easel.cli.mlflow", "import_app"),
+    "export": CommandEntry("Write runs and models to MLflow", "easel.cli.mlflow", "export_app"),
+    "doctor": CommandEntry("Check this installation and say what to fix", "easel.cli.doctor"),
 }
+
+ALIASES = {"study": "studies", "fileset": "filesets", "queue": "queues"}
+"""Names of commands in version 0.1, accepted but not listed until version 0.3."""
 
 EXIT_CODES: list[tuple[type[errors.EaselError], int]] = [
     (errors.InvalidInput, 2),
@@ -90,6 +109,7 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None

@@ -61,6 +61,11 @@ def say(message: str) -> None:
     errors.print(message, markup=False, highlight=False)
 
 
+def warn(message: str) -> None:
+    """What nobody must overlook, on stderr."""
+    errors.print(f"WARNING: {message}", markup=False, highlight=False, style="bold red")
+
+
 def _cell(value: Any) -> Text:
     """Plain text: a name with square brackets is a name, not markup."""
     if value is None:

@@ -24,7 +24,7 @@ COLUMNS: Columns[wire.Pipeline] = [
     ("reused", lambda p: sum(step.reused for step in p.steps)),
     ("created", lambda p: p.created_at),
 ]
-STEPS: Columns[wire.Step] = [
+STEPS: Columns[wire.PipelineStep] = [
     ("step", lambda s: s.name),
     ("needs", lambda s: ", ".join(s.needs)),
     ("state", lambda s: f"{s.state} (reused)" if s.reused else s.state),

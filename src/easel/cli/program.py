@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from easel.cli.output import AsJson, console, say
+from easel.declare.csv_table import read_table_file
 from easel.declare.friendly import read_program
 from easel.declare.propose import PICTURES, Proposal, propose_from_folder, propose_from_table
 from easel.errors import InvalidInput
@@ -24,7 +26,12 @@ MOST_ROWS = 20_000
 
 @infer_app.command()
 def infer_program(
-    data: Annotated[Path, typer.Argument(help="A CSV file, or a folder with one folder for each class")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="A CSV, xlsx or Parquet file, a folder with one folder for each class, or with input/ and output/"
+        ),
+    ],
     target: Annotated[str | None, typer.Option(help="The column to predict")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,30 +55,32 @@ def look(data: Path, target: str | None) -> Proposal:
         return propose_from_folder({p.relative_to(data).as_posix(): _size(p) for p in names})
     if not data.is_file():
         raise InvalidInput(f"there is no file or folder {data}")
-    try:
-        with data.open(newline="", encoding="utf-8-sig") as file:
-            dialect = _dialect(file.read(16_384))
-            file.seek(0)
-            rows = [
-                row for row, _ in zip(csv.reader(file, dialect), range(MOST_ROWS + 1), strict=False) if row
-            ]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{data.name} cannot be read as CSV: {error}") from None
-    if len(rows) < 2:
+    if data.suffix.lower() == ".parquet":
+        header, rows = _parquet(data)
+    else:
+        header, rows = read_table_file(data.read_bytes(), data.name)
+    body = list(islice(rows, MOST_ROWS))
+    if not body:
         raise InvalidInput(f"{data.name} needs a line of names and at least one row")
-    header, *body = rows
-    if len(set(header)) < len(header):
-        raise InvalidInput(f"{data.name} has two columns of the same name")
-    return propose_from_table(
-        {name: [row[k] if k < len(row) else "" for row in body] for k, name in enumerate(header)}, target
-    )
+    return propose_from_table({name: [_cell(row.get(name)) for row in body] for name in header}, target)
 
 
-def _dialect(sample: str) -> type[csv.Dialect]:
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _parquet(data: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     try:
-        return csv.Sniffer().sniff(sample, delimiters=",;\t")
-    except csv.Error:
-        return csv.excel
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InvalidInput("reading Parquet needs pyarrow: pip install 'easel-ml[apps]'") from None
+    try:
+        table = pyarrow.parquet.ParquetFile(data)
+        names = list(table.schema_arrow.names)
+        return names, (row for batch in table.iter_batches(MOST_ROWS) for row in batch.to_pylist())
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InvalidInput(f"{data.name} is not a Parquet file: {error}") from None
 
 
 def _size(path: Path) -> tuple[int, int, int] | None:

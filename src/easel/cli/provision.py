@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_on
 from easel.cli.profile import numbers
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
-from easel.sdk.jobs import Job
+from easel.sdk.jobs import JobHandle
 from easel.wire import price as wire
 
 estimate_app = typer.Typer()
@@ -32,6 +33,8 @@ OFFERS: Columns[wire.Offer] = [
     ("GPUs", lambda o: f"{o.gpus:g}" if o.gpus else None),
     ("time", lambda o: spell(o.seconds)),
     ("90 % interval", lambda o: f"{spell(o.low_seconds)} – {spell(o.high_seconds)}"),
+    ("starts about", lambda o: time_of_day(o.wait_seconds)),
+    ("ends by", lambda o: time_of_day(o.sure_seconds)),
     ("cost", lambda o: f"{o.cost:.5f}"),
     ("outside the profile", lambda o: ", ".join(o.extrapolated) or None),
 ]
@@ -97,7 +100,7 @@ def provision(
             raise typer.Exit(5)
         if made.job is not None and not (detach or as_json):
             say(f"Job {made.job.id} is queued. Ctrl-C stops following, not the job.")
-            raise typer.Exit(finish(Job(client, made.job), False))
+            raise typer.Exit(finish(JobHandle(client, made.job), False))
 
 
 def _tell(made: wire.Provisioned) -> None:
@@ -119,6 +122,15 @@ def read_values(text: str) -> dict[str, float] | list[float]:
         return [float(part) for part in parts]
     except ValueError as error:
         raise InvalidInput(f"{text!r}: give numbers as 100,256 or epoch=100,batch-size=256") from error
+
+
+def time_of_day(seconds: float) -> str:
+    """So many seconds from now, on the clock of whoever reads it; with the day where it is another."""
+    if not math.isfinite(seconds) or seconds > 10 * 365 * 86_400:
+        return "never"
+    now = datetime.now().astimezone()
+    then = now + timedelta(seconds=seconds)
+    return then.strftime("%H:%M:%S" if then.date() == now.date() else "%a %d %b %H:%M")
 
 
 def spell(seconds: float) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +15,9 @@ from easel.cli.connect import connect
 from easel.cli.jobs import finish
 from easel.cli.output import AsJson, InProject, say
 from easel.errors import InvalidInput
+from easel.sdk.client import Client
+from easel.sdk.code import NoCode, is_folder
+from easel.sdk.jobs import JobHandle
 from easel.wire.job import job_fields
 
 run_app = typer.Typer()
@@ -22,7 +28,10 @@ def run(
     command: Annotated[list[str] | None, typer.Argument(help="The command, after --")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="A YAML job file")] = None,
     name: Annotated[str | None, typer.Option(help="The job's name")] = None,
-    code: Annotated[str | None, typer.Option(help="File set, or file of the lake, with the code")] = None,
+    code: Annotated[
+        str | None, typer.Option(help="Folder, file set, file of the lake or git+URL@REV; else this folder")
+    ] = None,
+    no_code: Annotated[bool, typer.Option("--no-code", help="Send nothing of this folder along")] = False,
     input_set: Annotated[str | None, typer.Option("--input", help="File set to read")] = None,
     output_set: Annotated[
         str | None, typer.Option("--output", help="File set that the output becomes")
@@ -43,7 +52,16 @@ def run(
     network: Annotated[bool, typer.Option(help="Let the command use the network")] = False,
     python: Annotated[str | None, typer.Option(help="Interpreter or virtual environment there")] = None,
     image: Annotated[str | None, typer.Option(help="Container image to run in")] = None,
+    requirements: Annotated[
+        str | None,
+        typer.Option(help="File of the code that names packages; none: the device's own, whatever is there"),
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, repeatable")] = None,
+    after: Annotated[list[str] | None, typer.Option(help="A job that must finish first, repeatable")] = None,
+    array: Annotated[
+        list[str] | None,
+        typer.Option(help="lr=0.1,0.01: one job for each value, {lr} in the command; several combine"),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the log")] = False,
     project: InProject = None,
     as_json: AsJson = False,
@@ -69,23 +87,95 @@ def run(
     _merge(fields, "resources", {"vcpu": vcpu, "memory_mb": memory_mb, "gpus": gpus})
     _merge(fields, "wants", _pairs(on))
     _merge(fields, "retry", {"failed": retries})
-    _merge(fields, "environment", {"python": python, "image": image, "network": network or None})
+    _merge(
+        fields,
+        "environment",
+        {"python": python, "image": image, "network": network or None, "requirements": requirements},
+    )
     _merge(fields, "tags", {key: _number(value) for key, value in _pairs(tag).items()})
     environment = fields.setdefault("environment", {})
     _merge(environment, "variables", _pairs(env))
     _merge(environment, "secrets", _pairs(secret))
     fields.setdefault("name", _name(fields["run"]))
     what = fields.pop("run")
+    if no_code and code is not None:
+        raise InvalidInput("--code and --no-code exclude each other: give one of them")
+    if no_code:
+        fields["code"] = None
+    elif code is not None and Path(code).is_dir() and not is_folder(code):
+        say(f"--code {code} is the file set of that name; for the folder here write --code ./{code}")
+    if after:
+        fields["after"] = after
     with connect(project) as client:
-        if what["kind"] == "entry":
-            job = client.jobs.submit(entry=what["target"], arguments=what.get("arguments"), **fields)
-        else:
-            job = client.jobs.submit(what["argv"], **fields)
+        if array:
+            raise typer.Exit(_run_array(client, what, fields, array, detach))
+        job = _submit(client, what, fields)
+        _tell_left_out(job.left_out)
         if detach:
             print(json.dumps(job.about.model_dump(mode="json"), indent=2) if as_json else job.id)
             return
         say(f"Job {job.id} is queued. Ctrl-C stops following, not the job.")
         raise typer.Exit(finish(job, as_json))
+
+
+def _submit(client: Client, run: dict[str, Any], fields: dict[str, Any]) -> JobHandle:
+    command = run.get("argv")
+    if run["kind"] == "entry":
+        fields = {**fields, "entry": run["target"], "arguments": run.get("arguments")}
+    if "code" in fields:
+        return client.jobs.submit(command, **fields)
+    try:
+        return client.jobs.submit(command, code=".", **fields)
+    except NoCode:  # an empty folder: nothing was asked to go along
+        return client.jobs.submit(command, **fields)
+
+
+def _run_array(
+    client: Client, run: dict[str, Any], fields: dict[str, Any], array: list[str], detach: bool
+) -> int:
+    """One job for each combination of values, all tagged with them and with one group; 1 where any fails."""
+    if run["kind"] != "command":
+        raise InvalidInput("--array fills the {names} of a command: give one after --")
+    choices = {name: values.split(",") for name, values in _pairs(array).items()}
+    text = " ".join(run["argv"])
+    unused = next((name for name in choices if f"{{{name}}}" not in text), None)
+    if unused is not None:
+        raise InvalidInput(
+            f"the command does not use --array {unused}: write {{{unused}}} where it takes the value"
+        )
+    group = f"array-{secrets.token_hex(4)}"
+    started = []
+    for values in itertools.product(*choices.values()):
+        point = dict(zip(choices, values, strict=True))
+        argv = [_filled(part, point) for part in run["argv"]]
+        tags = {**fields.get("tags", {}), **{k: _number(v) for k, v in point.items()}, "group": group}
+        named = f"{fields['name'][:60]} {' '.join(f'{k}={v}' for k, v in point.items())}"[:100]
+        each = {**fields, "tags": tags, "name": named.replace("/", "-")}
+        job = _submit(client, {"kind": "command", "argv": argv}, each)
+        fields.setdefault("code", job.about.code_set)  # all run the very same code
+        fields.setdefault("origin", job.origin)
+        started.append(job)
+        print(job.id) if detach else say(f"Job {job.id}: {named}")
+    say(f'{len(started)} jobs: easel jobs ls --where "group = {group}" --columns {",".join(choices)}')
+    if detach:
+        return 0
+    ended = [job.wait(check=False) for job in started]
+    for job in ended:
+        say(f"{job.about.name}: {job.state}{f', {job.about.reason}' if job.about.reason else ''}")
+    return 0 if all(job.state == "finished" for job in ended) else 1
+
+
+def _filled(text: str, point: dict[str, str]) -> str:
+    for name, value in point.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _tell_left_out(left_out: Sequence[str]) -> None:
+    for each in left_out[:5]:
+        say(f"Left out of the code: {each}")
+    if len(left_out) > 5:
+        say(f"Left out of the code: {len(left_out) - 5} more")
 
 
 def job_file(path: Path) -> dict[str, Any]:

@@ -51,12 +51,12 @@ def simulate(
 ) -> None:
     """Replay a history: the mean accuracy loss over time for each policy and pool size."""
     # the mathematics is imported only when it is used
-    from easel.schedule.replay import Plan, draw, replay
+    from easel.schedule.replay import ReplaySettings, draw, replay
     from easel.schedule.table import read_table
 
     if not history.is_file():
         raise InvalidInput(f"no file {history}: export one with tenant, candidate, quality and cost")
-    plan = Plan(
+    plan = ReplaySettings(
         tuple(policy or ["easel"]),
         tuple(devices or [1]),
         serve,

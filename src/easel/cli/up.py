@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from easel.cli.output import say
+from easel.cli.output import say, warn
 from easel.errors import InvalidInput
 
 up_app = typer.Typer()
@@ -129,6 +130,8 @@ def worker(
             _labels(label or []),
             executor,
             os.environ.get("EASEL_SANDBOX", "true").lower() not in ("false", "0", "no"),
+            os.environ.get("EASEL_UNSANDBOXED") == "I understand",
+            tuple(map(Path, json.loads(os.environ.get("EASEL_INTERPRETERS") or "[]"))),
             TRIAL_MODULES
             if os.environ.get("EASEL_WARM_TRIALS", "true").lower() not in ("false", "0")
             else (),
@@ -179,6 +182,11 @@ def _run(
 
     def greet(address: str, token: str | None) -> None:
         say(f"Easel is at {address}")
+        if os.geteuid() == 0:
+            warn(
+                "Easel runs as root. Jobs run as another user, but whoever finds a fault in Easel itself owns this "
+                "machine: make a user for it (useradd --system easel) and start it as that one."
+            )
         if token is None:
             return
         if token_file is not None:
@@ -193,6 +201,9 @@ def _run(
 
 
 def _write_private(file: Path, text: str) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """Never into a file that was there: others may hold it open, or be allowed to read it."""
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as out:
         out.write(text + "\n")
+    fresh.replace(file)

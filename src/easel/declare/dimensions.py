@@ -16,7 +16,7 @@ from easel.errors import InvalidInput
 Value = bool | int | float | str
 
 
-class Role(StrEnum):
+class DimensionRole(StrEnum):
     """What a dimension stands for; the platform provisions resources and subsamples data itself."""
 
     HYPERPARAMETER = "hyperparameter"
@@ -63,7 +63,7 @@ class Float:
     low: float
     high: float
     log: bool = False
-    role: Role = Role.HYPERPARAMETER
+    role: DimensionRole = DimensionRole.HYPERPARAMETER
     when: When | None = None
     type: Literal["float"] = "float"
 
@@ -117,7 +117,7 @@ class Integer:
     high: int
     log: bool = False
     step: int = 1
-    role: Role = Role.HYPERPARAMETER
+    role: DimensionRole = DimensionRole.HYPERPARAMETER
     when: When | None = None
     type: Literal["integer"] = "integer"
 
@@ -172,14 +172,14 @@ class Ordinal:
 
     name: str
     values: tuple[Value, ...]
-    role: Role = Role.HYPERPARAMETER
+    role: DimensionRole = DimensionRole.HYPERPARAMETER
     when: When | None = None
     type: Literal["ordinal"] = "ordinal"
 
     def __post_init__(self) -> None:
         _named(self.name)
         _distinct(self.name, self.values)
-        if self.role is Role.FIDELITY:
+        if self.role is DimensionRole.FIDELITY:
             numbers = [_number(self.name, value) for value in self.values]
             if numbers != sorted(numbers) or numbers[0] <= 0:
                 raise InvalidInput(f"fidelity {self.name!r} needs positive numbers in rising order")
@@ -213,14 +213,14 @@ class Categorical:
 
     name: str
     values: tuple[Value, ...]
-    role: Role = Role.HYPERPARAMETER
+    role: DimensionRole = DimensionRole.HYPERPARAMETER
     when: When | None = None
     type: Literal["categorical"] = "categorical"
 
     def __post_init__(self) -> None:
         _named(self.name)
         _distinct(self.name, self.values)
-        if self.role is Role.FIDELITY:
+        if self.role is DimensionRole.FIDELITY:
             raise InvalidInput(
                 f"fidelity {self.name!r} needs an order: declare it as ordinal, integer or float"
             )
@@ -279,4 +279,4 @@ def fraction(name: str = "data_fraction", values: tuple[float, ...] = (0.1, 0.25
     """The share of the training data that a trial sees; samples are nested, so smaller lie inside larger."""
     if any(not 0 < value <= 1 for value in values):
         raise InvalidInput(f"{name!r} holds shares of the data, each above 0 and at most 1")
-    return Ordinal(name, values, role=Role.FIDELITY)
+    return Ordinal(name, values, role=DimensionRole.FIDELITY)

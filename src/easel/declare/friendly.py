@@ -4,7 +4,7 @@
     output: {species: [setosa, versicolor, virginica]}                 output: [cat, dog]
 
 Each side is a phrase, a list of classes, a mapping from names to those, or, for chains and trees,
-`{fields: …, pointers: [left, right]}`. Phrases: `number`, `numbers 4`, `category`, `text`, `image`,
+`{fields: …, pointers: [left, right]}`. Phrases: `number`, `numbers 4`, `category`, `text`, `date`, `image`,
 `image 28 x 28`, `tensor 5 x 3`, `series of <phrase>`; `optional <phrase>` or a trailing `?` (which YAML
 admits on a line of its own, not between braces) says that a value may be missing.
 """
@@ -23,6 +23,7 @@ from easel.declare.program import (
     MAX_FIELDS,
     Category,
     DataType,
+    Date,
     Field,
     Number,
     Program,
@@ -41,6 +42,7 @@ SAID: "optional"i
     | INT "numbers"i -> numbers
     | ("category"i | "class"i | "label"i) -> category
     | ("text"i | "string"i) -> text
+    | ("date"i | "time"i) -> date
     | "image"i [sides] -> image
     | "tensor"i sides -> tensor
     | "tensor"i "[" side ("," side)* "]" -> bracketed
@@ -151,7 +153,7 @@ def _phrase(phrase: str, name: str | None, where: str) -> tuple[Field, bool]:
         position = getattr(error, "pos_in_stream", None)
         placed = point_at(phrase, len(phrase) if position is None else position, "this phrase is not known")
         raise ProgramError(
-            f"{where}: {placed.message}\n  known: number, numbers 4, category, text, image, image 28 x 28, "
+            f"{where}: {placed.message}\n  known: number, numbers 4, category, text, date, image, image 28 x 28, "
             "tensor 5 x 3, series of …",
             **placed.details,
         ) from None
@@ -176,6 +178,8 @@ def _field(kind: Tree[Token], name: str | None, optional: bool) -> Field:
             return Category((), name, optional)
         case "text":
             return Text(name, optional)
+        case "date":
+            return Date(name, optional)
         case "image":
             picture = (*(shape or (None, None)), *((3,) if not shape else (1,) if len(shape) == 2 else ()))
             return Tensor(picture, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 
-from easel.declare.program import Category, DataType, Field, Number, Program, Tensor, Text
+from easel.declare.program import Category, DataType, Date, Field, Number, Program, Tensor, Text
 
 MOST_LISTED = 50
 """Classes that are spelled out as a type; more of them are any text."""
@@ -79,6 +79,8 @@ def _hint(field: Field) -> str:
             return "str"
         case Text():
             return "str"
+        case Date():
+            return "str  # a date, best as 2026-11-16 or 2026-11-16 18:30"
 
 
 def _module(program: Program, name: str, app_id: str, project: str, server: str) -> str:

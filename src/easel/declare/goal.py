@@ -79,7 +79,7 @@ def constraint(text: str) -> Constraint:
 
 
 @dataclass(frozen=True)
-class Budget:
+class StudyBudget:
     kind: BudgetKind
     amount: float
 
@@ -95,7 +95,7 @@ class Budget:
         return used if math.isfinite(used) and used > 0 else 0.0
 
 
-UNLIMITED = Budget(BudgetKind.COUNT, math.inf)
+UNLIMITED = StudyBudget(BudgetKind.COUNT, math.inf)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Goal:
     quantity: str
     direction: Direction
     constraints: tuple[Constraint, ...] = ()
-    budget: Budget = UNLIMITED
+    budget: StudyBudget = UNLIMITED
     at: At = At.FULL
     # Reported as a front beside the objective; they do not steer the search.
     also: Mapping[str, Direction] = field(default_factory=dict)
@@ -181,7 +181,7 @@ def parse_goal(data: Mapping[str, Any]) -> Goal:
         if not isinstance(given, Mapping) or len(given) != 1:
             raise InvalidInput("a budget names exactly one of cost, time and count, as in {'cost': 20}")
         [(kind, amount)] = given.items()
-        budget = Budget(_member(BudgetKind, kind, "budget"), _number(amount, "budget"))
+        budget = StudyBudget(_member(BudgetKind, kind, "budget"), _number(amount, "budget"))
     return Goal(
         quantity=str(data[directions[0].value]),
         direction=directions[0],

@@ -16,9 +16,10 @@ from __future__ import annotations
 import types
 import typing
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from easel.declare.program import Category, DataType, Field, Number, Program, ProgramError, Tensor, Text
+from easel.declare.program import Category, DataType, Date, Field, Number, Program, ProgramError, Tensor, Text
 
 
 @dataclass(frozen=True, init=False)
@@ -84,8 +85,10 @@ def _field(hint: Any, name: str | None, where: str) -> Field:
         raise ProgramError(f"{where}: Annotated[…] needs a Shape, such as Annotated[Any, Shape(28, 28, 1)]")
     if inner is float or inner is int:
         return Number(1, name, optional)
+    if inner is datetime or inner is date:
+        return Date(name, optional)
     if inner is str:
         return Text(name, optional)
     raise ProgramError(
-        f"{where}: {hint!r} is not understood; use float, str, Literal[…] or Annotated[…, Shape(…)]"
+        f"{where}: {hint!r} is not understood; use float, str, date, Literal[…] or Annotated[…, Shape(…)]"
     )

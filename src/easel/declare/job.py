@@ -64,7 +64,15 @@ class Trial:
         _check_call(self.target, self.arguments)
 
 
-Runnable = Command | EntryPoint | Trial
+@dataclass(frozen=True, slots=True)
+class FreeRun:
+    """Something that runs elsewhere and only keeps its record here. `user` is who its client says runs it."""
+
+    user: str = ""
+    kind: Literal["free"] = "free"
+
+
+Runnable = Command | EntryPoint | Trial | FreeRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +84,16 @@ class Environment:
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
+    requirements: str | None = None
+    """A file of the code that names packages: requirements.txt, pyproject.toml or uv.lock."""
 
     def __post_init__(self) -> None:
+        if self.requirements is not None:
+            path = PurePosixPath(self.requirements)
+            if path.is_absolute() or ".." in path.parts or not path.parts or "\x00" in self.requirements:
+                raise InvalidInput("environment.requirements is the path of a file of the code")
+            if self.image is not None or self.python is not None:
+                raise InvalidInput("environment.requirements goes with neither an image nor an interpreter")
         for name in (*self.variables, *self.secrets):
             if not _VARIABLE.fullmatch(name):
                 raise InvalidInput(f"{name!r} is not a valid name for an environment variable")
@@ -91,6 +107,21 @@ class Environment:
             slug(name, "secret")
         if self.python is not None and not PurePosixPath(self.python).is_absolute():
             raise InvalidInput("environment.python is the absolute path of an interpreter or environment")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOrigin:
+    """Where code came from: the folder, its commit and branch, and the files that are programs.
+
+    `changed` says that something was not committed; the difference lies in the code as `.easel/uncommitted.diff`.
+    """
+
+    folder: str = ""
+    commit: str = ""
+    branch: str = ""
+    remote: str = ""
+    changed: bool = False
+    executable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +160,7 @@ class JobSpec:
     description: str = ""
     workers: int = 1
     wants: Mapping[str, str] = field(default_factory=dict)
+    origin: CodeOrigin | None = None
 
     def __post_init__(self) -> None:
         label(self.name, "a job's name")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
-from easel.declare.program import DataType, Number, Program, Tensor
+from easel.declare.cells import NumberStyle, moment_form, read_moment, read_number, style_of
+from easel.declare.program import DataType, Date, Number, Program, Tensor
 from easel.declare.propose import TARGET_NAMES
 from easel.errors import InvalidInput
+
+LOOKED_AT = 5_000
+"""Rows that tell how a table writes its numbers and dates."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def pairs_of_rows(
     program: Program, header: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> Iterator[tuple[Any, Any]]:
     layout = lay_out(program, header)
-    for row in rows:
+    for row in in_plain_form(program, rows):
         yield layout.input_of(row), layout.output_of(row)
 
 
@@ -77,8 +83,46 @@ def objects_of_rows(
     program: Program, header: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> Iterator[Any]:
     layout = lay_out(program, header, answers=False)
-    for row in rows:
+    for row in in_plain_form(program, rows):
         yield layout.input_of(row)
+
+
+def in_plain_form(program: Program, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Cells of number and date columns as plain numbers and ISO dates, by the one form that each column has.
+
+    Decimal commas, units and the order of day and month are told by the column, not by one cell of it: the first
+    rows are looked at together. A cell that does not fit stays as it is, for the check to complain about.
+    """
+    waiting = iter(rows)
+    first = list(islice(waiting, LOOKED_AT))
+    fields = [
+        (name, field)
+        for side in (program.input, program.output)
+        for name, field in zip(side.field_names, side.fields, strict=True)
+    ]
+    forms: list[tuple[str, Callable[[str], float | None]]] = []
+    for name, field in fields:
+        cells = [row[name] for row in first if isinstance(row.get(name), str)]
+        style = style_of(cells) if isinstance(field, Number) and field.count == 1 else None
+        form = moment_form(cells) if isinstance(field, Date) else None
+        if style is not None and style != NumberStyle():
+            forms.append((name, partial(read_number, style=style)))
+        elif form is not None and form != "iso":
+            forms.append((name, partial(read_moment, form=form)))
+    for row in chain(first, waiting):
+        yield {**row, **_reformed(row, forms)} if forms else row
+
+
+def _reformed(
+    row: Mapping[str, Any], forms: Sequence[tuple[str, Callable[[str], float | None]]]
+) -> dict[str, Any]:
+    found = {}
+    for name, read in forms:
+        cell = row.get(name)
+        value = read(cell) if isinstance(cell, str) else None
+        if value is not None:
+            found[name] = value
+    return found
 
 
 def _flat_width(data_type: DataType) -> int | None:
@@ -108,4 +152,5 @@ def _number(value: Any) -> Any:
     try:
         return float(value)
     except (TypeError, ValueError):
-        return value
+        spelled = read_number(value) if isinstance(value, str) else None
+        return value if spelled is None else spelled

@@ -17,6 +17,7 @@ from easel.declare.program import (
     MAX_SIDE,
     Category,
     DataType,
+    Date,
     Field,
     Number,
     Program,
@@ -38,6 +39,7 @@ _SPOKEN = {
     "NUMBER": '"Number"',
     "CATEGORY": '"Category"',
     "TEXT": '"Text"',
+    "DATE": '"Date"',
     "OPTIONAL": '"?"',
     "INT": "a whole number",
     "NAME": "a name of a-z and 0-9",
@@ -46,7 +48,7 @@ _SPOKEN = {
     "$END": "the end",
 }
 T = TypeVar("T")
-_WORDS = ("input", "output", "Tensor", "Number", "Category", "Text")
+_WORDS = ("input", "output", "Tensor", "Number", "Category", "Text", "Date")
 
 
 @cache
@@ -62,7 +64,7 @@ def parse_program(text: str) -> Program:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         raise _syntax_error(text, error) from None
-    return _Builder(text).program(tree)
+    return _ProgramBuilder(text).program(tree)
 
 
 def _syntax_error(text: str, error: UnexpectedInput) -> ProgramError:
@@ -117,7 +119,7 @@ def point_at(text: str, position: int, problem: str) -> ProgramError:
     return ProgramError(message, line=number, character=column)
 
 
-class _Builder:
+class _ProgramBuilder:
     """Tree → values. Every refusal of a value is re-raised with the place of the text that asked for it."""
 
     def __init__(self, text: str) -> None:
@@ -152,6 +154,8 @@ class _Builder:
             case "category":
                 values = tuple(self.name(v) for v in _trees(first)) if isinstance(first, Tree) else ()
                 return self._placed(kind, lambda: Category(values, name, optional))
+            case "date":
+                return Date(name, optional)
             case _:
                 return Text(name, optional)
 

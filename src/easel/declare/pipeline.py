@@ -8,7 +8,7 @@ from easel.declare.job import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PipelineStep:
     """One job of a pipeline. It starts when all that it `needs` finished; an input `step:NAME` needs NAME too."""
 
     name: str

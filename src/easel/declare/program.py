@@ -92,7 +92,15 @@ class Text:
     optional: bool = False
 
 
-Field = Tensor | Number | Category | Text
+@dataclass(frozen=True)
+class Date:
+    """A day, or a moment of a day: a table column. Models see its year, season, weekday and hour."""
+
+    name: str | None = None
+    optional: bool = False
+
+
+Field = Tensor | Number | Category | Text | Date
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,8 @@ def write_field(field: Field) -> str:
             body = f"Category[{listed}]" if values else "Category"
         case Text():
             body = "Text"
+        case Date():
+            body = "Date"
     return f"{prefix}{body}{'?' if field.optional else ''}"
 
 

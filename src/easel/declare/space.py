@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from easel.declare.dimensions import Dimension, Role, Value
+from easel.declare.dimensions import Dimension, DimensionRole, Value
 from easel.declare.rates import Rates
 from easel.errors import InvalidInput
 
@@ -69,7 +69,7 @@ class Space:
                     self._by_name[name].check(value)
         if self.rates is not None:
             self.rates.check(self._by_name)
-        if all(dimension.role is Role.FIDELITY for dimension in self.dimensions):
+        if all(dimension.role is DimensionRole.FIDELITY for dimension in self.dimensions):
             raise InvalidInput("every dimension is a fidelity: nothing is left to tune")
         # A contradictory space is found when it is declared, not hours into a study.
         self.sample(random.Random(0).random)  # noqa: S311 - nothing secret
@@ -85,7 +85,7 @@ class Space:
                     )
                 for value in dimension.when.values:
                     self._by_name[parent].check(value)
-                if dimension.role is Role.FIDELITY:
+                if dimension.role is DimensionRole.FIDELITY:
                     raise InvalidInput(f"fidelity {dimension.name!r} cannot be conditional")
             seen.add(dimension.name)
 
@@ -101,11 +101,11 @@ class Space:
     @cached_property
     def fidelities(self) -> tuple[Dimension, ...]:
         """Dimensions that make a trial cheaper and less telling; a study is judged at the top of each."""
-        return tuple(dimension for dimension in self.dimensions if dimension.role is Role.FIDELITY)
+        return tuple(dimension for dimension in self.dimensions if dimension.role is DimensionRole.FIDELITY)
 
     @cached_property
     def resources(self) -> tuple[Dimension, ...]:
-        return tuple(dimension for dimension in self.dimensions if dimension.role is Role.RESOURCE)
+        return tuple(dimension for dimension in self.dimensions if dimension.role is DimensionRole.RESOURCE)
 
     def active(self, dimension: Dimension, point: Point) -> bool:
         return dimension.when is None or point.get(dimension.when.dimension) in dimension.when.values

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from easel.declare.dimensions import Dimension, Role
+from easel.declare.dimensions import Dimension, DimensionRole
 from easel.declare.goal import COST, TIME, BudgetKind, Goal, parse_goal
 from easel.declare.job import JobSpec
 from easel.declare.resources import Resources
@@ -39,7 +39,7 @@ class DataPlan:
     label: str | None = None
 
 
-class Curve(NamedTuple):
+class WatchedCurve(NamedTuple):
     """A series to watch. A run that has reached `enough` is not hopeless, however well the others do."""
 
     quantity: str
@@ -71,7 +71,7 @@ class StudySpec:
         if self.data.dimension != FRACTION and self.data.dimension not in names:
             raise InvalidInput(f"data.dimension {self.data.dimension!r} is not a dimension of the space")
         if (share := self.share) is not None:
-            if share.role is not Role.FIDELITY:
+            if share.role is not DimensionRole.FIDELITY:
                 raise InvalidInput(f"{share.name!r} is the share of the data: give it `role: fidelity`")
             if not all(0 < float(level) <= 1 for level in share.levels(2)):
                 raise InvalidInput(f"{share.name!r} holds shares of the data, each above 0 and at most 1")
@@ -98,15 +98,15 @@ class StudySpec:
         return next((d for d in self.space.dimensions if d.name == self.data.dimension), None)
 
     @property
-    def curve(self) -> Curve | None:
+    def curve(self) -> WatchedCurve | None:
         """The reported series by which a hopeless run is stopped: the objective's, or, where that is only known at the
         end (time, cost), a constraint's."""
         if not self.early_stopping:
             return None
         if self.goal.quantity not in (TIME, COST):
-            return Curve(self.goal.quantity, self.goal.sign > 0)
+            return WatchedCurve(self.goal.quantity, self.goal.sign > 0)
         limits = [c for c in self.goal.constraints if c.quantity not in (TIME, COST)]
-        return Curve(limits[0].quantity, limits[0].at_least, limits[0].bound) if limits else None
+        return WatchedCurve(limits[0].quantity, limits[0].at_least, limits[0].bound) if limits else None
 
     def to_dict(self) -> dict[str, Any]:
         return {

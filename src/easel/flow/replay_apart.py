@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from easel.errors import EaselError
-from easel.flow.simulate import Outcome, Past, Simulated
-from easel.schedule.replay import Plan, replay
-from easel.schedule.table import Table
+from easel.flow.simulate import Past, PolicyOutcome, Simulated
+from easel.schedule.replay import ReplaySettings, replay
+from easel.schedule.table import ScoreTable
 
 
-def table_of(past: Sequence[Past]) -> Table:
+def table_of(past: Sequence[Past]) -> ScoreTable:
     """Of repeated trials the last counts."""
     tenants = tuple(dict.fromkeys(row.tenant for row in past))
     candidates = tuple(dict.fromkeys(row.candidate for row in past))
@@ -26,13 +26,13 @@ def table_of(past: Sequence[Past]) -> Table:
         i, k = tenants.index(row.tenant), candidates.index(row.candidate)
         quality[i, k] = np.nan if row.quality is None else row.quality
         cost[i, k] = row.cost
-    return Table(tenants, candidates, quality, cost)
+    return ScoreTable(tenants, candidates, quality, cost)
 
 
 def answer(asked: dict[str, Any]) -> Simulated:
     past = [Past(*row) for row in asked["past"]]
     raw = asked["plan"]
-    plan = Plan(**{**raw, "policies": tuple(raw["policies"]), "devices": tuple(raw["devices"])})
+    plan = ReplaySettings(**{**raw, "policies": tuple(raw["policies"]), "devices": tuple(raw["devices"])})
     table = table_of(past)
     found = replay(table, plan)
     return Simulated(
@@ -41,7 +41,8 @@ def answer(asked: dict[str, Any]) -> Simulated:
         trials=len(past),
         horizon=found[0].horizon,
         runs=[
-            Outcome(r.policy, r.devices, r.curve.time.tolist(), r.curve.loss.tolist(), r.area) for r in found
+            PolicyOutcome(r.policy, r.devices, r.curve.time.tolist(), r.curve.loss.tolist(), r.area)
+            for r in found
         ],
     )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from easel.errors import InvalidInput, TryLater
 from easel.records.identity import Caller
 from easel.schedule.policies import POLICIES
-from easel.schedule.replay import Plan
+from easel.schedule.replay import ReplaySettings
 from easel.store import past_trials
 from easel.store.engine import Tx
 
@@ -35,7 +35,7 @@ class Past(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PolicyOutcome:
     """The mean loss over time, for one policy on one number of devices."""
 
     policy: str
@@ -51,7 +51,7 @@ class Simulated:
     candidates: int
     trials: int
     horizon: float
-    runs: list[Outcome]
+    runs: list[PolicyOutcome]
 
 
 def history(tx: Tx, caller: Caller) -> list[Past]:
@@ -67,7 +67,7 @@ def _candidate(raw: Any) -> str:
     return json.dumps([raw["family"], raw["settings"]], sort_keys=True)
 
 
-def check(past: Sequence[Past], plan: Plan) -> None:
+def check(past: Sequence[Past], plan: ReplaySettings) -> None:
     """Refuse what cannot be replayed, or not in about a minute."""
     unknown = [name for name in plan.policies if name not in POLICIES]
     if unknown:
@@ -81,7 +81,7 @@ def check(past: Sequence[Past], plan: Plan) -> None:
         )
 
 
-def simulate(past: Sequence[Past], plan: Plan, limit_s: float = LIMIT_S) -> Simulated:
+def simulate(past: Sequence[Past], plan: ReplaySettings, limit_s: float = LIMIT_S) -> Simulated:
     """In a process of its own, one at a time: the server stays as quick as it was."""
     check(past, plan)
     if not _one_at_a_time.acquire(blocking=False):
@@ -103,4 +103,4 @@ def simulate(past: Sequence[Past], plan: Plan, limit_s: float = LIMIT_S) -> Simu
     if done.returncode != 0:
         raise InvalidInput(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer")
     found = json.loads(done.stdout)
-    return Simulated(**{**found, "runs": [Outcome(**run) for run in found["runs"]]})
+    return Simulated(**{**found, "runs": [PolicyOutcome(**run) for run in found["runs"]]})

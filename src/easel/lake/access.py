@@ -128,7 +128,7 @@ def no_file(path: str) -> NotFound:
 
 
 def no_set(name: str) -> NotFound:
-    return NotFound(f"there is no file set {name}: `easel fileset ls` shows what there is")
+    return NotFound(f"there is no file set {name}: `easel filesets ls` shows what there is")
 
 
 def _deciding(rules: tuple[Rule, ...], name: str) -> list[Rule]:

@@ -9,7 +9,7 @@ from easel.errors import Conflict
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReplaySource:
     """What is known about a file set: the job that made it, if one did, what that job read, and whether the
     bytes are gone."""
 
@@ -19,7 +19,7 @@ class Source:
     reads: Sequence[int]
 
 
-def jobs_to_replay(target: int, look: Callable[[int], Source]) -> list[int]:
+def jobs_to_replay(target: int, look: Callable[[int], ReplaySource]) -> list[int]:
     """The jobs that must run, each after those that make what it reads. Conflict where bytes are lost for good."""
     order: list[int] = []
     done: set[int] = set()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from easel.match.loop import Batch
+from easel.match.device_data import Batch
 
 AUGMENTATIONS = ("none", "affine", "flip")
 
@@ -28,7 +28,7 @@ def augmentation(name: str) -> Callable[[Batch], Batch]:
 
 
 def _uniform(n: int, reach: float, like: Tensor) -> Tensor:
-    return ((torch.rand(n) * 2 - 1) * reach).to(like.device)
+    return (torch.rand(n, device=like.device) * 2 - 1) * reach
 
 
 def _affine(x: Tensor) -> Tensor:
@@ -47,9 +47,12 @@ def _affine(x: Tensor) -> Tensor:
 
 
 def _flip(x: Tensor) -> Tensor:
-    mirror = (torch.rand(len(x)) < 0.5).to(x.device).view(-1, 1, 1, 1)
+    mirror = (torch.rand(len(x), device=x.device) < 0.5).view(-1, 1, 1, 1)
     x = torch.where(mirror, x.flip(3), x)
     reach = max(1, x.shape[3] // 8)
     padded = functional.pad(x, (reach,) * 4, mode="replicate")
-    top, left = (int(v) for v in torch.randint(2 * reach + 1, (2,)))
-    return padded[:, :, top : top + x.shape[2], left : left + x.shape[3]]
+    # Chosen on the device: a number that the host must know would make the GPU wait for it.
+    top, left = torch.randint(2 * reach + 1, (2,), device=x.device)
+    rows = top + torch.arange(x.shape[2], device=x.device)
+    columns = left + torch.arange(x.shape[3], device=x.device)
+    return padded.index_select(2, rows).index_select(3, columns)

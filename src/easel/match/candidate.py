@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 Setting: TypeAlias = str | float | int
 
 GRID = "grid"
 """A learning rate that the trial itself finds, in place of candidates for each."""
-NETWORK_FREE = frozenset(
-    {
-        "logistic_regression",
-        "linear",
-        "blend",
-        "svm",
-        "random_forest",
-        "extra_trees",
-        "lightgbm",
-        "boosted_trees",
-        "neural_network",
-        "bayes_point",
-        "averaged_perceptron",
-        "text_linear",
-        "text_bayes",
-        "tree_kernel_svm",
-    }
-)
-"""Families that need scikit-learn alone, so that a table's first model does not wait for torch to load."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +29,7 @@ class Candidate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", tuple(sorted(self.settings)))
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Stable and readable: `convnet(augment=affine, lr=0.003, width=0.5)`."""
         inside = ", ".join(

@@ -1,4 +1,4 @@
-"""The learned part of scikit-learn and LightGBM models, stored with skops."""
+"""The learned part of models that need no torch, stored with skops or in their library's own safe form."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import skops.io
 from numpy.typing import NDArray
 
 from easel.errors import InvalidInput
+from easel.match.candidate import Candidate
 from easel.match.encode.texts import text_of
 from easel.match.estimators import probabilities
 from easel.match.examples import Object
+from easel.match.family import ModelFiles
+from easel.match.registry import estimator_family
 from easel.match.targets import Classes
 
 _TRUSTED = ("sklearn.", "lightgbm.", "numpy.", "scipy.", "collections.OrderedDict", "builtins.")
@@ -30,8 +33,9 @@ def matrix(source: Any, inputs: Sequence[Object]) -> Any:
 
 @dataclass(frozen=True)
 class EstimatorBody:
-    """A fitted pipeline with the encoders around it."""
+    """A fitted pipeline with the encoders around it, stored as its family says."""
 
+    candidate: Candidate
     estimator: Any
     source: Any
     target: Any
@@ -44,7 +48,7 @@ class EstimatorBody:
         return predict_matrix(self.estimator, matrix(self.source, inputs), self.target)
 
     def save(self, folder: Path) -> None:
-        skops.io.dump(self.estimator, folder / "estimator.skops")
+        (estimator_family(self.candidate).files or SKOPS).save(self.estimator, folder)
 
 
 def predict_matrix(estimator: Any, x: Any, target: Any) -> NDArray[Any]:
@@ -54,11 +58,24 @@ def predict_matrix(estimator: Any, x: Any, target: Any) -> NDArray[Any]:
     return values.reshape(len(values), -1)
 
 
-def load_estimator(folder: Path, source: Any, target: Any) -> EstimatorBody:
+def load_estimator(folder: Path, candidate: Candidate, source: Any, target: Any) -> EstimatorBody:
+    files = estimator_family(candidate).files or SKOPS
+    return EstimatorBody(candidate, files.load(folder), source, target)
+
+
+def _save_skops(estimator: Any, folder: Path) -> None:
+    skops.io.dump(estimator, folder / "estimator.skops")
+
+
+def _load_skops(folder: Path) -> Any:
     """Refuses a file that names any type outside the libraries that models are made of."""
     path = folder / "estimator.skops"
     wanted = skops.io.get_untrusted_types(file=path)
     strange = [name for name in wanted if not name.startswith(_TRUSTED)]
     if strange:
         raise InvalidInput(f"the model file names types that are not allowed: {', '.join(strange)[:200]}")
-    return EstimatorBody(skops.io.load(path, trusted=wanted), source, target)
+    return skops.io.load(path, trusted=wanted)
+
+
+SKOPS = ModelFiles(_save_skops, _load_skops)
+"""What scikit-learn's and LightGBM's models are stored as."""

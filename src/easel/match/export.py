@@ -14,6 +14,7 @@ from easel.errors import InvalidInput
 from easel.match.estimator_body import EstimatorBody, predict_matrix
 from easel.match.examples import Object
 from easel.match.model import Model, present
+from easel.match.registry import family_of
 
 _RUN = '''"""Run the exported model: python run.py  (needs onnxruntime and numpy only)"""
 
@@ -28,6 +29,9 @@ about = json.loads((here / "about.json").read_text())
 session = onnxruntime.InferenceSession(here / "model.onnx", providers=["CPUExecutionProvider"])
 example = np.load(here / "example.npz")
 answers = session.run(None, {node.name: example[node.name] for node in session.get_inputs()})[0]
+if about["classes"] and about["temperature"] != 1:
+    answers = np.clip(answers, 1e-12, 1.0) ** (1 / about["temperature"])
+    answers /= answers.sum(1, keepdims=True)
 for answer in answers:
     if about["classes"]:
         print(about["classes"][int(answer.argmax())], answer.round(4).tolist())
@@ -40,7 +44,8 @@ def export_onnx(model: Model, inputs: Sequence[Object], folder: Path) -> Path:
     """`model.onnx`, encoded `example.npz`, `about.json` and `run.py`; `inputs` are a few objects to try.
 
     The graph starts after the encoder: its inputs are the arrays that `about.json` describes. It answers with
-    probabilities or values; those of a network are in units of the target's deviation.
+    probabilities or values; those of a network are in units of the target's deviation. Probabilities are as the model
+    learned them: `run.py` brings them to the temperature that validation found honest.
     """
     folder.mkdir(parents=True, exist_ok=True)
     arrays = _arrays(model, inputs)
@@ -55,6 +60,7 @@ def export_onnx(model: Model, inputs: Sequence[Object], folder: Path) -> Path:
         "program": str(model.program),
         "candidate": model.candidate.name,
         "classes": list(getattr(model.target, "names", ())),
+        "temperature": model.calibration.temperature,
         "inputs": {name: [str(array.dtype), list(array.shape[1:])] for name, array in arrays.items()},
         "answers": present(model, model.predict(inputs)),
     }
@@ -64,8 +70,9 @@ def export_onnx(model: Model, inputs: Sequence[Object], folder: Path) -> Path:
 
 
 def _arrays(model: Model, inputs: Sequence[Object]) -> dict[str, Any]:
-    if model.source is None:
-        raise InvalidInput("text models are exported as skops only (--form native): ONNX has no words")
+    reason = family_of(model.candidate).no_onnx
+    if reason is not None:
+        raise InvalidInput(reason)
     encoded = model.source(inputs)
     if not isinstance(encoded, dict):
         return {"x": np.asarray(encoded, dtype=np.float32)}

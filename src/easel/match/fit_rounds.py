@@ -16,23 +16,29 @@ from torch import nn
 
 from easel.match.augment import augmentation
 from easel.match.candidate import GRID, Candidate
+from easel.match.device_data import Batch, Data
 from easel.match.encode.images import PictureEncoder
 from easel.match.encode.texts import TextEncoder
-from easel.match.loop import Batch, Data, Diverged, Objective, Schedule, fit, predict
+from easel.match.kinds import SLICE_ENDED
+from easel.match.loop import Diverged, Schedule, TrainingRun, fit, predict, training_device
 from easel.match.network_body import finish
 from easel.match.networks import Wiring, build_network
-from easel.match.propose import epochs_for
+from easel.match.packed import PackedMember, fit_together
+from easel.match.registry import network_family
 from easel.match.split import Round
 from easel.match.targets import Classes, Values
 from easel.match.train import Conditions
-from easel.match.zoo.minirocket import MiniRocket
+from easel.match.train_steps import Objective
 from easel.match.zoo.structured import TextNetwork
 
 RATES = (0.1, 0.01, 0.001, 0.0001)
 """The grid of the paper's own runs with Adam."""
+PACKED_EXAMPLES = 20_000
+"""Rounds of trials with more examples fill a GPU one by one."""
+PACKED_DEVICES = ("cuda",)
 Vectors: TypeAlias = Mapping[str, Sequence[float]]
 """Words and where they lie."""
-_CPU = torch.device("cpu")
+PART, FEWEST_TO_PART = 8, 40
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Fitting:
     plan: tuple[Round, ...]
     conditions: Conditions
     vectors: Vectors
+    labels: NDArray[Any] | None = None
+    """The class of every example, where there are classes."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +109,63 @@ def best_bag(fitting: Fitting) -> Bag:
 
 
 def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
+    """Returns the networks of all rounds at one learning rate: trained as one program where a GPU has room for it."""
+    data = fitting.data.resident(training_device())
+    if _packable(fitting, data):
+        return _fit_packed(fitting, attempt, data)
+    return _fit_in_turn(fitting, attempt)
+
+
+def _packable(fitting: Fitting, data: Data) -> bool:
+    """Whether the rounds are trained together: several small networks whose examples are all on a GPU.
+
+    Not in slices, which need the checkpoint that each round has of its own.
+    """
+    few = len(fitting.plan) > 1 and len(data) <= PACKED_EXAMPLES and fitting.conditions.until is None
+    family = network_family(fitting.candidate)
+    plain = family.solve is None and family.objective is None and not fitting.vectors
+    return few and plain and data.device.type in PACKED_DEVICES and _still(fitting.wiring)
+
+
+def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
     candidate, wiring, conditions = fitting.candidate, fitting.wiring, fitting.conditions
-    plan = fitting.plan
+    family = network_family(candidate)
+    members = []
+    for number, one in enumerate(fitting.plan):
+        torch.manual_seed(conditions.seed + 1000 * number)
+        schedule = Schedule(conditions.epochs or family.epochs(len(one.train)), attempt.rate)
+        network = build_network(candidate, wiring, conditions.seed)
+        train, validate = torch.from_numpy(one.train).long(), torch.from_numpy(one.validate).long()
+        members.append(PackedMember(network, train, validate, schedule))
+    runs = fit_together(
+        members,
+        data,
+        fitting.objective(candidate, wiring, attempt.rate),
+        seed=conditions.seed,
+        out_of_time=_deadline(conditions, conditions.clock(), 1.0 / attempt.of),
+        augment=augmentation(candidate.text("augment", "none")),
+        progress=lambda share: conditions.progress(attempt.share(share)),
+    )
+    done: list[TrainingRun] = []
+    for run in runs:
+        if isinstance(run, Diverged):
+            raise run
+        done.append(run)
+    answers = [_answers(member.network, data.only(member.validate)) for member in members]
+    out_of_time = any(run.stopped == "out of time" for run in done)
+    return Bag(
+        tuple(member.network.cpu() for member in members),
+        np.concatenate([finish(raw, wiring.target) for raw in answers]),
+        float(np.mean([run.best_loss for run in done])),
+        "out of time" if out_of_time else "finished",
+        tuple(run.curve for run in done),
+        0,
+    )
+
+
+def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
+    candidate, wiring, conditions = fitting.candidate, fitting.wiring, fitting.conditions
+    plan, family = fitting.plan, network_family(fitting.candidate)
     began = conditions.clock()
     networks: list[nn.Module] = []
     predicted: list[NDArray[Any]] = []
@@ -110,12 +173,14 @@ def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
     losses: list[float] = []
     resumed, stopped = 0, "finished"
     augment = augmentation(candidate.text("augment", "none")) if _still(wiring) else _as_is
+    data = fitting.data if family.solve is not None else fitting.data.resident(training_device())
     for number, one in enumerate(plan):
         torch.manual_seed(conditions.seed + 1000 * number)
         network = build_network(candidate, wiring, conditions.seed)
-        train, validate = (fitting.data.only(torch.from_numpy(rows)) for rows in (one.train, one.validate))
-        if isinstance(network, MiniRocket):
-            fit_rocket(network, candidate, train, wiring.target, conditions.seed)
+        train, validate = (data.only(torch.from_numpy(rows)) for rows in (one.train, one.validate))
+        learn, stop = (data.only(torch.from_numpy(rows)) for rows in inner_split(one.train, fitting.labels))
+        if family.solve is not None:
+            family.solve(network, candidate, train, wiring.target, conditions.seed)
         else:
             if isinstance(network, TextNetwork) and isinstance(wiring.source, TextEncoder):
                 _give_vectors(network, wiring.source, fitting.vectors)
@@ -125,10 +190,10 @@ def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
 
             found = fit(
                 network,
-                train,
-                validate,
+                learn,
+                stop,
                 fitting.objective(candidate, wiring, attempt.rate),
-                Schedule(conditions.epochs or epochs_for(candidate.family, len(one.train)), attempt.rate),
+                _schedule(conditions, family.epochs(len(one.train)), attempt.rate),
                 seed=conditions.seed + number,
                 out_of_time=_deadline(conditions, began, (number + 1) / len(plan) / attempt.of),
                 augment=augment,
@@ -140,17 +205,37 @@ def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
             curves.append(found.curve)
             losses.append(found.best_loss)
             resumed += found.resumed
-            stopped = found.stopped if found.stopped == "out of time" else stopped
-        networks.append(network.cpu())
+            stopped = found.stopped if found.stopped in ("out of time", SLICE_ENDED) else stopped
         predicted.append(finish(_answers(network, validate), wiring.target))
+        networks.append(network.cpu())
         conditions.progress(attempt.share((number + 1) / len(plan)))
     loss = float(np.mean(losses)) if losses else 0.0
     return Bag(tuple(networks), np.concatenate(predicted), loss, stopped, tuple(curves), resumed)
 
 
+def _schedule(conditions: Conditions, usual: int, rate: float) -> Schedule:
+    epochs = conditions.epochs or usual
+    until = None if conditions.until is None else max(1, round(conditions.until * epochs))
+    return Schedule(epochs, rate, until=until)
+
+
+def inner_split(
+    rows: NDArray[np.intp], labels: NDArray[Any] | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """What a round learns from, and every eighth example of each class, by which it chooses its epoch: never the fold
+    that scores it. Where a round has few examples they all do both.
+    """
+    if len(rows) < FEWEST_TO_PART:
+        return rows, rows
+    order = rows if labels is None else rows[np.argsort(labels[rows], kind="stable")]
+    held = np.zeros(len(order), dtype=bool)
+    held[PART // 2 :: PART] = True
+    return np.sort(order[~held]), np.sort(order[held])
+
+
 def _answers(network: nn.Module, data: Data) -> torch.Tensor:
-    parts = torch.split(torch.arange(len(data)), 512)
-    return torch.cat([predict(network, data.take(part, _CPU)[0]) for part in parts])
+    parts = torch.split(torch.arange(len(data)), 4096)
+    return torch.cat([predict(network, data.take(part, data.device)[0]) for part in parts])
 
 
 def _still(wiring: Wiring) -> bool:
@@ -179,32 +264,10 @@ def _give_vectors(network: TextNetwork, source: TextEncoder, vectors: Vectors) -
     table.requires_grad_(False)
 
 
-def fit_rocket(network: MiniRocket, candidate: Candidate, train: Data, target: Any, seed: int) -> None:
-    inputs, targets = train.take(torch.arange(len(train)), _CPU)
-    x, mask = inputs["x"], inputs["mask"]
-    network.fit_biases(x, mask, torch.Generator().manual_seed(seed))
-    features = torch.cat([network.features(x[i : i + 256], mask[i : i + 256]) for i in range(0, len(x), 256)])
-    y = targets["y"].numpy()
-    goal = 2.0 * np.eye(len(target.names))[y] - 1.0 if isinstance(target, Classes) else y
-    network.fit_linear(features, goal, candidate.number("alpha", 1.0))
-
-
-def refit_rocket(
-    candidate: Candidate, wiring: Wiring, data: Data, truth: Any, predicted: Any, seed: int
-) -> MiniRocket:
-    """On everything; for classes the margins are stretched until the validated probabilities are honest."""
+def solve_on_all(candidate: Candidate, wiring: Wiring, data: Data, seed: int) -> nn.Module:
+    """A network that is solved at once, on everything."""
     network = build_network(candidate, wiring, seed)
-    assert isinstance(network, MiniRocket)
-    fit_rocket(network, candidate, data, wiring.target, seed)
-    if isinstance(wiring.target, Classes):
-        margins = np.log(np.clip(predicted, 1e-12, 1.0))
-        best = min((1.0, 2.0, 3.0, 5.0, 8.0, 12.0), key=lambda s: _log_loss(s * margins, truth))
-        network.weight.mul_(best)
-        network.intercept.mul_(best)
+    solve = network_family(candidate).solve
+    assert solve is not None
+    solve(network, candidate, data, wiring.target, seed)
     return network
-
-
-def _log_loss(margins: NDArray[Any], truth: NDArray[Any]) -> float:
-    shifted = margins - margins.max(1, keepdims=True)
-    log = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
-    return -float(log[np.arange(len(truth)), truth].mean())

@@ -1,36 +1,34 @@
 """The one training loop: AdamW, warm-up and cosine, early stopping on validation, mixed precision on GPUs.
 
 Every epoch seeds its own randomness from (seed, epoch), so that a trial resumed from a checkpoint takes the
-same path as one that was never stopped.
+same path as one that was never stopped. The host reads one pair of numbers an epoch from the GPU and nothing else.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-Batch = Mapping[str, Tensor]
+from easel.match.checkpoint import CheckpointWriter, Learners, TrainingState, put_back, restore, snapshot
+from easel.match.device_data import Batch, Data
+from easel.match.kinds import SLICE_ENDED
+from easel.match.train_steps import GRAPH_STEPS, Augment, EagerSteps, Objective, Steps, autocast, recorded
+
 Progress = Callable[[float, float], None]
 """`(share done, validation loss)`."""
+LARGEST_BATCH = 1024
+STEPS_AN_EPOCH = 32
+"""On a GPU batches grow as long as an epoch keeps about so many steps."""
 
 
 class Diverged(ArithmeticError):
     """The loss stopped being a number before anything was learned."""
-
-
-class Objective(Protocol):
-    """What is minimised. `training` lets an objective that learns itself (a critic) take its own step."""
-
-    def loss(self, network: nn.Module, batch: Batch, target: Batch, *, training: bool) -> Tensor: ...
 
 
 @runtime_checkable
@@ -51,10 +49,22 @@ class Schedule:
     weight_decay: float = 1e-2
     warm_up: float = 0.1
     patience: int = 15
+    until: int | None = None
+    """Stop after this epoch with a checkpoint; rates fall as if all epochs followed, so that it can be gone on with."""
+
+    def rates(self, epoch: int, steps: int, scale: float = 1.0) -> Sequence[float]:
+        """Returns the learning rate of each step of an epoch: linear warm-up, then half a cosine to 1 % of the peak."""
+        return [scale * self._rate((epoch + step / steps) / self.epochs) for step in range(steps)]
+
+    def _rate(self, share: float) -> float:
+        if share < self.warm_up:
+            return self.lr * (0.05 + 0.95 * share / self.warm_up)
+        rest = (share - self.warm_up) / (1 - self.warm_up)
+        return self.lr * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * rest)))
 
 
 @dataclass(frozen=True)
-class Fit:
+class TrainingRun:
     """How the training went; the network holds the weights of `best_epoch`."""
 
     best_epoch: int
@@ -67,31 +77,21 @@ class Fit:
     """Epochs that an earlier attempt had done."""
 
 
-@dataclass(frozen=True)
-class Data:
-    """Inputs and targets, each a mapping from names to tensors whose first side is the example.
+def training_device() -> torch.device:
+    """Returns the GPU where there is one that works, else the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")
 
-    `rows` are those that count, all where there are none: folds share the tensors, which may lie on the disk.
+
+def batch_for(batch: int, examples: int, device: torch.device) -> int:
+    """Returns the size of a training batch: larger on a GPU with many examples, smaller where they are few.
+
+    A last batch of one example would break batch normalisation: a remainder is left out of its epoch.
     """
-
-    inputs: Batch
-    targets: Batch
-    rows: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(next(iter(self.targets.values()))) if self.rows is None else len(self.rows)
-
-    def only(self, rows: Tensor) -> Data:
-        """The same tensors, of which only `rows` count."""
-        return Data(self.inputs, self.targets, rows)
-
-    def take(self, places: Tensor, device: torch.device) -> tuple[Batch, Batch]:
-        rows = places if self.rows is None else self.rows[places]
-
-        def pick(tensors: Batch) -> Batch:
-            return {name: tensor[rows].to(device, non_blocking=True) for name, tensor in tensors.items()}
-
-        return pick(self.inputs), pick(self.targets)
+    if device.type == "cuda" and examples > STEPS_AN_EPOCH * batch:
+        batch = min(LARGEST_BATCH, 2 ** int(math.log2(examples / STEPS_AN_EPOCH)))
+    return min(batch, max(2, examples // 4))
 
 
 def fit(
@@ -103,150 +103,176 @@ def fit(
     *,
     seed: int,
     out_of_time: Callable[[], bool],
-    augment: Callable[[Batch], Batch] = lambda batch: batch,
+    augment: Augment = lambda batch: batch,
     checkpoint: Path | None = None,
     progress: Progress = lambda share, loss: None,
-) -> Fit:
-    """Train `network` in place. After every epoch `out_of_time` is asked and a checkpoint written."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    network.to(device=device, memory_format=layout)  # type: ignore[call-overload]
-    optimiser = torch.optim.AdamW(network.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
-    # A last batch of one example would break batch normalisation: a remainder is left out of its epoch.
-    batch = min(schedule.batch, max(2, len(train) // 4))
-    steps = max(1, len(train) // batch)
-    learners: dict[str, tuple[nn.Module, torch.optim.Optimizer]] = {"": (network, optimiser)}
-    if isinstance(objective, Judging):
-        learners["critic."] = (objective.critic.to(device), objective.optimiser)
-    state = _State()
-    best = _weights(network)
+    device: torch.device | None = None,
+) -> TrainingRun:
+    """Trains `network` in place. After every epoch `out_of_time` is asked and a checkpoint is written behind."""
+    training = _Training(network, train, objective, schedule, augment, device or training_device())
+    state, best = TrainingState(), _weights(network)
     if checkpoint is not None and checkpoint.exists():
-        state, best = _restore(checkpoint, learners)
-    resumed = state.epoch
-    stopped = "finished"
+        state, best = restore(checkpoint, training.learners)
+    resumed, stopped = state.epoch, "finished"
     # An attempt that had stopped by itself is over: one more epoch would be another path than it took.
     waited = state.epoch - state.best_epoch > schedule.patience
     if waited:
         stopped = "no better for a while"
-    for epoch in range(state.epoch, state.epoch if waited else schedule.epochs):
-        torch.manual_seed(seed * 100_003 + epoch)
-        network.train()
-        order = torch.randperm(len(train))
-        total = torch.zeros((), device=device)
-        for step in range(steps):
-            rate = _rate(schedule, (epoch * steps + step) / (schedule.epochs * steps))
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-            inputs, targets = train.take(order[step * batch : (step + 1) * batch], device)
-            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
-                loss = objective.loss(network, augment(inputs), targets, training=True)
-            optimiser.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss)
-            nn.utils.clip_grad_norm_(network.parameters(), 5.0)
-            optimiser.step()
-            total += loss.detach().float()
-        found = evaluate(network, validate, objective)
-        if not math.isfinite(found):
-            stopped = f"diverged in epoch {epoch + 1}"
-            break
-        if found < state.best_loss - 1e-6:
-            state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
-        state.epoch = epoch + 1
-        state.curve.append((total.item() / steps, found))
-        progress(state.epoch / schedule.epochs, found)
-        if state.epoch - state.best_epoch > schedule.patience:
-            stopped = "no better for a while"
-        elif out_of_time():
-            stopped = "out of time"
-        if checkpoint is not None:
-            _save(checkpoint, learners, best, state)
-        if stopped != "finished":
-            break
+    writer = CheckpointWriter(checkpoint)
+    validate = validate.resident(training.device)
+    try:
+        until = schedule.epochs if schedule.until is None else min(schedule.until, schedule.epochs)
+        for epoch in range(state.epoch, state.epoch if waited else until):
+            trained = training.epoch(epoch, seed)
+            lost, found = torch.stack([trained, _loss(network, validate, objective)]).tolist()
+            if not math.isfinite(found):
+                stopped = f"diverged in epoch {epoch + 1}"
+                break
+            if found < state.best_loss - 1e-6:
+                state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
+            state.epoch = epoch + 1
+            state.curve.append((lost, found))
+            progress(state.epoch / schedule.epochs, found)
+            if state.epoch - state.best_epoch > schedule.patience:
+                stopped = "no better for a while"
+            elif out_of_time():
+                stopped = "out of time"
+            if stopped == "finished" and state.epoch == until < schedule.epochs:
+                stopped = SLICE_ENDED
+            last = stopped != "finished" or state.epoch == schedule.epochs
+            if writer.due or (last and checkpoint is not None):
+                writer.write(snapshot(training.learners, best), state)
+            if stopped != "finished":
+                break
+    finally:
+        writer.close()
     if state.best_epoch < 0:
         raise Diverged(f"training {stopped} before it learned anything; a smaller learning rate may help")
     network.load_state_dict(best)
     network.eval()
-    return Fit(state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed)
+    return TrainingRun(state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed)
+
+
+class _Training:
+    """A network with its optimiser and its examples, where it trains. Out of GPU memory, it halves its batches."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        train: Data,
+        objective: Objective,
+        schedule: Schedule,
+        augment: Augment,
+        device: torch.device,
+    ) -> None:
+        self.device, self._schedule, self._network = device, schedule, network
+        layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+        network.to(device=device, memory_format=layout)  # type: ignore[call-overload]
+        on_gpu = device.type == "cuda"
+        rate = torch.tensor(schedule.lr, device=device) if on_gpu else schedule.lr
+        self._optimiser = torch.optim.AdamW(
+            [one for one in network.parameters() if one.requires_grad],
+            lr=rate,
+            weight_decay=schedule.weight_decay,
+            fused=on_gpu,
+            capturable=on_gpu,
+        )
+        self.learners: Learners = {"": (network, self._optimiser)}
+        if isinstance(objective, Judging):
+            self.learners = {**self.learners, "critic.": (objective.critic.to(device), objective.optimiser)}
+        self._train = train.resident(device)
+        self._batch = batch_for(schedule.batch, len(train), device)
+        self._eager = EagerSteps(network, self._optimiser, self._train, objective, augment)
+        self._steps: Steps | None = None
+        self._recordable = (
+            on_gpu
+            and self._train.device == device
+            and not isinstance(objective, Judging)
+            and schedule.epochs * (len(train) // self._batch) >= GRAPH_STEPS
+        )
+
+    def epoch(self, number: int, seed: int) -> Tensor:
+        """Trains for one epoch; returns the mean loss, on the device."""
+        if self._steps is not None:
+            return self._epoch(number, seed)
+        held = snapshot(self.learners, {}) if self.device.type == "cuda" else {}
+        while True:
+            try:
+                return self._epoch(number, seed)
+            except torch.cuda.OutOfMemoryError:
+                if self._batch <= 2:
+                    raise
+                self._steps, self._batch = None, self._batch // 2
+                torch.cuda.empty_cache()
+                put_back(held, self.learners)
+
+    def _epoch(self, number: int, seed: int) -> Tensor:
+        self._network.train()
+        steps = max(1, len(self._train) // self._batch)
+        if self._steps is None:
+            self._steps = self._recorded(steps) if self._recordable else self._eager
+        torch.manual_seed(seed * 100_003 + number)
+        order = torch.randperm(len(self._train))[: steps * self._batch].view(steps, self._batch)
+        scale = math.sqrt(max(1.0, self._batch / self._schedule.batch))
+        return self._steps.run(order, self._schedule.rates(number, steps, scale))
+
+    def _recorded(self, steps: int) -> Steps:
+        before = snapshot(self.learners, {})
+
+        def undo() -> None:
+            """Puts the tensors back where they lie: the graph reads and writes these and no others."""
+            self._network.load_state_dict(
+                {name.removeprefix("now."): one for name, one in before.items() if name.startswith("now.")}
+            )
+            for index, values in self._optimiser.state_dict()["state"].items():
+                for key, tensor in values.items():
+                    earlier = before.get(f"adam.{index}.{key}")
+                    tensor.zero_() if earlier is None else tensor.copy_(earlier)
+
+        return recorded(self._eager, self._train, self._optimiser, steps, self._batch, undo)
+
+
+def evaluate(network: nn.Module, data: Data, objective: Objective) -> float:
+    """Returns the mean loss over `data`."""
+    return float(_loss(network, data, objective))
 
 
 @torch.no_grad()
-def evaluate(network: nn.Module, data: Data, objective: Objective, batch: int = 512) -> float:
-    """The mean loss over `data`."""
+def _loss(network: nn.Module, data: Data, objective: Objective) -> Tensor:
+    """Returns the mean loss over `data`, on the device."""
     network.eval()
     device = next(network.parameters()).device
-    total = 0.0
-    for start in range(0, len(data), batch):
-        rows = torch.arange(start, min(start + batch, len(data)))
+    total = torch.zeros((), device=device)
+    size = _at_once(data.inputs, device)
+    for start in range(0, len(data), size):
+        rows = torch.arange(start, min(start + size, len(data)), device=data.device)
         inputs, targets = data.take(rows, device)
-        total += objective.loss(network, inputs, targets, training=False).item() * len(rows)
+        with autocast(device):
+            total += objective.loss(network, inputs, targets, training=False).float() * len(rows)
     return total / max(1, len(data))
 
 
 @torch.no_grad()
-def predict(network: nn.Module, inputs: Batch, batch: int = 512) -> Tensor:
-    """The network's raw answers, on the CPU, in order."""
+def predict(network: nn.Module, inputs: Batch) -> Tensor:
+    """Returns the network's raw answers, on the CPU, in order."""
     network.eval()
     device = next(iter([*network.parameters(), *network.buffers()])).device
     count = len(next(iter(inputs.values())))
+    size = _at_once(inputs, device)
     parts = []
-    for start in range(0, count, batch):
-        part = {name: tensor[start : start + batch].to(device) for name, tensor in inputs.items()}
-        parts.append(network(**part).float().cpu())
-    return torch.cat(parts)
+    for start in range(0, count, size):
+        part = {name: tensor[start : start + size].to(device) for name, tensor in inputs.items()}
+        parts.append(network(**part).float())
+    return torch.cat(parts).cpu()
 
 
-def _rate(schedule: Schedule, share: float) -> float:
-    """Linear warm-up, then half a cosine down to 1 % of the peak."""
-    if share < schedule.warm_up:
-        return schedule.lr * (0.05 + 0.95 * share / schedule.warm_up)
-    rest = (share - schedule.warm_up) / (1 - schedule.warm_up)
-    return schedule.lr * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * rest)))
+def _at_once(inputs: Batch, device: torch.device) -> int:
+    """Returns how many examples go through a network together when nothing is learned from them."""
+    if device.type == "cpu":
+        return 512
+    numbers = sum(tensor[:1].numel() for tensor in inputs.values())
+    return max(64, min(4096, (64 << 20) // max(1, numbers)))
 
 
 def _weights(network: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
-
-
-@dataclass
-class _State:
-    epoch: int = 0
-    best_epoch: int = -1
-    best_loss: float = math.inf
-    curve: list[tuple[float, float]] = field(default_factory=list)
-
-
-Learners = Mapping[str, tuple[nn.Module, torch.optim.Optimizer]]
-"""What learns in a trial, by the prefix of its names in a checkpoint."""
-
-
-def _save(path: Path, learners: Learners, best: dict[str, Tensor], state: _State) -> None:
-    """One safetensors file, replaced in one step: a trial killed while writing keeps the one before."""
-    tensors = {f"best.{name}": tensor.contiguous() for name, tensor in best.items()}
-    for who, (network, optimiser) in learners.items():
-        tensors |= {f"{who}now.{name}": tensor.contiguous() for name, tensor in network.state_dict().items()}
-        for index, values in optimiser.state_dict()["state"].items():
-            tensors |= {f"{who}adam.{index}.{key}": value.contiguous() for key, value in values.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    metadata = {"state": json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve])}
-    save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, partial, metadata)
-    partial.replace(path)
-
-
-def _restore(path: Path, learners: Learners) -> tuple[_State, dict[str, Tensor]]:
-    with safe_open(path, framework="pt") as stored:
-        epoch, best_epoch, best_loss, curve = json.loads(stored.metadata()["state"])
-        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    for who, (network, optimiser) in learners.items():
-        network.load_state_dict(_below(f"{who}now.", tensors))
-        adam: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _below(f"{who}adam.", tensors).items():
-            index, key = name.split(".")
-            adam.setdefault(int(index), {})[key] = tensor
-        optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
-    best = _below("best.", tensors)
-    return _State(epoch, best_epoch, best_loss, [(a, b) for a, b in curve]), best
-
-
-def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

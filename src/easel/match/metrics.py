@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from easel.errors import InvalidInput
-from easel.match.templates import Task
+from easel.match.kinds import Task
 
 Metric = Callable[[NDArray[Any], NDArray[Any]], float]
 """`(truth, prediction) → quality`. Classification: `(n,)` class numbers against `(n, D)` probabilities."""
@@ -24,6 +24,60 @@ def balanced_accuracy(truth: NDArray[Any], probabilities: NDArray[Any]) -> float
     """The mean over the classes that occur of the share found."""
     found = probabilities.argmax(1) == truth
     return float(np.mean([found[truth == k].mean() for k in np.unique(truth)]))
+
+
+def f1(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
+    """Of two classes the rarer one's F₁; of more the mean over those that occur."""
+    answered = probabilities.argmax(1)
+    classes = _judged(truth, probabilities.shape[1])
+    scores = []
+    for k in classes:
+        right = np.sum((answered == k) & (truth == k))
+        scores.append(2 * right / max(1, np.sum(answered == k) + np.sum(truth == k)))
+    return float(np.mean(scores))
+
+
+def roc_auc(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
+    """The chance that an example of a class is ranked above one of another; the mean over the classes."""
+    return float(np.mean([_auc(truth == k, probabilities[:, k]) for k in _told_apart(truth)] or [0.5]))
+
+
+def average_precision(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
+    """The mean precision where each example of a class is found, rarest class of two, mean over more."""
+    classes = [k for k in _judged(truth, probabilities.shape[1]) if (truth == k).any()]
+    return float(np.mean([_precision(truth == k, probabilities[:, k]) for k in classes] or [0.0]))
+
+
+def _told_apart(truth: NDArray[Any]) -> list[int]:
+    return [int(k) for k in np.unique(truth) if 0 < np.sum(truth == k) < len(truth)]
+
+
+def _judged(truth: NDArray[Any], count: int) -> list[int]:
+    if count == 2:
+        counts = np.bincount(truth.astype(int), minlength=2)
+        return [0 if counts[0] < counts[1] else 1]
+    return [int(k) for k in np.unique(truth)]
+
+
+def _auc(positive: NDArray[Any], score: NDArray[Any]) -> float:
+    """By ranks, equal scores counting half (Mann-Whitney)."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(score)
+    many = int(positive.sum())
+    above = float(ranks[positive].sum()) - many * (many + 1) / 2
+    return above / (many * (len(score) - many))
+
+
+def _precision(positive: NDArray[Any], score: NDArray[Any]) -> float:
+    order = np.argsort(-score, kind="stable")
+    hit = positive[order]
+    # Equal scores are found together: the precision at the last of them counts for all.
+    last = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)
+    found = np.cumsum(hit)[last]
+    precision = found / (last + 1)
+    gained = np.diff(np.concatenate([[0], found]))
+    return float(np.sum(precision * gained) / max(1, hit.sum()))
 
 
 def negative_log_loss(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
@@ -44,6 +98,22 @@ def negative_rmse(truth: NDArray[Any], values: NDArray[Any]) -> float:
 
 def negative_mae(truth: NDArray[Any], values: NDArray[Any]) -> float:
     return -float(np.mean(np.abs(truth - values)))
+
+
+def negative_mape(truth: NDArray[Any], values: NDArray[Any]) -> float:
+    """The mean error in shares of the truth; a truth of nearly 0 counts as a hundredth of the mean size."""
+    size = np.maximum(np.abs(truth), max(1e-12, 0.01 * float(np.mean(np.abs(truth)))))
+    return -float(np.mean(np.abs(truth - values) / size))
+
+
+def quantile_loss(share: float) -> Metric:
+    """The pinball loss for the quantile `share`, negated: 0.9 punishes answers that are too low nine times as much."""
+
+    def metric(truth: NDArray[Any], values: NDArray[Any]) -> float:
+        over = truth - values
+        return -float(np.mean(np.maximum(share * over, (share - 1) * over)))
+
+    return metric
 
 
 def psnr(truth: NDArray[Any], pictures: NDArray[Any]) -> float:
@@ -77,17 +147,28 @@ def bit_accuracy(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
     return float(np.mean((probabilities > 0.5) == (truth > 0.5)))
 
 
-METRICS: MappingProxyType[Task, MappingProxyType[str, Metric]] = MappingProxyType(
+METRICS: Mapping[Task, Mapping[str, Metric]] = MappingProxyType(
     {
         Task.CLASSIFY: MappingProxyType(
             {
                 "accuracy": accuracy,
                 "balanced_accuracy": balanced_accuracy,
+                "roc_auc": roc_auc,
+                "f1": f1,
+                "average_precision": average_precision,
                 "negative_log_loss": negative_log_loss,
             }
         ),
         Task.REGRESS: MappingProxyType(
-            {"r2": r_squared, "negative_rmse": negative_rmse, "negative_mae": negative_mae}
+            {
+                "r2": r_squared,
+                "negative_rmse": negative_rmse,
+                "negative_mae": negative_mae,
+                "negative_mape": negative_mape,
+                "negative_quantile_0.1": quantile_loss(0.1),
+                "negative_quantile_0.5": quantile_loss(0.5),
+                "negative_quantile_0.9": quantile_loss(0.9),
+            }
         ),
         Task.RECOVER: MappingProxyType({"ssim": ssim, "psnr": psnr}),
         Task.TRANSLATE: MappingProxyType({"r2": r_squared, "negative_rmse": negative_rmse}),
@@ -95,12 +176,16 @@ METRICS: MappingProxyType[Task, MappingProxyType[str, Metric]] = MappingProxyTyp
     }
 )
 """The first of each task is its default."""
+BY_LABEL = frozenset({"accuracy", "balanced_accuracy", "f1"})
+"""Metrics that look at the chosen class alone, and so at how it is chosen."""
 
 
 def metric_for(task: Task, name: str | None = None) -> tuple[str, Metric]:
-    """The named metric of a task, or its default."""
+    """The named metric of a task, or its default; an error may be named without `negative_`: `mae`, `log_loss`."""
     known = METRICS[task]
     chosen = name or next(iter(known))
+    if chosen not in known and f"negative_{chosen}" in known:
+        chosen = f"negative_{chosen}"
     if chosen not in known:
         raise InvalidInput(f"{task.value} has the metrics {', '.join(known)}, not {chosen}")
     return chosen, known[chosen]

@@ -2,13 +2,14 @@
 
 model.json            program, candidate, encoders, classes
 weights-0.safetensors networks, one file for each member of the bag
-estimator.skops       scikit-learn and LightGBM models
+estimator.skops       scikit-learn and LightGBM models; model.cbm those of CatBoost
+member-0/             the members of an ensemble, each with its own files
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +29,8 @@ from easel.match.encode.subtrees import SubtreeEncoder
 from easel.match.encode.tables import TableEncoder
 from easel.match.encode.texts import TextEncoder
 from easel.match.examples import Object
+from easel.match.judge import NONE, Calibration
+from easel.match.registry import family_of
 from easel.match.targets import Classes, Values
 
 FORMAT = 1
@@ -69,9 +72,11 @@ class Model:
     source: Any
     target: Any
     body: Body
+    calibration: Calibration = NONE
 
     def predict(self, inputs: Sequence[Object]) -> NDArray[Any]:
-        return self.body.predict(inputs)
+        raw = self.body.predict(inputs)
+        return self.calibration.apply(raw) if isinstance(self.target, Classes) else raw
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,28 +88,36 @@ class Model:
             "candidate": self.candidate.to_json(),
             "source": _freeze(self.source),
             "target": _freeze(self.target),
+            "calibration": TypeAdapter(Calibration).dump_python(self.calibration, mode="json"),
         }
         (folder / "model.json").write_text(json.dumps(described), encoding="utf-8")
 
 
-def load_model(folder: Path) -> Model:
+def load_model(folder: Path, file: str = "model.json") -> Model:
     """A model saved by `Model.save`; networks import torch only when there are any."""
-    described = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    described = json.loads((folder / file).read_text(encoding="utf-8"))
     if described["format"] != FORMAT:
         raise InvalidInput(f"model format {described['format']} is not known here; update Easel")
     program = parse_program(described["program"])
     candidate = Candidate.from_json(described["candidate"])
-    source, target = _thaw(described["source"]), _thaw(described["target"])
+    own = family_of(candidate).own_encoder
+    parts = _PARTS if own is None else {**_PARTS, own().__name__: own()}
+    source, target = (_thaw(described[part], parts) for part in ("source", "target"))
     body: Body
     if described["kind"] == "network":
         from easel.match.network_body import load_networks
 
         body = load_networks(folder, candidate, source, target)
+    elif described["kind"] == "ensemble":
+        from easel.match.ensemble import load_ensemble
+
+        body = load_ensemble(folder)
     else:
         from easel.match.estimator_body import load_estimator
 
-        body = load_estimator(folder, source, target)
-    return Model(program, candidate, source, target, body)
+        body = load_estimator(folder, candidate, source, target)
+    calibration = TypeAdapter(Calibration).validate_python(described.get("calibration", {}))
+    return Model(program, candidate, source, target, body, calibration)
 
 
 def _freeze(part: Any) -> dict[str, Any] | None:
@@ -113,25 +126,26 @@ def _freeze(part: Any) -> dict[str, Any] | None:
     return {"kind": type(part).__name__, "state": TypeAdapter(type(part)).dump_python(part, mode="json")}
 
 
-def _thaw(stored: dict[str, Any] | None) -> Any:
+def _thaw(stored: dict[str, Any] | None, parts: Mapping[str, type]) -> Any:
     if stored is None:
         return None
-    return TypeAdapter(_PARTS[stored["kind"]]).validate_python(stored["state"])
+    return TypeAdapter(parts[stored["kind"]]).validate_python(stored["state"])
 
 
-def present(model: Model, raw: NDArray[Any]) -> list[dict[str, Any]]:
-    """Predictions → answers that JSON can hold, one for each input."""
+def present(model: Model, raw: NDArray[Any], metric: str = "") -> list[dict[str, Any]]:
+    """Predictions → answers that JSON can hold, one for each input; classes are chosen as `metric` wants them."""
     match model.target:
         case Classes(names):
+            chosen = model.calibration.chosen(raw, metric).argmax(1)
             return [
                 {
-                    "label": names[int(row.argmax())],
+                    "label": names[int(best)],
                     "probabilities": {name: round(float(p), 6) for name, p in zip(names, row, strict=True)},
                 }
-                for row in raw
+                for row, best in zip(raw, chosen, strict=True)
             ]
         case Values(width):
-            return [{"value": float(row[0]) if width == 1 else [float(v) for v in row]} for row in raw]
+            return [_values(model, row, width) for row in raw]
         case PictureEncoder():
             return [{"tensor": row.transpose(1, 2, 0).tolist()} for row in raw]
         case SeriesEncoder():
@@ -147,3 +161,21 @@ def present(model: Model, raw: NDArray[Any]) -> list[dict[str, Any]]:
                 for one in decoded
             ]
     raise AssertionError(f"no answer for {model.target}")
+
+
+def _values(model: Model, row: NDArray[Any], width: int) -> dict[str, Any]:
+    """One number or several, by name where the program has a name for each, with intervals that cover nine of ten."""
+    margins = model.calibration.margins
+    if width == 1:
+        value = float(row[0])
+        return (
+            {"value": value, "interval": [value - margins[0], value + margins[0]]}
+            if margins
+            else {"value": value}
+        )
+    found: dict[str, Any] = {"value": [float(v) for v in row]}
+    if margins:
+        found["interval"] = [[float(v) - m, float(v) + m] for v, m in zip(row, margins, strict=True)]
+    if len(model.program.output.fields) == width:
+        found["outputs"] = dict(zip(model.program.output.field_names, found["value"], strict=True))
+    return found

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from easel.match.loop import Batch
+from easel.match.device_data import Batch
 from easel.match.zoo.recovery import Critic
 
 

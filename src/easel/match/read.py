@@ -10,12 +10,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from easel.declare.program import Category, DataType, Field, Number, Program, Tensor, Text
+from easel.declare.cells import is_missing, read_moment, read_number, seconds_of
+from easel.declare.program import Category, DataType, Date, Field, Number, Program, Tensor, Text
 from easel.match.examples import Array, Chain, Example, ExampleError, Object, Single, Tree, Value
 from easel.match.pictures import SizePolicy, decode_picture
 from easel.match.raw import Picture
@@ -26,7 +28,6 @@ LONGEST_WORD = 1_000
 MAX_STEPS = 1_000_000
 MAX_NODES = 100_000
 MAX_TEXT = 1_000_000
-_BLANK = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
 
 def read_example(program: Program, raw_input: Any, raw_output: Any) -> Example:
@@ -44,6 +45,47 @@ def read_object(data_type: DataType, raw: Any, where: str) -> Object:
     if len(data_type.pointers) == 1:
         return _read_chain(data_type, raw, where)
     return _read_tree(data_type, raw, where)
+
+
+def read_asked(data_type: DataType, raw: Any, where: str) -> tuple[Object, list[str]]:
+    """An object that is asked about, and a note for each value that is missing or that no class of the program has: the
+    model answers as if it were unknown. What cannot be meant is refused as it is among examples.
+    """
+    if data_type.pointers:
+        return read_object(data_type, raw, where), []
+    names, fields = data_type.field_names, data_type.fields
+    if not isinstance(raw, Mapping) or not set(raw) & set(names):
+        return read_object(data_type, raw, where), []
+    notes = [f'{where}: the program has no "{key}", which is left out' for key in raw if key not in names]
+    values: list[Value] = []
+    for field, name in zip(fields, names, strict=True):
+        part, here = raw.get(name), f"{where}.{name}"
+        if not isinstance(field, Tensor) and not field.optional and _unknown(field, part):
+            notes.append(
+                f"{here} is {'missing' if _blank(part) else f'new ({_shown(part)})'}: answered without it"
+            )
+            values.append(_empty(field))
+        else:
+            values.append(read_field(field, part, here))
+    return Single(tuple(values)), notes
+
+
+def _empty(field: Field) -> Value:
+    if isinstance(field, Number) and field.count > 1:
+        return np.full(field.count, np.nan, np.float32)
+    return "" if isinstance(field, Text) else None
+
+
+def _unknown(field: Field, raw: Any) -> bool:
+    if isinstance(field, Category) and field.values and isinstance(raw, str | int | float):
+        return _blank(raw) or (str(raw).strip() not in field.values and _close_to_none(field.values, raw))
+    return _blank(raw) if not isinstance(field, Text) else raw is None
+
+
+def _close_to_none(values: tuple[str, ...], raw: Any) -> bool:
+    """A word that is not just another spelling of a value: `1.0` is 1."""
+    whole = isinstance(raw, float) and raw.is_integer() and str(int(raw)) in values
+    return not whole
 
 
 def _read_values(data_type: DataType, raw: Any, where: str, *, loose: bool = False) -> tuple[Value, ...]:
@@ -66,12 +108,13 @@ def _read_values(data_type: DataType, raw: Any, where: str, *, loose: bool = Fal
             f"{where}: expected {len(fields)} values ({', '.join(names)[:200]}), found {_shown(raw)}"
         )
     return tuple(
-        _read_value(field, part, f"{where}.{name}" if len(fields) > 1 else where)
+        read_field(field, part, f"{where}.{name}" if len(fields) > 1 else where)
         for field, part, name in zip(fields, parts, names, strict=True)
     )
 
 
-def _read_value(field: Field, raw: Any, where: str) -> Value:
+def read_field(field: Field, raw: Any, where: str) -> Value:
+    """One field of an object, in the program's type."""
     match field:
         case Tensor(shape):
             return _read_tensor(shape, raw, where)
@@ -83,6 +126,12 @@ def _read_value(field: Field, raw: Any, where: str) -> Value:
             if count > 1:
                 return _read_tensor((count,), raw, where)
             return _read_number(raw, where)
+        case Date():
+            if _blank(raw):
+                if not field.optional:
+                    raise ExampleError(f"{where}: the date is missing; write Date? if it may be")
+                return None
+            return _read_date(raw, where)
         case Category(values):
             if _blank(raw) and (field.optional or "" not in values):
                 if not field.optional:
@@ -101,7 +150,7 @@ def _read_value(field: Field, raw: Any, where: str) -> Value:
 
 
 def _blank(raw: Any) -> bool:
-    if raw is None or (isinstance(raw, str) and raw.strip().lower() in _BLANK):
+    if raw is None or (isinstance(raw, str) and is_missing(raw)):
         return True
     return isinstance(raw, float) and math.isnan(raw)
 
@@ -110,7 +159,10 @@ def _read_number(raw: Any, where: str) -> float:
     try:
         number = float(raw.item() if isinstance(raw, np.ndarray) and raw.size == 1 else raw)
     except (TypeError, ValueError):
-        raise ExampleError(f"{where}: expected a number, found {_shown(raw)}") from None
+        spelled = read_number(raw) if isinstance(raw, str) else None
+        if spelled is None:
+            raise ExampleError(f"{where}: expected a number, found {_shown(raw)}") from None
+        number = spelled
     except OverflowError:
         number = math.inf
     if not abs(number) <= LARGEST_NUMBER:
@@ -118,6 +170,22 @@ def _read_number(raw: Any, where: str) -> float:
             f"{where}: {number:g} is not a usable number; it may be at most {LARGEST_NUMBER:g}"
         )
     return number
+
+
+def _read_date(raw: Any, where: str) -> float:
+    """Seconds since 1970, of a written date, a datetime, or such a number itself."""
+    if isinstance(raw, datetime):
+        return seconds_of(raw)
+    if isinstance(raw, date):
+        return seconds_of(datetime(raw.year, raw.month, raw.day))  # noqa: DTZ001
+    if isinstance(raw, str):
+        moment = read_moment(raw)
+        if moment is None:
+            raise ExampleError(
+                f"{where}: expected a date such as 2026-11-16 or 16.11.2026 18:30, found {_shown(raw)}"
+            )
+        return moment
+    return _read_number(raw, where)
 
 
 def _check_characters(text: str, where: str) -> None:

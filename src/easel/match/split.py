@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,21 +12,39 @@ from numpy.typing import NDArray
 FOLDS = 5
 SMALL = 1_000
 """Below this many examples every fold validates once (k-fold); from here on fold 0 is the held-out split."""
+MOST_NEAR = 10
+"""So many nearly equal examples share a fold."""
 
 
-def assign_folds(strata: Sequence[str], already: Counter[tuple[str, int]] | None = None) -> list[int]:
+def assign_folds(
+    strata: Sequence[str],
+    already: Counter[tuple[str, int]] | None = None,
+    near: Sequence[str | None] = (),
+    homes: Mapping[str, Sequence[int]] | None = None,
+) -> list[int]:
     """A fold for each new example so that every stratum stays evenly spread.
 
     `already[(stratum, fold)]` counts the examples fed before. Of the least filled folds of a stratum, the one
     that is least filled over all strata is taken, so that many rare classes do not all land in fold 0.
+
+    Examples with the same key in `near` are nearly the same and share a fold, or validation would ask for what
+    was learned by heart; `homes[key]` are the folds of those fed before. Of more than `MOST_NEAR` alike the rest
+    is spread again: then it is how the data are, not an accident.
     """
     counts = Counter(already or {})
     totals = Counter[int]()
     for (_, fold), count in counts.items():
         totals[fold] += count
+    alike = {key: list(folds) for key, folds in (homes or {}).items()}
     chosen = []
-    for stratum in strata:
-        fold = min(range(FOLDS), key=lambda f: (counts[(stratum, f)], totals[f], f))
+    for number, stratum in enumerate(strata):
+        key = near[number] if near else None
+        twins = alike.setdefault(key, []) if key is not None else []
+        if 0 < len(twins) < MOST_NEAR:
+            fold = twins[0]
+        else:
+            fold = min(range(FOLDS), key=lambda f: (counts[(stratum, f)], totals[f], f))
+        twins.append(fold)
         counts[(stratum, fold)] += 1
         totals[fold] += 1
         chosen.append(fold)

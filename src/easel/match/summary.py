@@ -10,7 +10,8 @@ import numpy as np
 
 from easel.declare.program import Category, Number, Program, Tensor
 from easel.match.examples import Chain, Example, Object, Single, Tree
-from easel.match.templates import Task, match_program
+from easel.match.kinds import Task
+from easel.match.templates import match_program
 
 
 @dataclass(frozen=True)

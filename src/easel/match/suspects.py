@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from easel.declare.program import Program
-from easel.match.candidate import NETWORK_FREE, Candidate
+from easel.match.candidate import Candidate
 from easel.match.examples import Example
 from easel.match.propose import propose_candidates
+from easel.match.registry import is_network
 from easel.match.split import FOLDS, assign_folds, rounds
 from easel.match.summary import strata, summarise
 from easel.match.train import Conditions, train
@@ -27,7 +28,7 @@ class Suspect:
 def judge(program: Program, examples: Sequence[Example]) -> Candidate:
     """The candidate that ranks: the quickest of the promising ones, without a network where there is one."""
     found = propose_candidates(program, summarise(program, examples))
-    plain = [candidate for candidate in found if candidate.family in NETWORK_FREE]
+    plain = [candidate for candidate in found if not is_network(candidate)]
     return (plain or list(found))[0]
 
 

@@ -7,7 +7,7 @@ A pattern is written like a data type. Capital letters stand for any dimension, 
 - `Value`   one real number: `Number` or `Tensor[1]`
 - `Values`  any number of real numbers
 - `Step`    what a series or a tree may carry at each node: `Tensor[A]`, `Number[k]`, `Category`
-- `Column`  what a table may hold: the same, or `Text`
+- `Column`  what a table may hold: the same, `Text` or `Date`
 - `Text`
 
 and `Kind*` stands for one or more of a kind.
@@ -17,117 +17,83 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache, lru_cache
 
 from lark import Lark, Token, Tree
 
-from easel.declare.program import Category, DataType, Field, Number, Program, Tensor, Text
-
-
-class Task(Enum):
-    """What is asked for; decides loss, metric and the shape of an answer."""
-
-    CLASSIFY = "classification"
-    REGRESS = "regression"
-    RECOVER = "recovery"
-    TRANSLATE = "translation"
-    REBUILD = "reconstruction"
+from easel.declare.program import Category, DataType, Date, Field, Number, Program, Tensor, Text
+from easel.match.kinds import Task, TemplateKind
 
 
 @dataclass(frozen=True)
 class Template:
-    """A row of figure 6: patterns, the kind of workload, and the model families that fit."""
+    """A row of figure 6: patterns of what goes in and comes out, and the kind of workload that is.
+
+    Which families of models fit a kind and a task is written in the families' own records.
+    """
 
     name: str
+    kind: TemplateKind
+    task: Task
     input: str
     output: str
-    task: Task
-    families: tuple[str, ...]
 
-
-_IMAGE_NETS = (
-    "convnet",
-    "alexnet",
-    "resnet18",
-    "resnet50",
-    "googlenet",
-    "squeezenet",
-    "vgg16",
-    "nin",
-    "bn_alexnet",
-)
-_SERIES_NETS = ("minirocket", "fcn", "rnn", "lstm", "bilstm", "gru")
-_TABLE_CLASSIFIERS = (
-    "logistic_regression",
-    "random_forest",
-    "svm",
-    "lightgbm",
-    "extra_trees",
-    "neural_network",
-    "boosted_trees",
-    "bayes_point",
-    "averaged_perceptron",
-)
-_TABLE_REGRESSORS = (
-    "linear",
-    "blend",
-    "random_forest",
-    "svm",
-    "lightgbm",
-    "extra_trees",
-    "neural_network",
-    "boosted_trees",
-    "bayes_point",
-    "averaged_perceptron",
-)
-_TEXT = ("text_linear", "text_bayes", "text_network")
 
 TEMPLATES: tuple[Template, ...] = (
-    Template("image classification", "{[Tensor[A, B, C]], []}", "{[Class], []}", Task.CLASSIFY, _IMAGE_NETS),
-    Template("image classification", "{[Tensor[A, B]], []}", "{[Class], []}", Task.CLASSIFY, _IMAGE_NETS),
-    Template("image regression", "{[Tensor[A, B, C]], []}", "{[Values], []}", Task.REGRESS, _IMAGE_NETS),
-    Template("image regression", "{[Tensor[A, B]], []}", "{[Values], []}", Task.REGRESS, _IMAGE_NETS),
+    Template(
+        "image classification", TemplateKind.IMAGE, Task.CLASSIFY, "{[Tensor[A, B, C]], []}", "{[Class], []}"
+    ),
+    Template(
+        "image classification", TemplateKind.IMAGE, Task.CLASSIFY, "{[Tensor[A, B]], []}", "{[Class], []}"
+    ),
+    Template(
+        "image regression", TemplateKind.IMAGE, Task.REGRESS, "{[Tensor[A, B, C]], []}", "{[Values], []}"
+    ),
+    Template("image regression", TemplateKind.IMAGE, Task.REGRESS, "{[Tensor[A, B]], []}", "{[Values], []}"),
     Template(
         "image recovery",
+        TemplateKind.IMAGE,
+        Task.RECOVER,
         "{[Tensor[A, B, C]], []}",
         "{[Tensor[D, E, F]], []}",
-        Task.RECOVER,
-        ("unet", "autoencoder", "pix2pix_gan"),
     ),
     Template(
-        "time-series classification", "{[Step, Step*], [a]}", "{[Class], []}", Task.CLASSIFY, _SERIES_NETS
+        "time-series classification",
+        TemplateKind.SERIES,
+        Task.CLASSIFY,
+        "{[Step, Step*], [a]}",
+        "{[Class], []}",
     ),
-    Template("time-series regression", "{[Step, Step*], [a]}", "{[Values], []}", Task.REGRESS, _SERIES_NETS),
+    Template(
+        "time-series regression", TemplateKind.SERIES, Task.REGRESS, "{[Step, Step*], [a]}", "{[Values], []}"
+    ),
     Template(
         "time-series translation",
+        TemplateKind.SERIES,
+        Task.TRANSLATE,
         "{[Step, Step*], [a]}",
         "{[Step, Step*], [b]}",
-        Task.TRANSLATE,
-        ("seq2seq",),
     ),
     Template(
-        "tree classification",
-        "{[Step, Step*], [a, c, *]}",
-        "{[Class], []}",
-        Task.CLASSIFY,
-        ("tree_lstm", "tree_kernel_svm"),
+        "tree classification", TemplateKind.TREE, Task.CLASSIFY, "{[Step, Step*], [a, c, *]}", "{[Class], []}"
     ),
-    Template("text classification", "{[Text], []}", "{[Class], []}", Task.CLASSIFY, _TEXT),
-    Template("text regression", "{[Text], []}", "{[Value], []}", Task.REGRESS, ("text_linear",)),
+    Template("text classification", TemplateKind.TEXT, Task.CLASSIFY, "{[Text], []}", "{[Class], []}"),
+    Template("text regression", TemplateKind.TEXT, Task.REGRESS, "{[Text], []}", "{[Value], []}"),
     Template(
-        "table classification", "{[Column, Column*], []}", "{[Class], []}", Task.CLASSIFY, _TABLE_CLASSIFIERS
+        "table classification", TemplateKind.TABLE, Task.CLASSIFY, "{[Column, Column*], []}", "{[Class], []}"
     ),
-    Template("table regression", "{[Column, Column*], []}", "{[Value], []}", Task.REGRESS, _TABLE_REGRESSORS),
+    Template(
+        "table regression", TemplateKind.TABLE, Task.REGRESS, "{[Column, Column*], []}", "{[Value], []}"
+    ),
     Template(
         "multi-output regression",
+        TemplateKind.MULTI_OUTPUT,
+        Task.REGRESS,
         "{[Column, Column*], []}",
         "{[Values, Values*], []}",
-        Task.REGRESS,
-        ("linear", "extra_trees", "random_forest", "neural_network"),
     ),
-    Template("general classification", "{[*], [*]}", "{[Class], []}", Task.CLASSIFY, ("bit_rnn",)),
-    Template("general auto-encoder", "{[*], [*]}", "{[*], [*]}", Task.REBUILD, ("bit_autoencoder",)),
+    Template("general classification", TemplateKind.GENERAL, Task.CLASSIFY, "{[*], [*]}", "{[Class], []}"),
+    Template("general auto-encoder", TemplateKind.GENERAL, Task.REBUILD, "{[*], [*]}", "{[*], [*]}"),
 )
 
 
@@ -135,7 +101,8 @@ TEMPLATES: tuple[Template, ...] = (
 def match_program(program: Program) -> Template:
     """The first template that fits. The last one fits everything."""
     for template in TEMPLATES:
-        if fits(template.input, program.input) and fits(template.output, program.output):
+        sides: dict[str, int | None] = {}
+        if fits(template.input, program.input, sides) and fits(template.output, program.output, sides):
             return template
     raise AssertionError("the general auto-encoder fits every program")
 
@@ -167,10 +134,14 @@ def _parse(pattern: str) -> tuple[list[Tree[Token]], list[str]]:
     return items, [str(pointer.children[0]) for pointer in pointers.find_data("pointer")]
 
 
-def fits(pattern: str, data_type: DataType) -> bool:
-    """Whether `data_type` is an instance of `pattern`."""
+def fits(pattern: str, data_type: DataType, sides: dict[str, int | None] | None = None) -> bool:
+    """Whether `data_type` is an instance of `pattern`. A variable that is used twice means one size; `sides` holds
+    those that were found so far, so that input and output may share some.
+    """
     items, pointers = _parse(pattern)
-    return _fields_fit(items, list(data_type.fields)) and _pointers_fit(pointers, len(data_type.pointers))
+    found = {} if sides is None else sides
+    fields = list(data_type.fields)
+    return _fields_fit(items, fields, found) and _pointers_fit(pointers, len(data_type.pointers))
 
 
 def _pointers_fit(wanted: list[str], count: int) -> bool:
@@ -178,7 +149,7 @@ def _pointers_fit(wanted: list[str], count: int) -> bool:
     return count >= fixed if "*" in wanted else count == fixed
 
 
-def _fields_fit(items: list[Tree[Token]], fields: list[Field]) -> bool:
+def _fields_fit(items: list[Tree[Token]], fields: list[Field], sides: dict[str, int | None]) -> bool:
     for position, item in enumerate(items):
         if item.data == "any_tail":
             return True
@@ -190,9 +161,16 @@ def _fields_fit(items: list[Tree[Token]], fields: list[Field]) -> bool:
         if item.data == "tensor":
             if not (isinstance(field, Tensor) and field.rank == len(item.children)):
                 return False
+            if not _sides_fit([str(name) for name in item.children], field.shape, sides):
+                return False
         elif not _KINDS[str(item.children[0])](field):
             return False
     return len(fields) == len(items)
+
+
+def _sides_fit(names: list[str], shape: tuple[int | None, ...], sides: dict[str, int | None]) -> bool:
+    """Bind every variable to its side, or compare with what it is bound to; an open side fits open sides only."""
+    return all(sides.setdefault(name, side) == side for name, side in zip(names, shape, strict=True))
 
 
 def _is_class(field: Field) -> bool:
@@ -217,6 +195,6 @@ _KINDS: dict[str, Callable[[Field], bool]] = {
     "Value": _is_value,
     "Values": lambda field: _is_value(field) or isinstance(field, Number),
     "Step": _is_step,
-    "Column": lambda field: _is_step(field) or isinstance(field, Text),
+    "Column": lambda field: _is_step(field) or isinstance(field, Text | Date),
     "Text": lambda field: isinstance(field, Text),
 }

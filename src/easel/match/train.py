@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from easel.declare.program import Program
 from easel.errors import InvalidInput
-from easel.match.candidate import NETWORK_FREE, Candidate
+from easel.match.candidate import Candidate
 from easel.match.examples import Example
+from easel.match.judge import all_scores, baseline, calibrate, sampling_error
+from easel.match.kinds import Task
 from easel.match.metrics import metric_for
 from easel.match.model import Model
+from easel.match.registry import is_network
 from easel.match.split import Round, rounds
 from easel.match.summary import why_not_ready
 from easel.match.targets import fit_classes, fit_values
-from easel.match.templates import Task, match_program
+from easel.match.templates import match_program
 from easel.records.measurement import Measurement
 
 
@@ -37,6 +40,8 @@ class Conditions:
     progress: Callable[[float], None] = lambda share: None
     metric: str | None = None
     epochs: int | None = None
+    until: float | None = None
+    """A share of the whole trial at which to stop: of the epochs of a network, of the examples of other families."""
     embeddings: Path | None = None
 
 
@@ -74,11 +79,16 @@ def train(
         target = fit_values(program.output, outputs)
     plan = rounds(folds)
     learned = _learner(candidate)(candidate, program, examples, plan, target, conditions)
-    name, metric = metric_for(task, conditions.metric)
+    name, _ = metric_for(task, conditions.metric)
     validated = learned.validated
-    quality = metric(learned.truth, learned.predicted)
-    if not np.isfinite(quality):
+    if not np.isfinite(np.asarray(learned.predicted, dtype=float)).all():
         raise InvalidInput(f"{candidate.name} gave answers that are not numbers")
+    learned = _calibrated(task, learned)
+    calibration = learned.model.calibration
+    scores = all_scores(task, learned.truth, learned.predicted, calibration)
+    quality = scores.get(name, float("nan"))
+    if not np.isfinite(quality):
+        raise InvalidInput(f"{candidate.name}: {name} has no value for these examples")
     losses = np.full(len(examples), np.nan)
     losses[validated] = _losses(task, learned.truth, learned.predicted)
     measurement = Measurement(
@@ -89,6 +99,9 @@ def train(
         validated_on=len(validated),
         rounds=len(plan),
         stopped=learned.stopped,
+        error=sampling_error(task, name, learned.truth, learned.predicted, calibration, conditions.seed),
+        baseline=baseline(task, name, learned.truth, len(getattr(target, "names", ()))),
+        scores=scores,
     )
     return Trained(measurement, learned.model, losses, learned)
 
@@ -108,17 +121,24 @@ class Learned:
     """Epochs that an earlier attempt, killed halfway, had done."""
 
 
+def _calibrated(task: Task, learned: Learned) -> Learned:
+    """With a model whose probabilities mean what they say, and answers as it gives them."""
+    calibration = calibrate(task, learned.truth, learned.predicted)
+    predicted = calibration.apply(learned.predicted) if task is Task.CLASSIFY else learned.predicted
+    return replace(learned, predicted=predicted, model=replace(learned.model, calibration=calibration))
+
+
 Learn = Callable[[Candidate, Program, Sequence[Example], Sequence[Round], Any, Conditions], Learned]
 
 
 def _learner(candidate: Candidate) -> Learn:
-    if candidate.family in NETWORK_FREE:
-        from easel.match.train_estimator import train_estimator
+    if is_network(candidate):
+        from easel.match.train_network import train_network
 
-        return train_estimator
-    from easel.match.train_network import train_network
+        return train_network
+    from easel.match.train_estimator import train_estimator
 
-    return train_network
+    return train_estimator
 
 
 def _losses(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:

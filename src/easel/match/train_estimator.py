@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from easel.declare.program import Program
 from easel.match.candidate import Candidate
-from easel.match.encode.images import fit_pictures, looks_at
-from easel.match.encode.series import fit_series
-from easel.match.encode.subtrees import fit_subtrees
-from easel.match.encode.tables import TableEncoder, fit_table
+from easel.match.encode.tables import TableEncoder
+from easel.match.encoders import fit_source
 from easel.match.estimator_body import EstimatorBody, matrix, predict_matrix
-from easel.match.estimators import build_estimator, build_text_estimator
 from easel.match.examples import Example, Object
+from easel.match.family import MatrixShape
+from easel.match.kinds import SLICE_ENDED
 from easel.match.model import Model
+from easel.match.registry import estimator_family
 from easel.match.split import Round
 from easel.match.targets import Classes
-from easel.match.templates import match_program
 from easel.match.train import Conditions, Learned
+
+LEAST_EXAMPLES = 40
+"""A slice trains on no fewer: with a handful the classes would not all be there."""
 
 
 def train_estimator(
@@ -37,8 +40,9 @@ def train_estimator(
     truth = target([example.output for example in examples])
     began = conditions.clock()
     predicted = []
+    plan = [_part(one, conditions) for one in plan]
     for number, one in enumerate(plan):
-        source = _fit_source(candidate, program, [inputs[i] for i in one.train])
+        source = fit_source(candidate, program, [inputs[i] for i in one.train])
         estimator = _fit(
             candidate, source, [inputs[i] for i in one.train], truth[one.train], target, conditions.seed
         )
@@ -47,12 +51,19 @@ def train_estimator(
         if number == 0 and (conditions.clock() - began) * (len(plan) + 1) > 3 * conditions.budget_s:
             break
     done = plan[: len(predicted)]
-    source = _fit_source(candidate, program, inputs)
-    final = _fit(candidate, source, inputs, truth, target, conditions.seed)
+    # the model of a slice has seen no more than the slice: it must not cost what the whole trial would
+    kept = np.arange(len(inputs))
+    if conditions.until is not None and conditions.until < 1.0:
+        kept = np.sort(plan[0].train)
+    shown = [inputs[i] for i in kept]
+    source = fit_source(candidate, program, shown)
+    final = _fit(candidate, source, shown, truth[kept], target, conditions.seed)
     conditions.progress(1.0)
-    body = EstimatorBody(final, source, target)
+    body = EstimatorBody(candidate, final, source, target)
     validated = np.concatenate([one.validate for one in done])
     stopped = "finished" if len(done) == len(plan) else "out of time"
+    if stopped == "finished" and conditions.until is not None and conditions.until < 1.0:
+        stopped = SLICE_ENDED
     return Learned(
         truth[validated],
         np.concatenate(predicted),
@@ -62,19 +73,13 @@ def train_estimator(
     )
 
 
-def _fit_source(candidate: Candidate, program: Program, inputs: Sequence[Object]) -> Any:
-    """The encoder that makes a matrix of these inputs; None where the estimator reads text itself."""
-    kind = match_program(program).name.split()[0]
-    norm = candidate.text("norm", "standard")
-    if candidate.family.startswith("text_"):
-        return None
-    if candidate.family == "tree_kernel_svm":
-        return fit_subtrees(inputs)
-    if kind == "image":
-        return fit_pictures(inputs, norm, looks_at(candidate))
-    if kind == "time-series":
-        return fit_series(program.input, inputs, norm)
-    return fit_table(program.input, inputs)
+def _part(one: Round, conditions: Conditions) -> Round:
+    """The round with a share of its examples to train on; a larger share has those of a smaller one too."""
+    if conditions.until is None or conditions.until >= 1.0:
+        return one
+    order = np.random.default_rng(conditions.seed).permutation(len(one.train))
+    count = min(len(order), max(LEAST_EXAMPLES, round(conditions.until * len(order))))
+    return replace(one, train=one.train[np.sort(order[:count])])
 
 
 def _fit(
@@ -83,12 +88,11 @@ def _fit(
     classify = isinstance(target, Classes)
     x = matrix(source, inputs)
     y = truth if classify or truth.shape[1] > 1 else truth[:, 0]
-    if source is None:
-        estimator = build_text_estimator(candidate, classify=classify, seed=seed)
-    else:
+    categorical: tuple[bool, ...] = ()
+    if source is not None:
         categorical = source.categorical if isinstance(source, TableEncoder) else (False,) * x.shape[1]
-        outputs = 1 if classify else truth.shape[1]
-        estimator = build_estimator(candidate, categorical, classify=classify, outputs=outputs, seed=seed)
+    shape = MatrixShape(categorical, classify, 1 if classify else truth.shape[1], seed)
+    estimator = estimator_family(candidate).estimator(candidate, shape)
     with warnings.catch_warnings():
         # A model that did not quite converge is still a model: its validation score says how good it is.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -13,31 +13,31 @@ from torch import Tensor
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.device_data import Data
 from easel.match.embeddings import some_vectors
-from easel.match.encode.bits import fit_bits
-from easel.match.encode.images import PictureEncoder, fit_pictures, looks_at
-from easel.match.encode.series import SeriesEncoder, fit_series, fit_trees
+from easel.match.encode.images import PictureEncoder
+from easel.match.encode.series import SeriesEncoder
 from easel.match.encode.texts import MOST_WORDS, fit_texts
+from easel.match.encoders import fit_source, fit_target
 from easel.match.examples import Example, Object
-from easel.match.fit_rounds import Fitting, Vectors, best_bag, refit_rocket
-from easel.match.loop import Data, Objective
+from easel.match.fit_rounds import Fitting, Vectors, best_bag, solve_on_all
+from easel.match.kinds import Task
 from easel.match.model import Model
 from easel.match.network_body import NetworkBody, tensors, unscale_channels
 from easel.match.networks import Wiring
 from easel.match.objectives import (
-    AdversarialObjective,
     BitObjective,
     ClassObjective,
     PictureObjective,
     SequenceObjective,
     ValueObjective,
 )
+from easel.match.registry import network_family
 from easel.match.split import Round
 from easel.match.targets import Classes, Values
-from easel.match.templates import Task, match_program
+from easel.match.templates import match_program
 from easel.match.train import Conditions, Learned
-from easel.match.zoo.minirocket import MiniRocket
-from easel.match.zoo.recovery import Critic
+from easel.match.train_steps import Objective
 
 
 def train_network(
@@ -51,17 +51,18 @@ def train_network(
     inputs = [example.input for example in examples]
     outputs = [example.output for example in examples]
     vectors = _vectors(candidate, inputs, conditions)
-    source = _fit_source(candidate, program, inputs, vectors)
+    source = fit_source(candidate, program, inputs, vectors)
     if target is None:
-        target = _fit_target(program, outputs)
+        target = fit_target(program, outputs)
     wiring = Wiring(source, target)
     data = Data(tensors(source, inputs), {"y": _target_tensor(target, outputs)})
     validated = np.concatenate([one.validate for one in plan])
-    bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors))
+    labels = data.targets["y"].cpu().numpy() if isinstance(target, Classes) else None
+    bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors, labels))
     truth, raw = _truth(target, outputs, data.targets["y"], validated), bag.predicted
     networks = bag.networks
-    if isinstance(networks[0], MiniRocket):
-        networks = (refit_rocket(candidate, wiring, data, truth, raw, conditions.seed),)
+    if network_family(candidate).solve is not None:
+        networks = (solve_on_all(candidate, wiring, data, conditions.seed),)
     if match_program(program).task is Task.TRANSLATE:
         truth, raw = _same_steps(truth, raw)
     return Learned(
@@ -82,32 +83,6 @@ def _vectors(candidate: Candidate, inputs: Sequence[Object], conditions: Conditi
     if conditions.embeddings is None:
         raise InvalidInput(f"{candidate.name} needs word vectors: give the app a GloVe file")
     return some_vectors(conditions.embeddings, fit_texts(inputs).words, MOST_WORDS)
-
-
-def _fit_source(candidate: Candidate, program: Program, inputs: Sequence[Object], vectors: Vectors) -> Any:
-    kind = match_program(program).name.split()[0]
-    norm = candidate.text("norm", "standard")
-    match kind:
-        case "image":
-            return fit_pictures(inputs, norm, looks_at(candidate))
-        case "time-series":
-            return fit_series(program.input, inputs, norm)
-        case "tree":
-            return fit_trees(program.input, inputs, norm)
-        case "text":
-            return fit_texts(inputs, vectors)
-        case _:
-            return fit_bits(program.input, inputs)
-
-
-def _fit_target(program: Program, outputs: Sequence[Object]) -> Any:
-    match match_program(program).task:
-        case Task.RECOVER:
-            return fit_pictures(outputs, "standard")
-        case Task.TRANSLATE:
-            return fit_series(program.output, outputs, "standard")
-        case _:
-            return fit_bits(program.output, outputs)
 
 
 def _target_tensor(target: Any, outputs: Sequence[Object]) -> Tensor:
@@ -144,16 +119,16 @@ def _same_steps(truth: NDArray[Any], made: NDArray[Any]) -> tuple[NDArray[Any], 
 
 
 def _objective(candidate: Candidate, wiring: Wiring, rate: float) -> Objective:
+    own = network_family(candidate).objective
+    if own is not None:
+        return own(candidate, wiring, rate)
     match wiring.target:
         case Classes():
             return ClassObjective()
         case Values():
             return ValueObjective()
-        case PictureEncoder(channels=made):
-            if candidate.family != "pix2pix_gan" or not isinstance(wiring.source, PictureEncoder):
-                return PictureObjective()
-            critic = Critic(wiring.source.channels + made, candidate.number("width", 1.0))
-            return AdversarialObjective(critic, rate)
+        case PictureEncoder():
+            return PictureObjective()
         case SeriesEncoder():
             return SequenceObjective()
         case _:

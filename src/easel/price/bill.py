@@ -22,7 +22,7 @@ import numpy as np
 
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook
-from easel.price.grid import ON_CPU, Shape
+from easel.price.grid import ON_CPU, ResourceShape
 
 MICROS = 1_000_000
 
@@ -64,7 +64,7 @@ class Bill:
         return Decimal(self.micros) / MICROS
 
 
-def draw_up(shape: Shape, start: datetime, end: datetime, prices: Sequence[PriceChange]) -> Bill:
+def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequence[PriceChange]) -> Bill:
     """The bill of a job that held `shape` from `start` to `end`. Clocks that went back give zero seconds,
     which a minimum may still raise.
     """
@@ -103,7 +103,7 @@ def _share_after(line: BillLine, moment: datetime) -> float:
     return max(0.0, line.seconds - before) / line.seconds if line.seconds > 0 else 0.0
 
 
-def _line(shape: Shape, start: datetime, seconds: float, book: PriceBook) -> BillLine:
+def _line(shape: ResourceShape, start: datetime, seconds: float, book: PriceBook) -> BillLine:
     gpu = None if shape.device == ON_CPU else shape.device
     per_hour = float(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
     exact = Decimal(repr(per_hour)) * Decimal(repr(seconds)) / 3600 * MICROS

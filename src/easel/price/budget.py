@@ -39,12 +39,16 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Running:
-    """A running job: what it has run up so far in this period, and what it was expected to cost in all."""
+class RunningSpend:
+    """A running job: what it has run up so far in this period, and what it was expected to cost in all.
+
+    `soon_micros` is what it runs up until a stop that is asked for now takes effect.
+    """
 
     job: str
     accrued_micros: int
     expected_micros: int = 0
+    soon_micros: int = 0
 
     @property
     def outstanding_micros(self) -> int:
@@ -54,10 +58,11 @@ class Running:
 
 @dataclass(frozen=True)
 class Spending:
-    """`billed_micros` of ended jobs in the period, and the jobs that run."""
+    """`billed_micros` of ended jobs in the period, the jobs that run, and what was promised to those that wait."""
 
     billed_micros: int
-    running: tuple[Running, ...] = ()
+    running: tuple[RunningSpend, ...] = ()
+    waiting_micros: int = 0
 
     @property
     def so_far(self) -> int:
@@ -65,7 +70,12 @@ class Spending:
 
     @property
     def committed(self) -> int:
-        return self.so_far + sum(job.outstanding_micros for job in self.running)
+        return self.so_far + self.waiting_micros + sum(job.outstanding_micros for job in self.running)
+
+    @property
+    def soon(self) -> int:
+        """What will have been spent when jobs that are told now to stop have stopped."""
+        return self.so_far + sum(job.soon_micros for job in self.running)
 
 
 @dataclass(frozen=True)
@@ -94,16 +104,19 @@ class Stop:
     why: str
 
 
-def admit(budget: Budget | None, spending: Spending, estimate_micros: int = 0) -> Admit | Refuse:
+def admit(
+    budget: Budget | None, spending: Spending, estimate_micros: int = 0, reserve_micros: int = 0
+) -> Admit | Refuse:
     """May a job that is expected to cost `estimate_micros` start? What runs already counts with its full
     estimate.
 
-    A soft budget only warns. A job without an estimate is let in while anything is left.
+    A soft budget only warns. A job without an estimate is let in while more is left than `reserve_micros`, which a job
+    uses in the time that stopping it takes.
     """
     if budget is None or not budget.hard_stop:
         return Admit()
     left = budget.limit_micros - spending.committed
-    if estimate_micros > left or (left <= 0 and not estimate_micros):
+    if estimate_micros > left or (left <= reserve_micros and not estimate_micros):
         return Refuse(
             f"the {budget.period} budget of {money(budget.limit_micros)} has {money(max(left, 0))} left"
             f" after running jobs; this job is expected to cost {money(estimate_micros)}."
@@ -112,8 +125,12 @@ def admit(budget: Budget | None, spending: Spending, estimate_micros: int = 0) -
     return Admit()
 
 
-def is_spent(budget: Budget, spending: Spending) -> bool:
-    return spending.so_far >= budget.limit_micros
+def is_spent(budget: Budget, spending: Spending, reserve_micros: int = 0) -> bool:
+    """Whether nothing may run any more: jobs take a moment to stop, and what they use in it must still fit.
+
+    `reserve_micros` is what one more job would use in it.
+    """
+    return spending.soon + reserve_micros >= budget.limit_micros
 
 
 def watch(budget: Budget | None, spending: Spending, warned: Sequence[float] = ()) -> list[Warn | Stop]:

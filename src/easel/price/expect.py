@@ -14,7 +14,7 @@ import numpy as np
 
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook
-from easel.price.grid import Shape
+from easel.price.grid import ResourceShape
 from easel.price.memory import MemoryModel
 from easel.price.runs import GPUS, RESOLUTION_S, Array, Flags
 from easel.price.runtime import Prediction, RuntimeModel
@@ -50,7 +50,7 @@ class CostModel:
         """The arguments that a run must give, besides its resources."""
         return tuple(name for name in self.runtime.names if name not in ("cpus", "memory_mb", GPUS))
 
-    def expect(self, arguments: Sequence[Mapping[str, float]], shapes: Sequence[Shape]) -> Expected:
+    def expect(self, arguments: Sequence[Mapping[str, float]], shapes: Sequence[ResourceShape]) -> Expected:
         """Run `i` has `arguments[i]` on `shapes[i]`; there are `m` of both."""
         if len(arguments) != len(shapes):
             raise InvalidInput(f"{len(arguments)} runs on {len(shapes)} shapes: give one shape for each run")
@@ -69,13 +69,13 @@ class CostModel:
         )
         return Expected(time, self.book.charge(per_hour, time.seconds), per_hour, fits)
 
-    def _rate(self, shape: Shape) -> float:
+    def _rate(self, shape: ResourceShape) -> float:
         kind = self.book.gpu_kind(shape.device)
         return float(self.book.rate(shape.cpus, shape.memory_mb, kind, shape.gpus))
 
 
 @dataclass(frozen=True)
-class Kind:
+class WorkKind:
     """What is to be run: its name, its family, and the seconds that it is guessed to take."""
 
     name: str
@@ -87,11 +87,11 @@ class Kind:
 class Took:
     """A run that has ended: what it was (with the guess made for it then), and how long it took."""
 
-    kind: Kind
+    kind: WorkKind
     seconds: float
 
 
-def expected_seconds(wanted: Sequence[Kind], taken: Sequence[Took] = ()) -> Prediction:
+def expected_seconds(wanted: Sequence[WorkKind], taken: Sequence[Took] = ()) -> Prediction:
     """How long each of `wanted` `(m,)` will take, given all that was `taken`, of whatever app or study.
 
     `log(seconds/guess) = level + family + own + noise`, each normal around zero: one slow run of a family makes its
@@ -110,10 +110,28 @@ def expected_seconds(wanted: Sequence[Kind], taken: Sequence[Took] = ()) -> Pred
     return Prediction(np.log(guesses) + weights.T @ y, np.sqrt(np.maximum(variance, NOISE_SD**2)), _CERTAIN)
 
 
-def _alike(these: Sequence[Kind], those: Sequence[Kind]) -> Array:
+class RunTimes:
+    """As `expected_seconds`, learned once and asked one kind at a time: no answer depends on others."""
+
+    def __init__(self, taken: Sequence[Took]) -> None:
+        seen = [one.kind for one in taken]
+        self._families = np.array([kind.family for kind in seen], dtype=np.str_)
+        self._names = np.array([kind.name for kind in seen], dtype=np.str_)
+        y = np.array([np.log(_usable(one.seconds) / _usable(one.kind.guess_s)) for one in taken])
+        K = _alike(seen, seen) + NOISE_SD**2 * np.eye(len(seen)) if seen else np.zeros((0, 0))
+        self._weights = np.linalg.solve(K, y) if seen else y
+
+    def median(self, kind: WorkKind) -> float:
+        """Seconds that it takes at most in half of the cases."""
+        families = self._families == kind.family
+        across = LEVEL_SD**2 + FAMILY_SD**2 * families + OWN_SD**2 * ((self._names == kind.name) & families)
+        return float(_usable(kind.guess_s) * np.exp(float(across @ self._weights)))
+
+
+def _alike(these: Sequence[WorkKind], those: Sequence[WorkKind]) -> Array:
     """`(m, n)` prior covariances."""
 
-    def same(key: Callable[[Kind], str]) -> Flags:
+    def same(key: Callable[[WorkKind], str]) -> Flags:
         here, there = (np.array([key(one) for one in kinds], dtype=np.str_) for kinds in (these, those))
         return np.asarray(here[:, None] == there[None, :])
 

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import scipy  # its parts load when they are used: a server that starts pays for none
 
-from easel.price.forms import Form, Prior
-from easel.price.runs import Array, Table
+from easel.price.forms import CoefficientPrior, RuntimeForm
+from easel.price.runs import Array, RunTable
 
 NOISE_FLOOR = 0.005
 """No clock repeats a run more closely than half a percent; a perfect fit must not promise perfect
@@ -19,14 +19,14 @@ START_NOISE = 0.1
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedForm:
     """`theta ~ N(theta, cov)` after the data; `noise` is the standard deviation of `log seconds` around the
     form.
 
     `freedom` are the degrees of freedom left for the noise, at least 1.
     """
 
-    form: Form
+    form: RuntimeForm
     theta: Array
     cov: Array
     noise: float
@@ -40,7 +40,9 @@ class Fitted:
         return mean, np.sqrt(np.einsum("ij,jk,ik->i", J, self.cov, J).clip(min=0.0))
 
 
-def fit(form: Form, table: Table, prior: Prior | None = None, near: Fitted | None = None) -> Fitted:
+def fit(
+    form: RuntimeForm, table: RunTable, prior: CoefficientPrior | None = None, near: FittedForm | None = None
+) -> FittedForm:
     """The most probable parameters. `near` starts from another fit, for refits with one run less or more.
 
     Noise and parameters are settled in turns, because the weight of the prior depends on the noise. Robust
@@ -67,11 +69,11 @@ def fit(form: Form, table: Table, prior: Prior | None = None, near: Fitted | Non
         noise = max(spread * np.sqrt(len(table) / freedom), NOISE_FLOOR)
     value, J = form.value(theta, table.X)
     cov = np.linalg.inv(J.T @ J / noise**2 + np.diag(weight**2))
-    return Fitted(form, theta, np.asarray(cov, dtype=np.float64), float(noise), float(freedom))
+    return FittedForm(form, theta, np.asarray(cov, dtype=np.float64), float(noise), float(freedom))
 
 
 def _search(
-    form: Form, table: Table, centre: Array, weight: Array, noise: float, start: Array
+    form: RuntimeForm, table: RunTable, centre: Array, weight: Array, noise: float, start: Array
 ) -> tuple[Array, float]:
     def residuals(theta: Array) -> Array:
         return np.concatenate([(form.value(theta, table.X)[0] - table.y) / noise, weight * (theta - centre)])

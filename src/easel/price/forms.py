@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from easel.price.runs import GPUS, Array, Table
+from easel.price.runs import GPUS, Array, RunTable
 
 QUOTA_POWER = 0.03
 """How far from one the power of a quota below one processor is expected: half of the time takes twice as long."""
@@ -25,7 +25,7 @@ MEMORY_POWER = 0.02
 
 
 @dataclass(frozen=True)
-class Prior:
+class CoefficientPrior:
     """`theta ~ N(centre, diag(1/precision))`, both `(p,)`."""
 
     centre: Array
@@ -33,7 +33,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Form(ABC):
+class RuntimeForm(ABC):
     """One shape of the runtime function over the features `names`."""
 
     names: tuple[str, ...]
@@ -47,10 +47,10 @@ class Form(ABC):
 
     @property
     @abstractmethod
-    def prior(self) -> Prior: ...
+    def prior(self) -> CoefficientPrior: ...
 
     @abstractmethod
-    def starts(self, table: Table) -> list[Array]:
+    def starts(self, table: RunTable) -> list[Array]:
         """Where the search for `theta` begins."""
 
     @abstractmethod
@@ -58,14 +58,14 @@ class Form(ABC):
         """`log seconds` `(n,)` and its Jacobian in `theta` `(n, p)`."""
 
 
-class _LinearForm(Form):
+class _LinearForm(RuntimeForm):
     """`log t = B(X)·theta` for some basis `B`."""
 
     @abstractmethod
     def basis(self, X: Array) -> Array:
         """`(n, p)`."""
 
-    def starts(self, table: Table) -> list[Array]:
+    def starts(self, table: RunTable) -> list[Array]:
         B, prior = self.basis(table.X), self.prior
         # Ridge towards the prior; the tiny floor settles columns that never varied on zero.
         A = B.T @ B + np.diag(np.maximum(prior.precision, 1e-9))
@@ -87,9 +87,9 @@ class LogLinear(_LinearForm):
         return ("log_scale", *(f"power_{name}" for name in self.names))
 
     @property
-    def prior(self) -> Prior:
+    def prior(self) -> CoefficientPrior:
         p = len(self.parameters)
-        return Prior(np.zeros(p), np.full(p, 1e-9))
+        return CoefficientPrior(np.zeros(p), np.full(p, 1e-9))
 
     def basis(self, X: Array) -> Array:
         return np.column_stack([np.ones(len(X)), X])
@@ -105,9 +105,9 @@ class Powers(LogLinear):
     robust = True
 
     @property
-    def prior(self) -> Prior:
+    def prior(self) -> CoefficientPrior:
         memory = [name == "power_memory_mb" for name in self.parameters]
-        return Prior(np.zeros(len(memory)), np.where(memory, MEMORY_POWER**-2, 1e-9))
+        return CoefficientPrior(np.zeros(len(memory)), np.where(memory, MEMORY_POWER**-2, 1e-9))
 
 
 class Interactions(_LinearForm):
@@ -127,15 +127,17 @@ class Interactions(_LinearForm):
         return ("log_scale", *(f"power_{name}" for name in self.names), *crossed)
 
     @property
-    def prior(self) -> Prior:
+    def prior(self) -> CoefficientPrior:
         first, pairs = 1 + len(self.names), len(self._pairs)
-        return Prior(np.zeros(first + pairs), np.append(np.full(first, 1e-9), np.full(pairs, 1 / 0.3**2)))
+        return CoefficientPrior(
+            np.zeros(first + pairs), np.append(np.full(first, 1e-9), np.full(pairs, 1 / 0.3**2))
+        )
 
     def basis(self, X: Array) -> Array:
         return np.column_stack([np.ones(len(X)), X, *(X[:, i] * X[:, j] for i, j in self._pairs)])
 
 
-class Amdahl(Form):
+class Amdahl(RuntimeForm):
     """A constant part, a start-up on one processor, and work of which a serial share does not scale
     (seconds):
 
@@ -159,14 +161,14 @@ class Amdahl(Form):
         return ("log_constant", "log_startup", "log_work", "logit_serial", "quota_power", *powers)
 
     @property
-    def prior(self) -> Prior:
+    def prior(self) -> CoefficientPrior:
         known = {"memory_mb": (0.0, MEMORY_POWER), GPUS: GPU_POWER}
         powers = [known.get(name, (1.0, 0.4)) for name in self._arguments]
         centre = np.array([-3.0, 0.0, 0.0, -1.5, 1.0, *(middle for middle, _ in powers)])
         spread = np.array([2.0, 4.0, 20.0, 1.5, QUOTA_POWER, *(sd for _, sd in powers)])
-        return Prior(centre, spread**-2)
+        return CoefficientPrior(centre, spread**-2)
 
-    def starts(self, table: Table) -> list[Array]:
+    def starts(self, table: RunTable) -> list[Array]:
         quickest = float(np.min(table.y))
         tries = []
         for share in (0.05, 0.4, 0.9):
@@ -197,7 +199,7 @@ class Amdahl(Form):
         return total, J
 
 
-class Growing(Form):
+class Growing(RuntimeForm):
     """A fixed part and one that grows with the arguments: `log(B + W·∏ x_i^{β_i})`. What memory does.
 
     Powers are expected near 1 (twice the rows, twice the arrays) or 0; the scales are free.
@@ -210,11 +212,13 @@ class Growing(Form):
         return ("log_base", "log_grown", *(f"power_{name}" for name in self.names))
 
     @property
-    def prior(self) -> Prior:
+    def prior(self) -> CoefficientPrior:
         d = len(self.names)
-        return Prior(np.append([0.0, 0.0], np.full(d, 0.8)), np.append([1e-4, 1e-4], np.full(d, 1 / 0.5**2)))
+        return CoefficientPrior(
+            np.append([0.0, 0.0], np.full(d, 0.8)), np.append([1e-4, 1e-4], np.full(d, 1 / 0.5**2))
+        )
 
-    def starts(self, table: Table) -> list[Array]:
+    def starts(self, table: RunTable) -> list[Array]:
         least = float(np.min(table.y))
         grown = (
             np.log(np.maximum(np.exp(table.y - least) - 0.5, 0.05)) + least - table.X @ self.prior.centre[2:]
@@ -231,6 +235,6 @@ class Growing(Form):
         return total, np.column_stack([np.exp(base - total), p_grown, p_grown[:, None] * X])
 
 
-FORMS: dict[str, type[Form]] = {form.kind: form for form in (LogLinear, Powers, Interactions, Amdahl)}
-CANDIDATES: tuple[type[Form], ...] = (Powers, Interactions, Amdahl)
+FORMS: dict[str, type[RuntimeForm]] = {form.kind: form for form in (LogLinear, Powers, Interactions, Amdahl)}
+CANDIDATES: tuple[type[RuntimeForm], ...] = (Powers, Interactions, Amdahl)
 """Among which leave-one-out chooses; the paper's own form is kept for comparison."""

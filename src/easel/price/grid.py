@@ -16,7 +16,7 @@ ANY_GPU = "gpu"
 
 
 @dataclass(frozen=True)
-class Shape:
+class ResourceShape:
     """Resources of one job. `device` is `cpu` or the name of a GPU, of which there are `gpus`."""
 
     cpus: float
@@ -37,9 +37,11 @@ class Grid:
     def __len__(self) -> int:
         return len(self.cpus)
 
-    def shape(self, i: int) -> Shape:
+    def shape(self, i: int) -> ResourceShape:
         gpus = float(self.gpu_counts[i])
-        return Shape(float(self.cpus[i]), float(self.memory_mb[i]), self.device if gpus else ON_CPU, gpus)
+        return ResourceShape(
+            float(self.cpus[i]), float(self.memory_mb[i]), self.device if gpus else ON_CPU, gpus
+        )
 
     @property
     def gpu_counts(self) -> Array:
@@ -78,7 +80,7 @@ def paper_grid(gpus: Sequence[float] = (0.0,)) -> Grid:
     return product_grid(span(0.5, 8.0, 0.5), span(512.0, 8192.0, 256.0), gpus)
 
 
-def listed_grid(shapes: Sequence[Shape]) -> Grid:
+def listed_grid(shapes: Sequence[ResourceShape]) -> Grid:
     """Named machine types of one device kind, such as an instance catalogue."""
     kinds = {shape.device for shape in shapes}
     if len(kinds) != 1:

@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when they are used: a server that starts pays for none
 
-from easel.price.fit import Fitted, fit
+from easel.price.fit import FittedForm, fit
 from easel.price.forms import Growing
-from easel.price.runs import GPUS, Array, Flags, Outcome, ProfiledRun, Table, feature_names, log_features
+from easel.price.runs import (
+    GPUS,
+    Array,
+    Flags,
+    ProfiledRun,
+    RunOutcome,
+    RunTable,
+    feature_names,
+    log_features,
+)
 
 RESOURCES = frozenset({"cpus", "memory_mb", GPUS})
 
@@ -31,7 +40,7 @@ class MemoryModel:
     A run whose arguments are all at least as large as those of a failed one needs more than that one had.
     """
 
-    fitted: Fitted | None
+    fitted: FittedForm | None
     failures: tuple[TooLittle, ...]
 
     def floor(self, arguments: Mapping[str, float]) -> float:
@@ -72,7 +81,7 @@ class MemoryModel:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MemoryModel:
         kept = data["fitted"]
-        fitted = kept and Fitted(
+        fitted = kept and FittedForm(
             Growing(tuple(kept["names"])),
             np.array(kept["theta"]),
             np.array(kept["cov"]),
@@ -87,12 +96,14 @@ def learn_memory(runs: Sequence[ProfiledRun]) -> MemoryModel:
     failures = tuple(
         TooLittle({n: v for n, v in run.features.items() if n not in RESOURCES}, run.features["memory_mb"])
         for run in runs
-        if run.outcome is Outcome.OUT_OF_MEMORY
+        if run.outcome is RunOutcome.OUT_OF_MEMORY
     )
-    measured = [r for r in runs if r.outcome is Outcome.FINISHED and r.peak_mb is not None and r.peak_mb > 0]
+    measured = [
+        r for r in runs if r.outcome is RunOutcome.FINISHED and r.peak_mb is not None and r.peak_mb > 0
+    ]
     if not measured:
         return MemoryModel(None, failures)
     names = tuple(name for name in feature_names(measured) if name not in RESOURCES)
     peaks = np.array([run.peak_mb for run in measured], dtype=float)
     X = log_features(names, [run.features for run in measured])
-    return MemoryModel(fit(Growing(names), Table(names, X, np.log(peaks))), failures)
+    return MemoryModel(fit(Growing(names), RunTable(names, X, np.log(peaks))), failures)

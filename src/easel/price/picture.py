@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from easel.price.provision import Chosen, Infeasible, Quote, Wish
+from easel.price.provision import ChosenOffer, Infeasible, Quote, Wish
 
 OUT = "#c8402f"
 
 
 def draw(
-    priced: Quote, wish: Wish, answer: Chosen | Infeasible, form: Literal["png", "svg"] = "png"
+    priced: Quote, wish: Wish, answer: ChosenOffer | Infeasible, form: Literal["png", "svg"] = "png"
 ) -> bytes:
     """Left: every cell as a point, price over runtime, red where a limit is broken. Right: the same cells
     as a map of vCPU × memory, coloured by runtime, the excluded ones red.
@@ -39,7 +39,7 @@ def draw(
     right.set(xlabel="vCPU", ylabel="memory, MB")
     if ok.any():
         figure.colorbar(points, ax=right, label="minutes")
-    if isinstance(answer, Chosen):
+    if isinstance(answer, ChosenOffer):
         shape = answer.offer.shape
         mark = {"s": 130, "facecolors": "none", "edgecolors": "black", "linewidths": 1.6, "zorder": 3}
         left.scatter([answer.offer.seconds / 60.0], [answer.offer.cost], label="chosen", **mark)

@@ -12,10 +12,10 @@ import numpy as np
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook
 from easel.price.design import CPUS, MEMORIES_MB, NO_GPU, d_optimal, default_size, full_grid
-from easel.price.grid import ANY_GPU, ON_CPU, Shape
+from easel.price.grid import ANY_GPU, ON_CPU, ResourceShape
 from easel.price.runs import GPUS
 from easel.price.runtime import FEWEST_RUNS, RuntimeModel
-from easel.price.template import Template
+from easel.price.template import CommandTemplate
 
 ENOUGH = 0.95
 """Fitting starts when this share of the runs is done (ACAI §4.2.2)."""
@@ -33,13 +33,13 @@ class PlannedRun:
 
     features: Mapping[str, float]
     command: str
-    shape: Shape
+    shape: ResourceShape
     most_cost: float
     likely_cost: float | None
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProfilePlan:
     """The runs in the order in which to submit them. `grid_size` is what the full design would have taken."""
 
     runs: tuple[PlannedRun, ...]
@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan(
-    template: Template,
+    template: CommandTemplate,
     book: PriceBook,
     time_limit_s: float,
     *,
@@ -70,7 +70,7 @@ def plan(
     size: int | None = None,
     budget: float | None = None,
     earlier: RuntimeModel | None = None,
-) -> Plan:
+) -> ProfilePlan:
     """The profiling runs with their prices. A `budget` caps what the runs can cost at most: the optimal design is
     made smaller until it fits, the full one is refused.
     """
@@ -86,7 +86,7 @@ def plan(
         raise InvalidInput(f"the grid has {len(grid)} cells, more than {MOST_RUNS}: list fewer values")
     runs = [_planned(template, cell, book, time_limit_s, earlier) for cell in grid]
     if design is Design.FULL:
-        made = Plan(tuple(runs), len(grid))
+        made = ProfilePlan(tuple(runs), len(grid))
         if budget is not None and made.most_cost > budget:
             raise InvalidInput(
                 f"the full grid of {len(grid)} runs can cost {made.most_cost:.4f}, over the budget of {budget:.4f}:"
@@ -98,7 +98,7 @@ def plan(
     fewest = 1 if earlier is not None else min(FEWEST_RUNS, wanted)
     for count in range(wanted, fewest - 1, -1):
         chosen = d_optimal(grid, count, price=[run.likely_cost or run.most_cost for run in runs])
-        made = Plan(tuple(runs[i] for i in chosen), len(grid), dropped=wanted - count)
+        made = ProfilePlan(tuple(runs[i] for i in chosen), len(grid), dropped=wanted - count)
         if budget is None or made.most_cost <= budget:
             return made
     cheapest = sum(sorted(run.most_cost for run in runs)[:fewest])
@@ -109,14 +109,14 @@ def plan(
 
 
 def _planned(
-    template: Template,
+    template: CommandTemplate,
     cell: Mapping[str, float],
     book: PriceBook,
     time_limit_s: float,
     earlier: RuntimeModel | None,
 ) -> PlannedRun:
     count = cell.get(GPUS, 0.0)
-    shape = Shape(cell["cpus"], cell["memory_mb"], ANY_GPU if count else ON_CPU, count)
+    shape = ResourceShape(cell["cpus"], cell["memory_mb"], ANY_GPU if count else ON_CPU, count)
     rate = book.rate(shape.cpus, shape.memory_mb, book.gpu_kind(shape.device), count)
     likely = None
     if earlier is not None and set(earlier.names) == set(cell):

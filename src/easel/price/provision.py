@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from easel.errors import InvalidInput
 from easel.price.book import PriceBook, Spot
-from easel.price.grid import Grid, Shape
+from easel.price.grid import Grid, ResourceShape
 from easel.price.memory import MemoryModel
 from easel.price.runs import GPUS, Array, Flags, to_logarithms
-from easel.price.runtime import RuntimeModel
+from easel.price.runtime import Prediction, RuntimeModel
 
 
 class Aim(StrEnum):
@@ -61,7 +61,7 @@ class Offer:
     `sure_seconds` include the wait. `extrapolated` names resources and arguments outside what was profiled.
     """
 
-    shape: Shape
+    shape: ResourceShape
     seconds: float
     low_seconds: float
     high_seconds: float
@@ -70,6 +70,8 @@ class Offer:
     sure_cost: float
     per_hour: float
     extrapolated: tuple[str, ...] = ()
+    wait_seconds: float = 0.0
+    """How long it waits for a device, in the middle of what is to be expected."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenOffer:
     offer: Offer
 
 
@@ -110,6 +112,7 @@ class Quote:
     per_hour: Array
     fits: Flags
     model: RuntimeModel
+    wait: Array
 
     def allowed(self, wish: Wish) -> Flags:
         """Cells with enough memory that keep both limits."""
@@ -133,6 +136,7 @@ class Quote:
             float(self.sure_cost[i]),
             float(self.per_hour[i]),
             self.model.beyond(row),
+            float(self.wait[i]),
         )
 
 
@@ -145,8 +149,10 @@ def quote(
     confidence: float | None = None,
     wait_s: float | Array = 0.0,
 ) -> Quote:
-    """Predicts and prices every cell at once; `wait_s` may differ by cell, `(m,)`. Spot prices count the
-    interruptions that are to be expected.
+    """Predicts and prices every cell at once. Spot prices count the interruptions that are to be expected.
+
+    `wait_s` is the time in the queue: one number, one by cell `(m,)`, or draws of it by cell `(m, s)`. With draws
+    `sure_seconds` is the quantile of wait and run together, which is less than the sum of both quantiles.
     """
     columns = {**{name: np.full(len(grid), value) for name, value in arguments.items()}}
     columns |= {"cpus": grid.cpus, "memory_mb": grid.memory_mb, GPUS: grid.gpu_counts}
@@ -167,6 +173,7 @@ def quote(
             each = 1.0 - (1.0 - confidence) / 2.0
             alone = prediction.quantile(each)
             sure = alone * book.terms.attempts(alone, each)
+    wait, until = _with_wait(np.asarray(wait_s, float), prediction, sure, confidence, len(grid))
     per_hour = book.rate(grid.cpus, grid.memory_mb, book.gpu_kind(grid.device), grid.gpu_counts)
     fits = memory.enough(arguments, grid.memory_mb, max(confidence or 0.0, 0.9))
     return Quote(
@@ -176,21 +183,42 @@ def quote(
         low,
         high,
         book.charge(per_hour, seconds),
-        sure + wait_s,
+        until,
         book.charge(per_hour, sure),
         per_hour,
         fits,
         model,
+        wait,
     )
 
 
-def provision(priced: Quote, wish: Wish) -> Chosen | Infeasible:
+def _with_wait(
+    wait: Array, prediction: Prediction, sure: Array, confidence: float | None, cells: int
+) -> tuple[Array, Array]:
+    """The median wait `(m,)`, and by when a run ends `(m,)` with `confidence`, or in the middle without."""
+    if wait.ndim < 2:
+        each = np.broadcast_to(wait, (cells,))
+        return each, sure + each
+    middle = np.quantile(wait, 0.5, axis=1, method="higher")
+    if confidence is None or not wait.any():
+        return middle, sure + middle
+    draws = wait.shape[1]
+    # one runtime for each draw of the wait, over its whole distribution, in an order of its own; what `sure` adds to
+    # the plain quantile (interruptions) stays
+    levels = (np.random.default_rng(0).permutation(draws) + 0.5) / draws
+    runs = np.column_stack([prediction.quantile(float(level)) for level in levels])
+    stretch = sure / np.maximum(prediction.quantile(confidence), 1e-12)
+    together = np.quantile(wait + runs * stretch[:, None], confidence, axis=1, method="higher")
+    return middle, np.maximum(together, sure)
+
+
+def provision(priced: Quote, wish: Wish) -> ChosenOffer | Infeasible:
     """The best cell that keeps the limits. Ties go to the cheaper (or faster) one, then to the smaller
     one.
     """
     ok = priced.allowed(wish)
     if ok.any():
-        return Chosen(priced.offer(best(priced, np.flatnonzero(ok), wish.aim, wish.indifference)))
+        return ChosenOffer(priced.offer(best(priced, np.flatnonzero(ok), wish.aim, wish.indifference)))
     return _infeasible(priced, wish)
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from easel.optimise.gp import GP
 from easel.optimise.gp import fit as fit_gp
 from easel.optimise.kernels import Constant, Matern52
-from easel.price.fit import Fitted
-from easel.price.runs import Array, Table
+from easel.price.fit import FittedForm
+from easel.price.runs import Array, RunTable
 
 
 @dataclass(frozen=True)
-class Residual:
+class ResidualModel:
     """`log t − form ~ GP`; inputs are `(X − low)/width` `(n, d)`, with width 1 for features that never
     varied.
     """
@@ -37,11 +37,11 @@ class Residual:
         mean, sd = self.gp.posterior((X - self.low) / self.width)
         return np.asarray(mean), np.asarray(sd)
 
-    def on(self, X: Array, left_over: Array) -> Residual:
+    def on(self, X: Array, left_over: Array) -> ResidualModel:
         """The same hyperparameters on other data; used for leave-one-out."""
         scaled = (X - self.low) / self.width
         gp = GP.on(self.gp.kernel, scaled, left_over, self.gp.noise, offset=0.0, scale=self.gp.scale)
-        return Residual(gp, self.low, self.width)
+        return ResidualModel(gp, self.low, self.width)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,7 +55,7 @@ class Residual:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Residual:
+    def from_json(cls, data: dict[str, Any]) -> ResidualModel:
         X, y = np.array(data["X"]), np.array(data["y"])
         kernel = _kernel(X.shape[1]).at(np.array(data["theta"]))
         gp = GP.on(kernel, X, y, data["noise"], offset=0.0, scale=data["scale"])
@@ -66,7 +66,7 @@ def _kernel(d: int) -> Any:
     return Constant() * Matern52.ard(d)
 
 
-def fit_residual(fitted: Fitted, table: Table, errors: Array) -> Residual:
+def fit_residual(fitted: FittedForm, table: RunTable, errors: Array) -> ResidualModel:
     """A GP on the residuals of `fitted` over its own table.
 
     Its hyperparameters come from the left-out `errors` `(n,)` by marginal likelihood: the residuals
@@ -76,4 +76,4 @@ def fit_residual(fitted: Fitted, table: Table, errors: Array) -> Residual:
     low, high = table.X.min(0), table.X.max(0)
     width = np.where(high > low, high - low, 1.0)
     gp = fit_gp(_kernel(table.X.shape[1]), (table.X - low) / width, errors)
-    return Residual(gp, low, width).on(table.X, left_over)
+    return ResidualModel(gp, low, width).on(table.X, left_over)

@@ -22,7 +22,7 @@ number.
 """
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     FINISHED = "finished"
     OUT_OF_MEMORY = "out-of-memory"
     FAILED = "failed"
@@ -38,14 +38,14 @@ class ProfiledRun:
     """
 
     features: Mapping[str, float]
-    outcome: Outcome
+    outcome: RunOutcome
     seconds: float = 0.0
     peak_mb: float | None = None
     job: str = ""
 
 
 @dataclass(frozen=True)
-class Table:
+class RunTable:
     """`X` `(n, d)` are natural logarithms of the features in the order of `names`; `y` `(n,)` is `log
     seconds`.
     """
@@ -57,9 +57,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.y)
 
-    def without(self, row: int) -> Table:
+    def without(self, row: int) -> RunTable:
         keep = np.arange(len(self)) != row
-        return Table(self.names, self.X[keep], self.y[keep])
+        return RunTable(self.names, self.X[keep], self.y[keep])
 
 
 def feature_names(runs: Iterable[ProfiledRun]) -> tuple[str, ...]:
@@ -97,13 +97,13 @@ def from_logarithms(names: Sequence[str], X: Array) -> Array:
     return np.asarray(np.exp(X) - np.array([name == GPUS for name in names], dtype=float))
 
 
-def table(runs: Sequence[ProfiledRun]) -> Table:
+def table(runs: Sequence[ProfiledRun]) -> RunTable:
     """The finished runs as logarithms. A run of 0 s counts as `RESOLUTION_S`; failures are left to the
     memory floor.
     """
-    finished = [run for run in runs if run.outcome is Outcome.FINISHED]
+    finished = [run for run in runs if run.outcome is RunOutcome.FINISHED]
     if not finished:
-        counts = {outcome: sum(run.outcome is outcome for run in runs) for outcome in Outcome}
+        counts = {outcome: sum(run.outcome is outcome for run in runs) for outcome in RunOutcome}
         told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
         look = next((f" (`easel jobs logs {run.job}`)" for run in runs if run.job), "")
         raise InvalidInput(
@@ -114,4 +114,4 @@ def table(runs: Sequence[ProfiledRun]) -> Table:
     if not (np.isfinite(seconds).all() and (seconds >= 0).all()):
         raise InvalidInput("runtimes must be finite and not negative")
     X = log_features(names, [run.features for run in finished])
-    return Table(names, X, np.log(np.maximum(seconds, RESOLUTION_S)))
+    return RunTable(names, X, np.log(np.maximum(seconds, RESOLUTION_S)))

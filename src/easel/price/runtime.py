@@ -12,10 +12,18 @@ import numpy as np
 import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.errors import InvalidInput
-from easel.price.fit import Fitted, fit
-from easel.price.forms import CANDIDATES, FORMS, Amdahl, Form, Interactions, LogLinear, Prior
-from easel.price.residual import Residual, fit_residual
-from easel.price.runs import Array, ProfiledRun, Table, from_logarithms, log_features, table
+from easel.price.fit import FittedForm, fit
+from easel.price.forms import (
+    CANDIDATES,
+    FORMS,
+    Amdahl,
+    CoefficientPrior,
+    Interactions,
+    LogLinear,
+    RuntimeForm,
+)
+from easel.price.residual import ResidualModel, fit_residual
+from easel.price.runs import Array, ProfiledRun, RunTable, from_logarithms, log_features, table
 
 FEWEST_RUNS = 4
 """Below this nothing can be left out and judged; an earlier profile of the same code lifts the limit to one
@@ -63,8 +71,8 @@ class RuntimeModel:
     """
 
     chosen: str
-    fitted: Fitted
-    residual: Residual | None
+    fitted: FittedForm
+    residual: ResidualModel | None
     widening: float
     left_out: Mapping[str, float]
     seen: Mapping[str, tuple[float, float]]
@@ -117,8 +125,8 @@ class RuntimeModel:
         theta, cov = np.array(data["theta"]), np.array(data["cov"])
         return cls(
             data["chosen"],
-            Fitted(form, theta, cov, data["noise"], data["freedom"]),
-            Residual.from_json(data["residual"]) if data["residual"] else None,
+            FittedForm(form, theta, cov, data["noise"], data["freedom"]),
+            ResidualModel.from_json(data["residual"]) if data["residual"] else None,
             data["widening"],
             data["left_out"],
             {name: (span[0], span[1]) for name, span in data["seen"].items()},
@@ -127,7 +135,7 @@ class RuntimeModel:
         )
 
 
-def _predict(fitted: Fitted, residual: Residual | None, X: Array) -> tuple[Array, Array, float]:
+def _predict(fitted: FittedForm, residual: ResidualModel | None, X: Array) -> tuple[Array, Array, float]:
     """Centre, spread of not knowing, and noise."""
     centre, spread = fitted.predict(X)
     if residual is None:
@@ -141,8 +149,8 @@ class _Judged:
     """A candidate with its leave-one-out residuals `(n,)`, plain and in standard deviations."""
 
     name: str
-    fitted: Fitted
-    residual: Residual | None
+    fitted: FittedForm
+    residual: ResidualModel | None
     errors: Array
     standardised: Array
 
@@ -163,7 +171,9 @@ def learn(runs: Sequence[ProfiledRun], earlier: RuntimeModel | None = None) -> R
         raise InvalidInput(
             f"{len(data)} finished runs are too few to learn from: at least {FEWEST_RUNS} are needed"
         )
-    priors: list[tuple[str, Form, Prior | None]] = [(f.kind, f(data.names), None) for f in CANDIDATES]
+    priors: list[tuple[str, RuntimeForm, CoefficientPrior | None]] = [
+        (f.kind, f(data.names), None) for f in CANDIDATES
+    ]
     if earlier is not None and isinstance(earlier.fitted.form, Amdahl):
         form = earlier.fitted.form
         priors.append(("amdahl, transferred", form, transferred(earlier.fitted)))
@@ -200,12 +210,12 @@ def learn_log_linear(runs: Sequence[ProfiledRun]) -> RuntimeModel:
     )
 
 
-def _ranges(data: Table) -> dict[str, tuple[float, float]]:
+def _ranges(data: RunTable) -> dict[str, tuple[float, float]]:
     low, high = (from_logarithms(data.names, end[None])[0] for end in (data.X.min(0), data.X.max(0)))
     return {name: (float(low[j]), float(high[j])) for j, name in enumerate(data.names)}
 
 
-def transferred(earlier: Fitted) -> Prior:
+def transferred(earlier: FittedForm) -> CoefficientPrior:
     """A prior from an earlier profile of the same code: its posterior, loosened.
 
     How work grows with an argument and how it spreads over processors belongs to the code and changes little
@@ -214,10 +224,10 @@ def transferred(earlier: Fitted) -> Prior:
     own = earlier.form.prior
     slack = np.array([0.7 if name.startswith("log_") else 0.1 for name in earlier.form.parameters])
     precision = 1.0 / (np.diag(earlier.cov) + slack**2)
-    return Prior(earlier.theta, np.maximum(precision, own.precision))
+    return CoefficientPrior(earlier.theta, np.maximum(precision, own.precision))
 
 
-def _judge(name: str, form: Form, prior: Prior | None, data: Table) -> _Judged:
+def _judge(name: str, form: RuntimeForm, prior: CoefficientPrior | None, data: RunTable) -> _Judged:
     fitted = fit(form, data, prior)
     if len(data) < 2:
         return _Judged(name, fitted, None, np.zeros(1), np.ones(1))
@@ -230,7 +240,7 @@ def _judge(name: str, form: Form, prior: Prior | None, data: Table) -> _Judged:
     return _Judged(name, fitted, None, errors, standardised)
 
 
-def _judge_with_residual(base: _Judged, data: Table, prior: Prior | None) -> _Judged:
+def _judge_with_residual(base: _Judged, data: RunTable, prior: CoefficientPrior | None) -> _Judged:
     """The GP's hyperparameters are fitted once; everything else is refitted for each left-out run."""
     residual = fit_residual(base.fitted, data, base.errors)
     errors, standardised = np.empty(len(data)), np.empty(len(data))

@@ -35,7 +35,7 @@ class Hint:
 
 
 @dataclass(frozen=True)
-class Template:
+class CommandTemplate:
     """`parts` alternate: text, hint, text, ..., text; so `len(parts) == 2 * len(hints) + 1`."""
 
     source: str
@@ -92,7 +92,7 @@ def _written(hint: Hint, value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def parse(source: str) -> Template:
+def parse(source: str) -> CommandTemplate:
     """Reads a template. Without any hint it is a plain command, which only resources can be varied for."""
     parts: list[str | Hint] = []
     text, quote, at = "", "", 0
@@ -120,7 +120,7 @@ def parse(source: str) -> Template:
             text, at = text + char, at + 1
     if quote:
         raise _mistake(source, source.rindex(quote), f"the quote {quote} is never closed")
-    template = Template(source, (*parts, text))
+    template = CommandTemplate(source, (*parts, text))
     if not source.strip():
         raise InvalidInput(
             "the command template is empty: write the command, with {1,2,5} where a number varies"

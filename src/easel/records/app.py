@@ -15,6 +15,7 @@ class App:
     """`examples_set` names the file-set version that holds all examples ever fed. `vectors` is the path of the word
     vectors that it was given, each of `vector_size` numbers; `rates_inside`: trials look for their learning rate.
     `more_until`: the rest of a feed is on its way; nothing is learned from a part of it before that moment.
+    `examples_key` is equal for apps whose switched-on examples are the same; None where it was never worked out.
     """
 
     id: AppId
@@ -32,6 +33,7 @@ class App:
     vectors: str | None = None
     vector_size: int = 0
     more_until: datetime | None = None
+    examples_key: str | None = None
 
     @property
     def folder(self) -> str:
@@ -76,7 +78,11 @@ class Fed:
 
 @dataclass(frozen=True, slots=True)
 class AppTrial:
-    """A decision that was acted on. `quality` is None while it runs and where it failed."""
+    """A decision that was acted on. `quality` is None while it runs and where it failed.
+
+    `name` is the candidate's; `shared` among how many apps its cost was divided, `spent_micros` what this one paid.
+    `error` is the deviation of `quality` by sampling, `baseline` what always giving the same answer scores.
+    """
 
     app_id: AppId
     job_id: JobId
@@ -89,6 +95,11 @@ class AppTrial:
     seconds: float | None
     model_set: str | None
     ended_at: datetime | None = None
+    name: str = ""
+    spent_micros: int | None = None
+    shared: int = 1
+    error: float | None = None
+    baseline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from datetime import datetime
 
 from easel.declare.resources import Room
 
+LABEL = "label "
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -19,3 +21,8 @@ class Device:
     notes: Mapping[str, str]
     connected: bool
     seen_at: datetime
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What it says about itself, as jobs ask for it."""
+        return {k.removeprefix(LABEL): v for k, v in self.notes.items() if k.startswith(LABEL)}

@@ -10,6 +10,7 @@ from typing import Any
 
 from easel.declare.job import JobSpec
 from easel.ids import JobId, ProjectId, UserId
+from easel.records.attempt import EndReason
 
 
 class JobState(StrEnum):
@@ -65,10 +66,12 @@ class Job:
     attempt: int
     kill_requested: bool
     exit_code: int | None
+    end_reason: EndReason | None
     reason: str | None
     result: Mapping[str, Any] | None
     usage: Usage | None
     progress: float | None
+    code_set: str | None
     input_set: str | None
     output_set: str | None
     parent_id: JobId | None

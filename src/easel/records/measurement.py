@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -10,7 +11,8 @@ class Measurement:
     """`quality` is larger-is-better in the named metric, on examples that the model was not trained on.
 
     `validated_on` counts those examples, `rounds` how many models were validated (1: a held-out split, more:
-    k-fold), `stopped` says in words why training ended.
+    k-fold), `stopped` says in words why training ended. `error` is the sampling error of `quality` (one standard
+    deviation), `baseline` what always giving the same answer scores, `scores` the quality in every metric of the task.
     """
 
     metric: str
@@ -20,3 +22,6 @@ class Measurement:
     validated_on: int
     rounds: int
     stopped: str
+    error: float = 0.0
+    baseline: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)

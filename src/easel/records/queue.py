@@ -14,7 +14,8 @@ Owner = tuple[ProjectId, UserId]
 class Line:
     """One queue: its first jobs in order, how many of its jobs are active, and how many may be.
 
-    `served` is the turn in which it was last served: smaller waits longer.
+    `served` is the turn in which it was last served: smaller waits longer. `usage` is what its owner has used, in
+    core-seconds that fade; `charge` is what its next job is expected to add.
     """
 
     owner: Owner
@@ -23,6 +24,11 @@ class Line:
     limit: int
     served: int = 0
     paused: bool = False
+    usage: float = 0.0
+    weight: float = 1.0
+    project_weight: float = 1.0
+    priority: int = 0
+    charge: float = 60.0
 
     @property
     def room(self) -> int:

@@ -14,7 +14,7 @@ from easel.ids import JobId, ProjectId, StudyId, UserId
 Point = Mapping[str, bool | int | float | str]
 
 
-class Outcome(StrEnum):
+class PointOutcome(StrEnum):
     COMPLETED = "completed"
     # The trial broke: its point is not tried again, its spending counts.
     FAILED = "failed"
@@ -28,7 +28,7 @@ class Observation:
 
     point: Point
     values: Mapping[str, float]
-    outcome: Outcome = Outcome.COMPLETED
+    outcome: PointOutcome = PointOutcome.COMPLETED
     number: int | None = None
 
 
@@ -104,7 +104,7 @@ class StudyPoint:
     study_id: StudyId
     number: int
     point: Point
-    outcome: Outcome | None
+    outcome: PointOutcome | None
     job_id: JobId | None
     values: Mapping[str, float]
     why: Mapping[str, float | str]

@@ -7,7 +7,7 @@ nobody, so nobody's absence can disturb it.
 from __future__ import annotations
 
 import contextlib
-import json
+import lzma
 import os
 import resource
 import selectors
@@ -15,23 +15,46 @@ import signal
 import subprocess
 import threading
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 from easel.clock import Clock
-from easel.errors import EaselError
+from easel.errors import EaselError, InvalidInput
+from easel.records.attempt import EndReason
 from easel.records.job import JobState, Usage
-from easel.run.cage import Cage
-from easel.run.depot import Depot, output_entry
+from easel.run.cgroup import Cgroup
+from easel.run.confinement import Limits
+from easel.run.depot import Depot, outputs
+from easel.run.entries import (
+    AttemptDone,
+    AttemptEnded,
+    EntryBody,
+    MetricPoints,
+    ResultTold,
+    StateReached,
+    UsageSoFar,
+)
+from easel.run.environments import (
+    BuiltEnvironment,
+    Environments,
+    NoEnvironment,
+    PackageIndex,
+    environments_of,
+)
 from easel.run.images import Image, NoImage, images_of
-from easel.run.journal import Entry, Journal, born
+from easel.run.interpreters import ForbiddenInterpreter
+from easel.run.journal import Journal, born
 from easel.run.launch import Folders, prepare
-from easel.run.logkeep import LogKeeper
+from easel.run.log_writer import LogWriter
+from easel.run.loglines import TagLine
 from easel.run.order import MB, Order
-from easel.run.sample import LoadCurve, Meter, disk_mb
-from easel.run.tree import become_subreaper, descendants, die_with, kill_descendants, reap, signal_all
+from easel.run.requirements import read_requirements
+from easel.run.result import read_result
+from easel.run.sample import LoadCurve, Meter, disk_mb, tasks_of
+from easel.run.sandbox import UserProgram, start
+from easel.run.tree import become_subreaper, descendants, kill_descendants, reap, signal_all
 
 FLUSH_S = 0.2
 SAMPLE_S = 0.5
@@ -39,16 +62,33 @@ BEAT_S = 5.0
 DISK_S = 2.0
 _READ = 1 << 20
 _LAST_SAID = 1000
+_BAD_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+)
+"""What the standard library raises at a broken archive."""
 
 
 class Failure(Exception):
     """The attempt ends here, for this reason. `final` when trying again cannot help."""
 
     def __init__(
-        self, reason: str, exit_code: int | None = None, final: bool = False, usage: Usage | None = None
+        self,
+        end: EndReason,
+        reason: str,
+        exit_code: int | None = None,
+        final: bool = False,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(reason)
-        self.reason, self.exit_code, self.final, self.usage = reason, exit_code, final, usage
+        self.end, self.reason, self.exit_code = end, reason, exit_code
+        self.final, self.usage = final, usage
 
 
 @dataclass(slots=True)
@@ -56,12 +96,14 @@ class Agent:
     order: Order
     folders: Folders
     gpus: Sequence[int]
-    cage: Cage
+    cgroup: Cgroup
     depot: Depot
     bwrap: str | None
     home: Path
     clock: Clock
     journal: Journal
+    interpreters: Sequence[Path] = ()
+    """Those that a job may name."""
 
     def live(self) -> None:
         """All of it. Whatever goes wrong becomes the journal's last entry."""
@@ -69,26 +111,28 @@ class Agent:
         become_subreaper()
         self.journal.append(born(os.getpid()))
         self.journal.keep_ballast()
-        log = LogKeeper(self.folders.log, self.journal, self.order.log)
+        log = LogWriter(self.folders.log, self.journal, self.order.log, self.order.secrets.values())
         usage = Usage()
         try:
-            self.journal.append(_reached(JobState.DOWNLOADING))
+            self.journal.append(StateReached(JobState.DOWNLOADING))
             with self._beating(usage):
                 self._download()
                 image = self._image()
-            usage = self._run(log, stop, image)
+                built = self._environment(log, stop)
+            with contextlib.nullcontext() if built is None else self._environments().in_use(built.key):
+                usage = self._run(log, stop, image, built)
             stop.check()
-            self.journal.append({**_reached(JobState.UPLOADING), "usage": asdict(usage)})
+            self.journal.append(StateReached(JobState.UPLOADING, usage))
             with self._beating(usage):
                 output = self._upload()
             stop.check()
-            self.journal.append(*output, {"k": "done", "usage": asdict(usage)})
+            self.journal.append(*output, AttemptDone(usage))
         except Failure as failure:
             log.close()
             self.journal.append(_ended(failure, failure.usage or usage))
         except (EaselError, OSError) as error:
             log.close()
-            self.journal.append(_ended(Failure(f"{type(error).__name__}: {error}"), usage))
+            self.journal.append(_ended(Failure(EndReason.FILES, f"{type(error).__name__}: {error}"), usage))
 
     @contextlib.contextmanager
     def _beating(self, usage: Usage) -> Iterator[None]:
@@ -97,7 +141,7 @@ class Agent:
 
         def beat() -> None:
             while not over.wait(BEAT_S):
-                self.journal.append({"k": "usage", "v": asdict(usage)})
+                self.journal.append(UsageSoFar(usage))
 
         thread = threading.Thread(target=beat, daemon=True)
         thread.start()
@@ -112,8 +156,9 @@ class Agent:
     def _download(self) -> None:
         order, folders = self.order, self.folders
         self.depot.fetch(order.code, folders.work, order.key, read_only=False)
-        for name in [file.path for file in order.code if file.path.endswith(".zip")]:
-            _unzip(folders.work / name.lstrip("/"), folders.work, order.disk_mb * MB)
+        _make_executable(folders.work, order.executable)
+        if len(order.code) == 1 and (name := order.code[0].path).endswith(".zip"):
+            unzip(folders.work / name.lstrip("/"), folders.work, order.disk_mb * MB)
         place = folders.input if self.bwrap else folders.work / "input"
         self.depot.fetch(order.input, place, order.key, read_only=self.bwrap is not None)
         folders.make(order)
@@ -124,30 +169,63 @@ class Agent:
         try:
             return images_of(self.home, self.bwrap).get(self.order.image)
         except NoImage as error:
-            raise Failure(str(error), final=True) from error
+            raise Failure(EndReason.CANNOT_START, str(error), final=True) from error
+
+    def _environments(self) -> Environments:
+        order = self.order
+        wheels = Path(order.wheels) if order.wheels else None
+        return environments_of(self.home, self.bwrap, PackageIndex(order.index_url, wheels))
+
+    def _environment(self, log: LogWriter, stop: _StopSignal) -> BuiltEnvironment | None:
+        """What the code's requirements name, built where it is not here; the installer's last lines go to the log."""
+        if self.order.requirements is None:
+            return None
+        try:
+            wanted = read_requirements(self.folders.work, self.order.requirements)
+            built = self._environments().get(self.order.project_id, wanted, lambda: stop.asked)
+        except (NoEnvironment, InvalidInput) as error:
+            stop.check()
+            for line in error.log if isinstance(error, NoEnvironment) else ():
+                log.feed("platform", f"{line}\n".encode())
+            raise Failure(EndReason.CANNOT_START, error.message, final=True) from error
+        how = f"built in {built.seconds:.1f} s" if built.seconds else "known"
+        log.feed(
+            "platform", f"environment {built.key} ({how}): {', '.join(built.locked) or 'empty'}\n".encode()
+        )
+        log.tell(TagLine("job", "environment", built.key))
+        return built
 
     # During. --------------------------------------------------------------------------------------------
 
-    def _run(self, log: LogKeeper, stop: _StopSignal, image: Image | None) -> Usage:
+    def _run(
+        self, log: LogWriter, stop: _StopSignal, image: Image | None, built: BuiltEnvironment | None
+    ) -> Usage:
         stop.check()
         status_read, status_write = os.pipe()
-        launch = prepare(self.order, self.folders, self.gpus, self.bwrap, self.home, status_write, image)
-        # Said before the program starts: its first line must not come before the word that it runs.
-        self.journal.append(_reached(JobState.RUNNING))
         try:
-            process = subprocess.Popen(  # noqa: S603
-                launch.argv,
-                cwd=launch.cwd,
-                env=launch.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(status_write,) if self.bwrap else (),
-                start_new_session=True,
-                preexec_fn=partial(self._confine, os.getpid()),
+            launch = prepare(
+                self.order,
+                self.folders,
+                self.gpus,
+                self.bwrap,
+                self.home,
+                image,
+                self.interpreters,
+                built.folder if built else None,
             )
+            # Said before the program starts: its first line must not come before the word that it runs.
+            self.journal.append(StateReached(JobState.RUNNING))
+            process = start(
+                self.bwrap,
+                UserProgram(self.order.key, launch.argv, launch.environment, launch.walls, self._limits()),
+                status=status_write,
+                enter=self.cgroup.enter,
+            )
+        except ForbiddenInterpreter as error:
+            raise Failure(EndReason.REFUSED, error.message, final=True) from error
         except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
-            raise Failure(f"the command cannot be started: {error}", 127, final=True) from error
+            reason = f"the command cannot be started: {error}"
+            raise Failure(EndReason.CANNOT_START, reason, 127, final=True) from error
         finally:
             os.close(status_write)
         watch = _Watch(self, process, log, stop)
@@ -157,59 +235,56 @@ class Agent:
         self._judge(watch, status)
         return watch.usage
 
-    def _confine(self, agent: int) -> None:
-        """In the child, before the program: limits that need no cooperation.
-
-        Until it is in its cage and carries the mark, nobody could find it: it must not outlive its agent.
-        """
-        die_with(agent)
-        self.cage.enter()
-        asked = self.order.resources
-        if not self.cage.hard:
-            cores = sorted(os.sched_getaffinity(0))
-            wanted = max(1, int(asked.vcpu + 0.5))
-            first = hash(self.order.key) % len(cores)
-            os.sched_setaffinity(0, {cores[(first + i) % len(cores)] for i in range(min(wanted, len(cores)))})
-            limit = (asked.memory_mb + 64) * MB
-            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        size = self.order.disk_mb * MB
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+    def _limits(self) -> Limits:
+        """What the order allows; where control groups limit, the rest is theirs."""
+        asked, size = self.order.resources, self.order.disk_mb * MB
+        if self.cgroup.hard:
+            return Limits(file_bytes=size, processes=self.order.processes if os.geteuid() == 0 else None)
+        cores = sorted(os.sched_getaffinity(0))
+        wanted = min(max(1, int(asked.vcpu + 0.5)), len(cores))
+        first = hash(self.order.key) % len(cores)
+        return Limits(
+            processes=self.order.processes + (0 if os.geteuid() == 0 else tasks_of(os.getuid())),
+            file_bytes=size,
+            data_bytes=(asked.memory_mb + 64) * MB,
+            cores=tuple(cores[(first + i) % len(cores)] for i in range(wanted)),
+        )
 
     def _judge(self, watch: _Watch, status: str) -> None:
         """What the end of the process means."""
         if watch.stopped_for is not None:
-            raise Failure(watch.stopped_for, watch.exit_code, usage=watch.usage)
+            raise Failure(*watch.stopped_for, watch.exit_code, usage=watch.usage)
         code = watch.exit_code
         memory = f"the memory limit of {self.order.resources.memory_mb} MB was reached"
-        if code != 0 and self.cage.out_of_memory():
-            raise Failure(memory, code, usage=watch.usage)
+        if code != 0 and self.cgroup.out_of_memory():
+            raise Failure(EndReason.MEMORY_LIMIT, memory, code, usage=watch.usage)
         # One that was killed from outside did not fail: it has nothing to say.
         if self.bwrap and code > 0 and '"exit-code"' not in status:
             said = watch.last_line.removeprefix("bwrap: ")
             missing = "execvp" in said
             reason = f"the command cannot be started: {said}" if missing else f"the sandbox failed: {said}"
-            raise Failure(reason, 127 if missing else code, final=missing, usage=watch.usage)
+            raise Failure(
+                EndReason.CANNOT_START, reason, 127 if missing else code, final=missing, usage=watch.usage
+            )
         if code != 0:
             name = f" ({signal.Signals(-code).name})" if code < 0 and -code in list(signal.Signals) else ""
-            raise Failure(f"exit code {code}{name}", code, usage=watch.usage)
+            raise Failure(EndReason.EXIT_CODE, f"exit code {code}{name}", code, usage=watch.usage)
 
     # After. ---------------------------------------------------------------------------------------------
 
-    def _upload(self) -> list[Entry]:
+    def _upload(self) -> list[EntryBody]:
         folder = self.folders.work / self.order.output_folder
         if folder.resolve() != self.folders.work.resolve() / self.order.output_folder:
-            raise Failure("the output folder is a link that leads elsewhere: nothing was stored", final=True)
-        entries: list[Entry] = [output_entry(self.depot.keep(folder, self.order.key))]
-        result = self.folders.work / ".easel-result.json"
-        if result.is_file() and not result.is_symlink():
-            with contextlib.suppress(ValueError):
-                # NaN and infinities are no JSON: they become null.
-                value = json.loads(result.read_text()[:MB], parse_constant=lambda _: None)
-                entries.append({"k": "result", "v": value if isinstance(value, dict) else {"value": value}})
-        return entries
+            reason = "the output folder is a link that leads elsewhere: nothing was stored"
+            raise Failure(EndReason.FILES, reason, final=True)
+        # By what they say they hold: a file with holes takes no disk, but reading it takes as long as if it did.
+        size = sum(path.stat().st_size for _, path in outputs(folder))
+        if size > self.order.disk_mb * MB:
+            reason = f"the output has {size} bytes, more than the disk limit of {self.order.disk_mb} MB"
+            raise Failure(EndReason.DISK_LIMIT, reason, final=True)
+        entries: list[EntryBody] = [self.depot.keep(folder, self.order.key)]
+        result = read_result(self.folders.work)
+        return entries if result is None else [*entries, ResultTold(result)]
 
 
 class _StopSignal:
@@ -227,20 +302,20 @@ class _StopSignal:
 
     def check(self) -> None:
         if self.asked:
-            raise Failure("stopped")
+            raise Failure(EndReason.STOPPED, "stopped")
 
 
 class _Watch:
     """The loop beside a running command: output, limits, heartbeats, and its end with all descendants."""
 
     def __init__(
-        self, agent: Agent, process: subprocess.Popen[bytes], log: LogKeeper, stop: _StopSignal
+        self, agent: Agent, process: subprocess.Popen[bytes], log: LogWriter, stop: _StopSignal
     ) -> None:
         self.agent, self.process, self.log, self.stop = agent, process, log, stop
         self.meter = Meter()
         self.load = LoadCurve()
         self.started = agent.clock.monotonic()
-        self.stopped_for: str | None = None
+        self.stopped_for: tuple[EndReason, str] | None = None
         self.exit_code = 0
         self._last_said = b""
         self.usage = Usage()
@@ -264,10 +339,10 @@ class _Watch:
                     over = True
                 elif key.data == "stop":
                     os.read(self.stop.read_fd, 64)
-                    self._stop("stopped")
+                    self._stop(EndReason.STOPPED, "stopped")
                 elif not self._read(key.fd, key.data):
                     selector.unregister(key.fileobj)
-            self._tend()
+            self._enforce_limits()
         self._reap()
         self._end_descendants()
         for key in list(selector.get_map().values()):
@@ -306,7 +381,7 @@ class _Watch:
         lines = self._last_said.decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
-    def _tend(self) -> None:
+    def _enforce_limits(self) -> None:
         now, order = self.agent.clock.monotonic(), self.agent.order
         if self.log.waiting and now >= self._due.setdefault("flush", now + FLUSH_S):
             self.log.flush()
@@ -316,29 +391,31 @@ class _Watch:
             self.meter.sample(descendants(os.getpid()), bool(order.resources.gpus))
             # Quick at first, so that short jobs are seen; then at leisure.
             self._due["sample"] = now + min(SAMPLE_S, max(0.02, (now - self.started) / 4))
-            if not self.agent.cage.hard and self.meter.now_mb > order.resources.memory_mb:
-                self._stop(f"the memory limit of {order.resources.memory_mb} MB was reached", at_once=True)
+            if not self.agent.cgroup.hard and self.meter.now_mb > order.resources.memory_mb:
+                reason = f"the memory limit of {order.resources.memory_mb} MB was reached"
+                self._stop(EndReason.MEMORY_LIMIT, reason, at_once=True)
             if now - self.started >= self.load.due:
                 points = self.load.points(now - self.started, self.meter)
-                self.agent.journal.append({"k": "metrics", "v": points})
+                self.agent.journal.append(MetricPoints(points))
         if now >= self._due["beat"]:
-            self.agent.journal.append({"k": "usage", "v": asdict(self.meter.usage(now - self.started))})
+            self.agent.journal.append(UsageSoFar(self.meter.usage(now - self.started)))
             self._due["beat"] = now + BEAT_S
         if now >= self._due["disk"]:
             self._due["disk"] = now + DISK_S
             if disk_mb(self.agent.folders.work) + disk_mb(self.agent.folders.tmp) > order.disk_mb:
-                self._stop(f"the disk limit of {order.disk_mb} MB was reached", at_once=True)
+                reason = f"the disk limit of {order.disk_mb} MB was reached"
+                self._stop(EndReason.DISK_LIMIT, reason, at_once=True)
         if order.time_limit_s is not None and now - self.started >= order.time_limit_s:
-            self._stop(f"the time limit of {order.time_limit_s:g} s was reached")
+            self._stop(EndReason.TIME_LIMIT, f"the time limit of {order.time_limit_s:g} s was reached")
         if self._kill_at is not None and now >= self._kill_at:
             self._kill_at = now + 0.2
             self._kill()
 
-    def _stop(self, reason: str, at_once: bool = False) -> None:
+    def _stop(self, end: EndReason, reason: str, at_once: bool = False) -> None:
         """Ask the command to end; after the grace it is made to."""
         if self.stopped_for is not None:
             return
-        self.stopped_for = reason
+        self.stopped_for = (end, reason)
         # Not bubblewrap's own process: with it the whole sandbox would go at once, without the grace.
         spared = {self.process.pid} if self.agent.bwrap else set()
         signal_all(set(descendants(os.getpid())) - spared, signal.SIGTERM)
@@ -346,7 +423,7 @@ class _Watch:
         self._kill_at = self.agent.clock.monotonic() + grace
 
     def _kill(self) -> None:
-        self.agent.cage.kill()
+        self.agent.cgroup.kill()
         kill_descendants(os.getpid())
 
     def _reap(self) -> None:
@@ -359,41 +436,41 @@ class _Watch:
         # Between fork and exec the child is a copy of us, and the kernel remembers that peak too.
         self.usage = self.meter.usage(
             self.agent.clock.monotonic() - self.started,
-            max(used.ru_utime + used.ru_stime, self.agent.cage.cpu_seconds()),
+            max(used.ru_utime + used.ru_stime, self.agent.cgroup.cpu_seconds()),
             peak if peak > self._own_mb * 1.05 else 0.0,
         )
 
     def _end_descendants(self) -> None:
         """Whoever is left forked away; the job is over for them too."""
-        self.agent.cage.kill()
-        while not kill_descendants(os.getpid()) or self.agent.cage.members():
+        self.agent.cgroup.kill()
+        while not kill_descendants(os.getpid()) or self.agent.cgroup.members():
             reap()
-            self.agent.cage.kill()
+            self.agent.cgroup.kill()
             self.agent.clock.sleep(0.005)
         reap()
 
 
-def _reached(state: JobState) -> Entry:
-    return {"k": "reached", "state": state.value}
+def _ended(failure: Failure, usage: Usage) -> AttemptEnded:
+    return AttemptEnded(failure.end, failure.reason, failure.exit_code, failure.final, usage)
 
 
-def _ended(failure: Failure, usage: Usage) -> Entry:
-    return {
-        "k": "ended",
-        "reason": failure.reason,
-        "code": failure.exit_code,
-        "final": failure.final,
-        "usage": asdict(usage),
-    }
+def _make_executable(folder: Path, names: Sequence[str]) -> None:
+    """Programs of the code may be run; names that lead out of it are passed over."""
+    for name in names:
+        path = folder / name.lstrip("/")
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            path.chmod(0o755)
 
 
-def _unzip(archive: Path, folder: Path, limit: int) -> None:
+def unzip(archive: Path, folder: Path, limit: int) -> None:
     """Code given as one zip file is unpacked beside itself; members cannot leave the folder."""
     try:
         with zipfile.ZipFile(archive) as opened:
             size = sum(member.file_size for member in opened.infolist())
             if size > limit:
-                raise Failure(f"the code {archive.name} unpacks to {size} of {limit} bytes", final=True)
+                reason = f"the code {archive.name} unpacks to {size} of {limit} bytes"
+                raise Failure(EndReason.FILES, reason, final=True)
             opened.extractall(folder)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise Failure(f"the code {archive.name} is not a usable zip file: {error}", final=True) from error
+    except _BAD_ZIP as error:
+        reason = f"the code {archive.name} is not a usable zip file: {error}"
+        raise Failure(EndReason.FILES, reason, final=True) from error

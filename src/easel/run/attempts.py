@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
-from easel.run.cage import Cage, OpenCage
-from easel.run.journal import LAST, Entry, alive, begin, read
+from easel.records.attempt import EndReason
+from easel.run.cgroup import Cgroup, OpenCage
+from easel.run.entries import JournalEntry, LoggedLines, OrderTaken, ProcessBorn
+from easel.run.journal import alive, begin, read, read_whole
 from easel.run.launch import Folders
 from easel.run.order import ORDER, Order
-from easel.run.warm import Ready
+from easel.run.warm import WarmProcess
 
 
 class Phase(Enum):
@@ -26,24 +27,28 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Attempt:
-    """One order on this machine. `sent` is the journal's offset up to which the controller was told."""
+    """One order on this machine. `sent` is the journal's offset up to which the controller was told.
+
+    `gone` is why an attempt that never had a journal is over; of others the journal says it.
+    """
 
     order: Order
     folders: Folders
     phase: Phase = Phase.WAITING
     since: float = 0.0
     gpus: tuple[int, ...] = ()
-    cage: Cage = field(default_factory=OpenCage)
+    cgroup: Cgroup = field(default_factory=OpenCage)
     pid: int | None = None
     pidfd: int | None = None
-    ready: Ready | None = None
+    ready: WarmProcess | None = None
     sent: int = 0
     seen: int = 0
-    born: Entry | None = None
+    observed: int = 0
+    born: ProcessBorn | None = None
     last: bool = False
-    gone: str | None = None
+    gone: tuple[EndReason, str] | None = None
     gone_sent: bool = False
-    stop_reason: str | None = None
+    stop_reason: tuple[EndReason, str] | None = None
     kill_at: float | None = None
     deadline: float | None = None
     heard: float = 0.0
@@ -53,22 +58,40 @@ class Attempt:
     def key(self) -> str:
         return self.order.key
 
-    def news(self, limit: int = 1 << 20) -> list[Entry]:
-        """Entries not yet sent, with the bytes of log lines attached. Notes what they say of the process."""
-        entries, self.sent = read(self.folders.journal, self.sent, limit)
-        fresh: list[Entry] = []
-        for entry in entries:
-            if entry["k"] == "born":
-                self.born = entry
-            self.last = self.last or entry["k"] in LAST
-            if entry["n"] >= self.seen and entry["k"] != "order":
-                fresh.append(self._with_bytes(entry) if entry["k"] == "log" else entry)
-        return fresh
+    def news(self, limit: int = 1 << 20) -> list[JournalEntry]:
+        """Entries not yet sent, with the bytes of log lines attached."""
+        begin, (entries, self.sent) = self.sent, read(self.folders.journal, self.sent, limit)
+        if begin <= self.observed < self.sent:
+            self._note(entries)
+            self.observed = self.sent
+        fresh = (e for e in entries if e.number >= self.seen and not isinstance(e.body, OrderTaken))
+        return [self._with_bytes(entry) for entry in fresh]
 
-    def _with_bytes(self, entry: Entry) -> Entry:
-        with self.folders.log.open("rb") as file:
-            file.seek(entry["o"])
-            return {**entry, "data": base64.b64encode(file.read(entry["s"])).decode()}
+    def observe(self) -> None:
+        """Note what the journal says of the process, whether or not anybody was told."""
+        entries, self.observed = read(self.folders.journal, self.observed)
+        while entries:
+            self._note(entries)
+            entries, self.observed = read(self.folders.journal, self.observed)
+
+    def _note(self, entries: Iterable[JournalEntry]) -> None:
+        for entry in entries:
+            if isinstance(entry.body, ProcessBorn):
+                self.born = entry.body
+            self.last = self.last or entry.last
+
+    def _with_bytes(self, entry: JournalEntry) -> JournalEntry:
+        if not isinstance(entry.body, LoggedLines):
+            return entry
+        try:
+            with self.folders.log.open("rb") as file:
+                file.seek(entry.body.offset)
+                data = file.read(entry.body.size)
+        except (
+            FileNotFoundError
+        ):  # whoever removed it was told to forget the attempt: nobody waits for its lines
+            data = b""
+        return replace(entry, body=replace(entry.body, data=data))
 
     def rewind(self, seen: int) -> None:
         """A controller that knows the first `seen` entries asks for the rest."""
@@ -92,17 +115,17 @@ class Attempt:
             self.ready.kill()
             return
         self.signal(signal.SIGKILL)
-        self.cage.kill()
+        self.cgroup.kill()
 
     def save(self) -> None:
         """What a worker that starts after a crash must know. Secrets stay in memory."""
-        begin(self.folders.journal, [ORDER.dump_python(self.order.without_secrets(), mode="json"), self.gpus])
+        begin(self.folders.journal, ORDER.dump_python(self.order.without_secrets(), mode="json"), self.gpus)
 
     def remove(self) -> None:
         if self.pidfd is not None:
             os.close(self.pidfd)
             self.pidfd = None
-        self.cage.remove()
+        self.cgroup.remove()
         self.folders.remove()
 
 
@@ -114,19 +137,21 @@ def _size(path: Path) -> int:
 
 
 def found(root: Path) -> Iterator[Attempt]:
-    """The attempts that an earlier worker left, alive or not."""
+    """The attempts that an earlier worker left, alive or not. What has no journal any more is removed."""
+    for left in [path for path in root.glob("*") if path.is_dir()]:
+        if not Folders(left).journal.exists():
+            Folders(left).remove()
     for journal in sorted(root.glob("*.journal")):
         folders = Folders(journal.with_suffix(""))
-        entries, _ = read(journal, 0, 1 << 24)
-        if not entries:  # a crash while the first line was written: it never began
+        entries, _ = read_whole(journal)
+        first = entries[0].body if entries else None
+        if not isinstance(first, OrderTaken):  # a crash while the first line was written: it never began
             folders.remove()
             continue
-        body, gpus = entries[0]["order"]
-        attempt = Attempt(ORDER.validate_python(body), folders, gpus=tuple(gpus))
-        attempt.born = next((entry for entry in entries if entry["k"] == "born"), None)
-        attempt.last = any(entry["k"] in LAST for entry in entries)
+        attempt = Attempt(ORDER.validate_python(first.order), folders, gpus=tuple(first.gpus))
+        attempt.observe()
         if attempt.born is not None and alive(attempt.born):
-            attempt.pid, attempt.phase = attempt.born["pid"], Phase.RUNNING
+            attempt.pid, attempt.phase = attempt.born.pid, Phase.RUNNING
         else:
             attempt.phase = Phase.OVER
         yield attempt

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import os
-from base64 import b64decode, b64encode
+import string
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from easel.errors import InvalidInput
+from easel.lake.digest import digest_of
+from easel.lake.paths import MAX_SEGMENT, file_path
 from easel.records.job import StoredFile
-from easel.run.journal import Entry
+from easel.run.entries import Kept
+
+_PLAIN = frozenset(string.ascii_letters + string.digits + " ._-+=,()[]{}!#$&'~^")
 
 MAX_OUTPUT_FILES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a job left.
-
-    Bytes that are few travel in the report (`inline`, by digest) and are stored together with other jobs' by
-    whoever commits: one write to disk for many small outputs.
-    """
-
-    files: Sequence[StoredFile]
-    inline: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Depot(Protocol):
@@ -59,17 +50,23 @@ def outputs(folder: Path) -> Iterator[tuple[str, Path]]:
             count += 1
             if count > MAX_OUTPUT_FILES:
                 raise InvalidInput(f"the job left more than {MAX_OUTPUT_FILES} files: pack them")
-            yield "/" + path.relative_to(folder).as_posix(), path
+            yield "/" + _storable(path.relative_to(folder).as_posix()), path
 
 
-def output_entry(kept: Kept) -> Entry:
-    return {
-        "k": "output",
-        "files": [[f.path, f.digest, f.size, f.object, f.offset] for f in kept.files],
-        "inline": {digest: b64encode(data).decode() for digest, data in kept.inline.items()},
-    }
+def _storable(name: str) -> str:
+    """A name that the lake takes. What it does not take is written as =XX, rather than lose the work of a job."""
+    try:
+        file_path(f"/{name}")
+    except InvalidInput:
+        return "/".join(map(_storable_segment, name.split("/")))
+    return name
 
 
-def read_output(entry: Entry) -> Kept:
-    files = [StoredFile(*file) for file in entry["files"]]
-    return Kept(files, {digest: b64decode(text) for digest, text in entry["inline"].items()})
+def _storable_segment(segment: str) -> str:
+    raw = os.fsencode(segment)
+    plain = "".join(chr(b) if chr(b) in _PLAIN else f"={b:02X}" for b in raw)
+    # A dot at the end is not kept everywhere either.
+    plain = f"{plain[:-1]}={ord(plain[-1]):02X}" if plain[-1] in ". " else plain
+    if len(plain) <= MAX_SEGMENT:
+        return plain
+    return f"{plain[:100].rstrip('=. ')}-{digest_of(raw).hex()[:16]}"

@@ -17,7 +17,8 @@ from easel.lake.digest import Digest, digest_file, digest_of, from_hex
 from easel.lake.manifest.node import Entry
 from easel.lake.materialise import Mode, materialise
 from easel.records.job import StoredFile
-from easel.run.depot import Depot, Kept, outputs
+from easel.run.depot import Depot, outputs
+from easel.run.entries import Kept
 
 Result = TypeVar("Result")
 TOKEN = "EASEL_TOKEN"  # noqa: S105 - the name of the variable

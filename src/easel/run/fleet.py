@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from easel.declare.resources import Resources, Room
-from easel.records.pool import Placement
-from easel.run.executors.engine import Standing
+from easel.records.worker import Placement
+from easel.run.executors.engine import PlacementState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Fleet:
     """What there is. `idle` are placements whose workers have nothing to do, `ended` those whose workers have left."""
 
     placements: Sequence[Placement]
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, PlacementState]
     idle: frozenset[str]
     ended: frozenset[str] = frozenset()
 
 
 def fleet_of(
     placements: Sequence[Placement],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, PlacementState],
     present: Set[str],
     left: Set[str],
     busy: Set[str],
@@ -51,17 +51,17 @@ def fleet_of(
             ended.add(each.name)
         if each.name not in ended and busy.isdisjoint(each.members):
             idle.add(each.name)
-    seen = {**standings, **dict.fromkeys(up, Standing.UP)}
+    seen = {**standings, **dict.fromkeys(up, PlacementState.UP)}
     return Fleet(placements, seen, frozenset(idle), frozenset(ended))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FleetPlan:
     place: tuple[Ask, ...]
     cancel: tuple[str, ...]
 
 
-def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: int) -> Plan:
+def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: int) -> FleetPlan:
     """One worker for each thing that waits, as far as the cluster could run them side by side.
 
     Those that come up or have nothing to do count first. What has been asked for and is needed no more is
@@ -73,8 +73,8 @@ def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: i
     for each in fleet.placements:
         standing = fleet.standings.get(each.name)
         if each.name in fleet.ended:
-            surplus += [each.name] if standing is Standing.WAITING else []
-        elif standing is not Standing.UP or each.name in fleet.idle:
+            surplus += [each.name] if standing is PlacementState.WAITING else []
+        elif standing is not PlacementState.UP or each.name in fleet.idle:
             free.append(each)
     room = most - len(fleet.placements)
     place: list[Ask] = []
@@ -88,8 +88,8 @@ def plan(waiting: Sequence[Ask], fleet: Fleet, machines: Sequence[Room], most: i
             room -= 1
             made[shape] += 1
             place.append(ask)
-    surplus += [each.name for each in free if fleet.standings.get(each.name) is not Standing.UP]
-    return Plan(tuple(place), tuple(surplus))
+    surplus += [each.name for each in free if fleet.standings.get(each.name) is not PlacementState.UP]
+    return FleetPlan(tuple(place), tuple(surplus))
 
 
 def _holds(placement: Placement, ask: Ask) -> bool:

@@ -22,6 +22,7 @@ class Surroundings:
     depot: Depot
     bwrap: str | None
     clock: Clock
+    interpreters: tuple[Path, ...] = ()
 
 
 def fork_agent(attempt: Attempt, here: Surroundings, wake_fd: int) -> int:
@@ -38,12 +39,13 @@ def fork_agent(attempt: Attempt, here: Surroundings, wake_fd: int) -> int:
             attempt.order,
             attempt.folders,
             attempt.gpus,
-            attempt.cage,
+            attempt.cgroup,
             here.depot,
             here.bwrap,
             here.home,
             here.clock,
             journal,
+            here.interpreters,
         ).live()
         code = 0
     finally:

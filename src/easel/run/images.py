@@ -24,8 +24,24 @@ from easel.errors import EaselError
 from easel.run.sandbox import INSIDE
 from easel.run.tree import die_with
 
+_TRANSPORTS = {
+    "dir",
+    "docker",
+    "docker-archive",
+    "docker-daemon",
+    "oci",
+    "oci-archive",
+    "containers-storage",
+    "sif",
+}
 TOOLS = ("podman", "docker")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
+_NAME = re.compile(
+    r"(?:[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?/)?"  # a registry
+    r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+"""What registries call an image. Not `dir:/path` or `oci-archive:file`, which would read this machine's files."""
+MAX_NAME = 255
 _MOUNTS = (INSIDE.lstrip("/"), "tmp", "proc", "dev")
 
 
@@ -54,8 +70,7 @@ class Images:
 
     def get(self, name: str) -> Image:
         """Unpacked, fetched first where it is not here. Agents that want the same image wait for one another."""
-        if not _NAME.fullmatch(name):
-            raise NoImage(f"{name[:80]!r} is no name of a container image")
+        check_name(name)
         exported = self.shelf / f"{re.sub('[/:@]', '_', name)}.tar"
         if exported.is_file():
             about = exported.stat()
@@ -100,6 +115,7 @@ class Images:
                 shutil.rmtree(partial_, ignore_errors=True)
                 partial_.mkdir(parents=True)
                 self._extract(source, partial_)
+                partial_.chmod(0o755)  # the image may say otherwise, and a job is not its owner
                 for name in _MOUNTS:  # the image is shown read-only: what is mounted over must be there
                     (partial_ / name).mkdir(exist_ok=True)
                 partial_.rename(root)
@@ -127,6 +143,12 @@ class Images:
         with (self.folder / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def check_name(name: str) -> None:
+    """Refuses what is not `registry/name:tag` or a part of it."""
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name) or name.partition(":")[0] in _TRANSPORTS:
+        raise NoImage(f"{name[:80]!r} is no name of a container image")
 
 
 def images_of(home: Path, bwrap: str | None) -> Images:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from easel.declare.job import Command
+from easel.declare.job import Command, FreeRun
+from easel.errors import InvalidInput
+from easel.run.egress import VARIABLES
 from easel.run.images import Image
+from easel.run.interpreters import interpreters
 from easel.run.order import Order
-from easel.run.sandbox import INSIDE, Walls, interpreters, wrap
+from easel.run.sandbox import INSIDE, Walls
 from easel.run.tree import MARK
 
 _THREADS = (
@@ -62,18 +66,23 @@ class Folders:
             folder.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
-        """Everything. The folder is often not there: most trials need none, and making folders is slow."""
-        for file in (self.journal, self.log, self.ballast):
-            file.unlink(missing_ok=True)
+        """Everything, and the journal last: by it a worker finds what one that was killed here has left.
+
+        The folder is often not there: most trials need none, and making folders is slow.
+        """
         if self.root.exists():
             shutil.rmtree(self.root, ignore_errors=True)
+        for file in (self.log, self.ballast, self.journal):
+            file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
+    """What `sandbox.start` is given."""
+
     argv: Sequence[str]
     environment: dict[str, str]
-    cwd: Path
+    walls: Walls
 
 
 def prepare(
@@ -82,21 +91,30 @@ def prepare(
     gpus: Sequence[int],
     bwrap: str | None,
     home: Path,
-    fd: int,
     image: Image | None = None,
+    allowed: Sequence[Path] = (),
+    built: Path | None = None,
 ) -> Launch:
-    """`home` is the platform's own folder, which a job must not see; `fd` gets bubblewrap's status.
+    """`home` is the platform's own folder, which a job must not see; `allowed` are interpreters that it may name.
 
-    With an image the job sees nothing of this machine's programs.
+    With an image the job sees nothing of this machine's programs; with a `built` environment only that one's packages.
     """
-    shown, programs = interpreters(order.python) if image is None else ((), None)
+    shown: tuple[Path, ...]
+    programs: Path | None
+    if image is not None:
+        shown, programs = (), None
+    elif built is not None:
+        shown, programs = (Path(sys.base_prefix),), built / "bin"
+    else:
+        shown, programs = interpreters(order.python, allowed)
     inside = INSIDE if bwrap else str(folders.work)
     environment = variables(order, gpus, inside, str(programs) if programs else None)
     environment = {**environment, **_lasting(image, order)} if image else environment
+    if order.network and not order.host_network and bwrap:
+        environment = {**VARIABLES, **environment}
     environment |= {} if bwrap else {"TMPDIR": str(folders.tmp), "HOME": str(folders.tmp)}
+    environment |= {} if built is None else {"VIRTUAL_ENV": str(built)}
     argv = _argv(order, folders, "python" if image is None else "python3")
-    if bwrap is None:
-        return Launch(argv, environment, folders.work)
     nodes = tuple(Path(f"/dev/nvidia{card}") for card in cards(gpus))
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
     walls = Walls(
@@ -104,13 +122,15 @@ def prepare(
         tmp=folders.tmp,
         input=folders.input,
         interpreters=shown,
+        environments=() if built is None else (built,),
         hidden=(home,),
         devices=(*nodes, *map(Path, shared)) if gpus else (),
         network=order.network,
-        status_fd=fd,
+        host_network=order.host_network,
         root=image.root if image else None,
+        shared_memory_mb=order.resources.memory_mb,
     )
-    return Launch(wrap(bwrap, walls, argv), environment, folders.work)
+    return Launch(argv, environment, walls)
 
 
 def _lasting(image: Image, order: Order) -> dict[str, str]:
@@ -154,6 +174,8 @@ def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | No
 def _argv(order: Order, folders: Folders, python: str) -> Sequence[str]:
     if isinstance(order.run, Command):
         return order.run.argv
+    if isinstance(order.run, FreeRun):
+        raise InvalidInput("a free run runs elsewhere: no device starts it")
     (folders.work / ".easel-call.json").write_text(
         json.dumps({"target": order.run.target, "arguments": dict(order.run.arguments)})
     )

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from easel.records.pool import Offer, Puller
+from easel.records.worker import AttemptOffer, Puller
 from easel.run.placement import PATIENCE_S
 
 
-def give(offers: Iterable[Offer], pullers: Sequence[Puller]) -> dict[str, str]:
+def give(offers: Iterable[AttemptOffer], pullers: Sequence[Puller]) -> dict[str, str]:
     """`offers` in order of arrival; returns which key goes to which worker. Cheaper workers are filled first."""
     asking = sorted(pullers, key=lambda each: each.price)
     free = {puller.name: puller for puller in asking if puller.open}
     given: dict[str, str] = {}
-    gangs: dict[str, list[Offer]] = {}
+    gangs: dict[str, list[AttemptOffer]] = {}
     for offer in offers:
         members = gangs.setdefault(offer.gang, [])
         members.append(offer)
@@ -38,7 +38,7 @@ def give(offers: Iterable[Offer], pullers: Sequence[Puller]) -> dict[str, str]:
     return given
 
 
-def _place(members: Sequence[Offer], free: dict[str, Puller]) -> Mapping[str, str] | None:
+def _place(members: Sequence[AttemptOffer], free: dict[str, Puller]) -> Mapping[str, str] | None:
     """All members, spread over as many workers as there are; changes `free` only if all fit."""
     left: dict[str, Puller] = {}
     placed: dict[str, str] = {}
@@ -54,24 +54,24 @@ def _place(members: Sequence[Offer], free: dict[str, Puller]) -> Mapping[str, st
     return placed
 
 
-def _suits(offer: Offer, puller: Puller) -> bool:
+def _suits(offer: AttemptOffer, puller: Puller) -> bool:
     """Whether the worker is of the kind that is wanted and lasts long enough."""
     if any(puller.labels.get(name) != value for name, value in offer.wants.items()):
         return False
     return puller.remaining_s is None or (offer.time_limit_s or 0.0) <= puller.remaining_s
 
 
-def _could(offer: Offer, free: Mapping[str, Puller]) -> bool:
+def _could(offer: AttemptOffer, free: Mapping[str, Puller]) -> bool:
     return any(_suits(offer, puller) for puller in free.values())
 
 
-def _fits(offer: Offer, puller: Puller) -> bool:
+def _fits(offer: AttemptOffer, puller: Puller) -> bool:
     if not _suits(offer, puller):
         return False
     return puller.room.fits(offer.resources) or (offer.short and puller.ahead > 0)
 
 
-def _less(puller: Puller, offer: Offer) -> Puller:
+def _less(puller: Puller, offer: AttemptOffer) -> Puller:
     gpus = puller.room.choose_gpus(offer.resources.gpus)
     if gpus is None or not puller.room.fits(offer.resources):
         return replace(puller, ahead=puller.ahead - 1)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from easel.declare.job import RetryRule
+from easel.records.attempt import EndReason
 from easel.records.job import ACTIVE, TERMINAL, JobState, Usage
 
 _ORDER = {
@@ -32,6 +33,7 @@ class Life:
     failed: int = 0
     kill_requested: bool = False
     exit_code: int | None = None
+    end: EndReason | None = None
     reason: str | None = None
     usage: Usage | None = None
     retry: RetryRule = field(default_factory=RetryRule)
@@ -45,7 +47,7 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Dequeued:
     """The queue let it through."""
 
 
@@ -75,6 +77,7 @@ class Ended:
     exit_code: int | None = None
     usage: Usage | None = None
     final: bool = False
+    end: EndReason = EndReason.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,13 @@ class Gone:
 
     attempt: int
     reason: str
+    end: EndReason = EndReason.OTHER
 
 
 @dataclass(frozen=True, slots=True)
 class KillRequested:
     reason: str
+    end: EndReason = EndReason.KILLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class UpstreamFailed:
     reason: str
 
 
-Happening = Chosen | Reached | OutputReady | Ended | Gone | KillRequested | UpstreamFailed
+Happening = Dequeued | Reached | OutputReady | Ended | Gone | KillRequested | UpstreamFailed
 
 # What to do about it. -----------------------------------------------------------------------------------
 
@@ -133,60 +138,60 @@ Instruction = StartAttempt | StopAttempt | KeepOutput | IgnoredLate
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Transition:
     life: Life
     instructions: tuple[Instruction, ...] = ()
 
 
-def step(life: Life, what: Happening) -> Step:
+def step(life: Life, what: Happening) -> Transition:
     """The only gate through which a job changes."""
     match what:
-        case Chosen():
+        case Dequeued():
             if life.state is not JobState.QUEUED:
-                return Step(life)
+                return Transition(life)
             launched = replace(life, state=JobState.LAUNCHING, attempt=life.attempt + 1, usage=None)
-            return Step(launched, (StartAttempt(launched.attempt),))
-        case KillRequested(reason):
+            return Transition(launched, (StartAttempt(launched.attempt),))
+        case KillRequested(reason, end):
             if life.over or life.kill_requested:
-                return Step(life)
+                return Transition(life)
+            asked = replace(life, kill_requested=True, end=end, reason=reason)
             if life.state is JobState.QUEUED:
-                return Step(replace(life, state=JobState.KILLED, kill_requested=True, reason=reason))
-            asked = replace(life, kill_requested=True, reason=reason)
-            return Step(asked, (StopAttempt(life.attempt),))
+                return Transition(replace(asked, state=JobState.KILLED))
+            return Transition(asked, (StopAttempt(life.attempt),))
         case UpstreamFailed(reason):
             if life.state is not JobState.QUEUED:
-                return Step(life)
-            return Step(replace(life, state=JobState.FAILED, reason=reason))
+                return Transition(life)
+            return Transition(replace(life, state=JobState.FAILED, end=EndReason.UPSTREAM, reason=reason))
         case _:
             if life.state not in ACTIVE or what.attempt != life.attempt:
-                return Step(life, (IgnoredLate(what.attempt, type(what).__name__),))
+                return Transition(life, (IgnoredLate(what.attempt, type(what).__name__),))
             return _of_attempt(life, what)
 
 
-def _of_attempt(life: Life, what: Reached | OutputReady | Ended | Gone) -> Step:
+def _of_attempt(life: Life, what: Reached | OutputReady | Ended | Gone) -> Transition:
     """`what` belongs to the current attempt of an active job."""
     match what:
         case Reached(_, state, usage):
             if _ORDER.get(state, 0) <= _ORDER[life.state]:
-                return Step(life)
-            return Step(replace(life, state=state, usage=usage or life.usage))
+                return Transition(life)
+            return Transition(replace(life, state=state, usage=usage or life.usage))
         case _ if life.kill_requested:
             code = what.exit_code if isinstance(what, Ended) else None
             usage = life.usage if isinstance(what, Gone) else what.usage or life.usage
-            return Step(replace(life, state=JobState.KILLED, exit_code=code, usage=usage))
+            return Transition(replace(life, state=JobState.KILLED, exit_code=code, usage=usage))
         case OutputReady(attempt, usage):
-            done = replace(life, state=JobState.FINISHED, exit_code=0, reason=None, usage=usage)
-            return Step(done, (KeepOutput(attempt),))
-        case Ended(_, reason, exit_code, usage, final):
-            ended = replace(life, exit_code=exit_code, reason=reason, usage=usage or life.usage)
+            done = replace(life, state=JobState.FINISHED, exit_code=0, end=None, reason=None, usage=usage)
+            return Transition(done, (KeepOutput(attempt),))
+        case Ended(_, reason, exit_code, usage, final, end):
+            ended = replace(life, exit_code=exit_code, end=end, reason=reason, usage=usage or life.usage)
             if not final and life.failed < life.retry.failed:
-                return Step(replace(ended, state=JobState.QUEUED, failed=life.failed + 1))
-            return Step(replace(ended, state=JobState.FAILED))
-        case Gone(_, reason):
-            gone = replace(life, reason=reason)
+                return Transition(replace(ended, state=JobState.QUEUED, failed=life.failed + 1))
+            return Transition(replace(ended, state=JobState.FAILED))
+        case Gone(_, reason, end):
+            gone = replace(life, end=end, reason=reason)
             if life.lost < life.retry.lost:
-                return Step(replace(gone, state=JobState.QUEUED, lost=life.lost + 1))
-            return Step(replace(gone, state=JobState.FAILED))
+                return Transition(replace(gone, state=JobState.QUEUED, lost=life.lost + 1))
+            return Transition(replace(gone, state=JobState.FAILED))
 
 
 def replay(retry: RetryRule, history: list[Happening]) -> Life:
@@ -200,7 +205,8 @@ def replay(retry: RetryRule, history: list[Happening]) -> Life:
 # Histories are kept as JSON in the event table. -----------------------------------------------------------
 
 _KINDS: dict[str, type[Happening]] = {
-    kind.__name__: kind for kind in (Chosen, Reached, OutputReady, Ended, Gone, KillRequested, UpstreamFailed)
+    kind.__name__: kind
+    for kind in (Dequeued, Reached, OutputReady, Ended, Gone, KillRequested, UpstreamFailed)
 }
 
 
@@ -214,4 +220,6 @@ def from_json(body: dict[str, Any]) -> Happening:
         fields["usage"] = Usage(**fields["usage"])
     if "state" in fields:
         fields["state"] = JobState(fields["state"])
+    if "end" in fields:
+        fields["end"] = EndReason(fields["end"])
     return _KINDS[body["what"]](**fields)

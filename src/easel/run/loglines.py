@@ -28,7 +28,7 @@ class TagLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProgressLine:
     fraction: float
 
 
@@ -41,10 +41,10 @@ class Metric:
     step: int | None
 
 
-Fact = TagLine | Progress | Metric
+Fact = TagLine | ProgressLine | Metric
 
 
-def may_speak(chunk: bytes) -> bool:
+def has_directive(chunk: bytes) -> bool:
     """Whether it is worth looking at the lines of this chunk: nearly none is."""
     return any(mark in chunk for mark in MARKS)
 
@@ -62,7 +62,7 @@ def parse(line: str) -> list[Fact]:
         fraction = _number(text.removesuffix("%"))
         if fraction is None:
             return []
-        return [Progress(min(1.0, max(0.0, fraction / 100 if text.endswith("%") else fraction)))]
+        return [ProgressLine(min(1.0, max(0.0, fraction / 100 if text.endswith("%") else fraction)))]
     return _metrics(text)
 
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from easel.declare.job import Runnable
 from easel.declare.resources import Resources
+from easel.records.attempt import AttemptKey
 from easel.records.job import StoredFile
 
 MB = 1 << 20
@@ -37,15 +38,21 @@ class Order:
     run: Runnable
     resources: Resources = field(default_factory=Resources)
     code: tuple[StoredFile, ...] = ()
+    executable: tuple[str, ...] = ()
     input: tuple[StoredFile, ...] = ()
     output_folder: str = "output"
     python: str | None = None
     image: str | None = None
+    requirements: str | None = None
+    index_url: str | None = None
+    wheels: str | None = None
     network: bool = False
+    host_network: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float | None = None
     disk_mb: int = 20 * 1024
+    processes: int = 1024
     grace_s: float = 5.0
     log: LogLimits = field(default_factory=LogLimits)
     wants: Mapping[str, str] = field(default_factory=dict)
@@ -55,12 +62,12 @@ class Order:
     @property
     def gang(self) -> str:
         """Names the attempt, of which a distributed job has several members."""
-        return f"{self.job_id}.{self.attempt}"
+        return str(AttemptKey(self.job_id, self.attempt))
 
     @property
     def key(self) -> str:
         """Names this member of it: also its folder and its control group."""
-        return f"{self.gang}-{self.rank}" if self.rank else self.gang
+        return str(AttemptKey(self.job_id, self.attempt, self.rank))
 
     def without_secrets(self) -> Order:
         return replace(self, secrets={})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from easel.declare.resources import Resources, Room
@@ -11,8 +11,19 @@ PATIENCE_S = 60.0
 """After this long nobody may pass a waiting attempt: the device drains until it fits."""
 
 
+def could_hold(
+    rooms: Iterable[tuple[Room, Mapping[str, str]]], asked: Resources, wants: Mapping[str, str], workers: int
+) -> bool:
+    """Whether enough devices of this capacity and these labels could take part if they were empty."""
+    able = sum(
+        room.fits(asked) and all(labels.get(name) == value for name, value in wants.items())
+        for room, labels in rooms
+    )
+    return able >= workers
+
+
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingAttempt:
     key: str
     asked: Resources
     waited_s: float
@@ -24,7 +35,7 @@ class Placed:
     gpus: tuple[int, ...]
 
 
-def place(waiting: Iterable[Waiting], room: Room) -> list[Placed]:
+def place(waiting: Iterable[WaitingAttempt], room: Room) -> list[Placed]:
     """`waiting` in order of arrival. Never gives out more than `room`."""
     placed: list[Placed] = []
     for each in waiting:

@@ -1,4 +1,4 @@
-"""What the nursery of a worker imports ahead."""
+"""What a worker's fork server imports ahead."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ TRIAL_MODULES = (
     "easel.run.trial",
     "easel.flow.apps.trial",
 )
-"""What the nursery imports, where it is installed: the seconds that a trial then does not pay."""
+"""What the fork server imports, where it is installed: the seconds that a trial then does not pay."""

@@ -67,8 +67,8 @@ class LoadCurve:
     _seconds: float = 0.0
     _cpu: float = 0.0
 
-    def points(self, seconds: float, meter: Meter) -> list[list[str | int | float]]:
-        """`[name, step, value]` each, at `seconds` since the start; the vCPU are the mean since the last time."""
+    def points(self, seconds: float, meter: Meter) -> list[tuple[str, int, float | str]]:
+        """`(name, step, value)` each, at `seconds` since the start; the vCPU are the mean since the last time."""
         span = seconds - self._seconds
         if span <= 0:
             return []
@@ -76,7 +76,17 @@ class LoadCurve:
         self._seconds, self._cpu = seconds, meter.cpu_seconds
         self.due = seconds + max(1.0, seconds / 200)
         step = round(seconds)
-        return [["system/vcpu", step, round(cpu, 3)], ["system/memory_mb", step, round(meter.now_mb, 1)]]
+        return [("system/vcpu", step, round(cpu, 3)), ("system/memory_mb", step, round(meter.now_mb, 1))]
+
+
+def tasks_of(user: int) -> int:
+    """Threads of all processes of a user, which is what the kernel's limit of processes counts."""
+    found = psutil.process_iter(["uids", "num_threads"])
+    return sum(
+        each.info["num_threads"] or 0
+        for each in found
+        if each.info["uids"] and each.info["uids"].real == user
+    )
 
 
 def resident_mb(pid: int) -> float:

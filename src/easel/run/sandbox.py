@@ -1,145 +1,316 @@
-"""The walls around a user's command: what bubblewrap is told. Pure, but for `probe`."""
+"""The walls around user code. Whatever is not the platform's own program is started by `start`, and only there:
+commands of jobs, entry points, and whatever else runs what a user wrote or uploaded.
+
+`wrap` says what bubblewrap is told and is pure; `start` acts.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import IO
+
+from easel.run import seccomp
+from easel.run.confinement import Limits, Staging, confine, job_user, own_by
+from easel.run.egress import Allowed, is_public, open_way
 
 # What programs need of /etc; shadow files, ssh keys and the rest stay outside.
 _ETC = (
     "alternatives",
     "ca-certificates",
     "fonts",
-    "group",
     "host.conf",
-    "hosts",
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
     "localtime",
     "mime.types",
     "nsswitch.conf",
-    "passwd",
-    "resolv.conf",
     "ssl",
     "timezone",
 )
-_SYSTEM = ("/usr", "/opt")
+_SYSTEM = (Path("/usr"),)
+_LIBRARIES = ("cuda*", "nvidia*", "rocm*", "intel*")
+"""What of /opt is the system's."""
 _ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64")
+_PRIVATE = ("blobs", "run", "cache", "secrets", "backups", "images")
+"""Folders of the platform's home that nobody can mean when they list an interpreter."""
+_READ_ONLY_PROC = ("sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "asound")
+_EMPTY_PROC = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "sched_debug", "latency_stats")
 INSIDE = "/job"
-STARTED_IN = Path.cwd()
+USER = 1000
+_FILES = {
+    "/etc/passwd": f"job:x:{USER}:{USER}:job:/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+    "/etc/group": f"job:x:{USER}:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+}
+_SHARED_MEMORY_MB = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """What one job may see: its work folder (writable), its input (read-only), interpreters, devices."""
+    """What one program may see: its work folder (writable), its input (read-only), interpreters, devices.
+
+    `hidden` are the platform's own folders: nothing of them shows, whichever folder around them is shown.
+    `environments` are folders that the platform itself made for the program and shows read-only, wherever they lie.
+    """
 
     work: Path
     tmp: Path
     input: Path | None
     interpreters: tuple[Path, ...] = ()
+    environments: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     devices: tuple[Path, ...] = ()
     network: bool = False
-    status_fd: int | None = None
+    """Whether a port of its loopback leads to the proxy of `egress`, and so to public addresses."""
+    host_network: bool = False
+    """Whether it shares this machine's own network, loopback included. Only an admin can say so."""
     root: Path | None = None
     """The unpacked container image that stands for this machine's system."""
+    shared_memory_mb: int = _SHARED_MEMORY_MB
 
 
-def wrap(bwrap: str, walls: Walls, argv: Sequence[str]) -> list[str]:
-    """The command line that runs `argv` behind `walls`.
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Open files that bubblewrap reads from, or (`status`) writes to, by their numbers."""
+
+    files: Mapping[str, int] = field(default_factory=dict)
+    seccomp: int | None = None
+    status: int | None = None
+    info: int | None = None
+    block: int | None = None
+    """The program waits until something comes here."""
+
+
+Place = Callable[[Path], str]
+
+
+def wrap(
+    bwrap: str,
+    walls: Walls,
+    argv: Sequence[str],
+    given: Descriptors | None = None,
+    place: Place = str,
+) -> list[str]:
+    """Returns the command line that runs `argv` behind `walls`. `place` tells where bubblewrap finds a folder.
 
     The environment is the one that bubblewrap itself is started with: secrets must not stand in arguments.
     """
-    args = [bwrap, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
-    if walls.network:
+    given = given or Descriptors()
+    args = [
+        bwrap,
+        "--unshare-all",
+        "--unshare-user",
+        "--cap-drop",
+        "ALL",
+        "--die-with-parent",
+        "--new-session",
+    ]
+    args += ["--uid", str(USER), "--gid", str(USER), "--hostname", "easel", "--disable-userns"]
+    if walls.host_network:
         args.append("--share-net")
-    args += _this_system() if walls.root is None else ["--ro-bind", str(walls.root), "/"]
-    args += ["--proc", "/proc", "--dev", "/dev"]
+    args += _this_system(walls, given, place) if walls.root is None else ["--ro-bind", place(walls.root), "/"]
+    args += ["--proc", "/proc", *_proc(), "--dev", "/dev"]
+    args += ["--size", str(walls.shared_memory_mb << 20), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+    args += ["--remount-ro", "/dev"]
     # Before the interpreters: one that lives under /tmp must show through.
-    args += ["--bind", str(walls.tmp), "/tmp"]  # noqa: S108
+    args += ["--bind", place(walls.tmp), "/tmp"]  # noqa: S108
     for path in walls.interpreters:
-        args += ["--ro-bind-try", str(path), str(path)]
-    for path in walls.hidden:
-        if any(path.is_relative_to(shown) for shown in (*walls.interpreters, *map(Path, _SYSTEM))):
-            args += ["--tmpfs", str(path)]
+        args += _shown(path, walls.hidden, place)
+    for path in walls.environments:
+        args += ["--ro-bind", place(path), str(path)]
     for path in walls.devices:
         args += ["--dev-bind-try", str(path), str(path)]
-    args += ["--bind", str(walls.work), INSIDE]
+    args += ["--bind", place(walls.work), INSIDE]
     if walls.input is not None:
-        args += ["--ro-bind", str(walls.input), f"{INSIDE}/input"]
+        args += ["--ro-bind", place(walls.input), f"{INSIDE}/input"]
     args += ["--chdir", INSIDE]
-    if walls.status_fd is not None:
-        args += ["--json-status-fd", str(walls.status_fd)]
+    if walls.root is None:
+        args += ["--remount-ro", "/"]
+    if given.seccomp is not None:
+        args += ["--seccomp", str(given.seccomp)]
+    if given.status is not None:
+        args += ["--json-status-fd", str(given.status)]
+    if given.info is not None and given.block is not None:
+        args += ["--info-fd", str(given.info), "--block-fd", str(given.block)]
     return [*args, "--", *argv]
 
 
-def _this_system() -> list[str]:
+def _this_system(walls: Walls, given: Descriptors, place: Place) -> list[str]:
     """Programs and libraries of this machine, and what they need of /etc."""
     args: list[str] = []
-    for name in _SYSTEM:
-        args += ["--ro-bind-try", name, name]
+    for path in (*_SYSTEM, *(each for name in _LIBRARIES for each in sorted(Path("/opt").glob(name)))):
+        args += _shown(path, walls.hidden, place)
     for name in _ROOT_LINKS:
         link = Path("/") / name
         if link.is_symlink():
             args += ["--symlink", str(link.readlink()), str(link)]
         elif link.is_dir():
             args += ["--ro-bind", str(link), str(link)]
-    for name in _ETC:
+    for name in (*_ETC, *(["resolv.conf"] if walls.host_network else [])):
         args += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    for target, number in given.files.items():
+        args += ["--ro-bind-data", str(number), target]
     return args
 
 
-def _packages() -> set[Path]:
-    """Folders of packages beside the interpreter's own: PYTHONPATH, and what is installed from a checkout.
+def _shown(path: Path, hidden: Sequence[Path], place: Place) -> list[str]:
+    """Read-only, without what must stay hidden: under its real name, whatever this one is."""
+    real = path.resolve()
+    homes = [home.resolve() for home in hidden]
+    if not real.is_dir() or any(_is_private(real, home) for home in homes):
+        return []
+    target = Path(os.path.normpath(path))
+    args = ["--ro-bind", place(real), str(target)]
+    for home in homes:
+        if home.is_relative_to(real):
+            args += ["--tmpfs", str(target / home.relative_to(real)), "--remount-ro"]
+            args += [str(target / home.relative_to(real))]
+    return args
 
-    `python -m` also looks where it was started, which may be somebody's home with their keys: that is not for jobs.
+
+def _is_private(real: Path, home: Path) -> bool:
+    return real == home or any(real.is_relative_to(home / name) for name in _PRIVATE)
+
+
+def _proc() -> list[str]:
+    """Kernel settings cannot be written, whoever runs this; what tells of the machine's memory and keys is empty."""
+    args: list[str] = []
+    for name in _READ_ONLY_PROC:
+        if Path("/proc", name).exists():
+            args += ["--ro-bind", f"/proc/{name}", f"/proc/{name}"]
+    for name in _EMPTY_PROC:
+        if Path("/proc", name).exists():
+            args += ["--ro-bind", "/dev/null", f"/proc/{name}"]
+    return args
+
+
+@dataclass(frozen=True, slots=True)
+class UserProgram:
+    """What to run: `key` names it among all that run here, `environment` is all of its environment."""
+
+    key: str
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    walls: Walls
+    limits: Limits = field(default_factory=Limits)
+
+
+def start(
+    bwrap: str | None,
+    program: UserProgram,
+    *,
+    status: int | None = None,
+    stdout: int | IO[bytes] | None = subprocess.PIPE,
+    stderr: int | IO[bytes] | None = subprocess.PIPE,
+    enter: Callable[[], None] = lambda: None,
+    allowed: Allowed = is_public,
+) -> subprocess.Popen[bytes]:
+    """Starts a program behind its walls and within its limits: the one way in which user code is started.
+
+    `enter` is called in the new process first (to join a control group). `status` gets bubblewrap's status lines.
+    `allowed` says which addresses a program with a network may be connected to.
+    Without bubblewrap only the limits hold: callers must have asked whether an admin allows that.
     """
-    named = {Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
-    found = {Path(entry).absolute() for entry in sys.path if entry and Path(entry).is_dir()}
-    return {folder for folder in found if folder != STARTED_IN or folder in named}
+    walls = program.walls
+    user = job_user(program.key) if bwrap is not None else None
+    staging = Staging() if user is not None else None
+    opened: list[int] = []
+    gate: _Gate | None = None
+    argv: Sequence[str] = program.argv
+    if bwrap is not None:
+        filter_ = seccomp.program()
+        if filter_ is None:
+            raise OSError("there is no filter of system calls for this processor")
+        files = {target: _readable(text.encode()) for target, text in _FILES.items()}
+        filter_fd = _readable(filter_)
+        opened = [*files.values(), filter_fd]
+        gate = _Gate() if walls.network and not walls.host_network else None
+        opened += [gate.info_write, gate.block_read] if gate else []
+        numbers = opened[-2:] if gate else [None, None]
+        given = Descriptors(files if walls.root is None else {}, filter_fd, status, *numbers)
+        argv = wrap(bwrap, walls, argv, given, staging.place if staging else str)
+    if user is not None:
+        own_by(user, walls.work, walls.tmp)
+    passed = [*opened, *([status] if bwrap is not None and status is not None else [])]
+    try:
+        process = subprocess.Popen(  # noqa: S603
+            argv,
+            cwd=walls.work if staging is None else "/",
+            env=dict(program.environment),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=passed,
+            start_new_session=True,
+            preexec_fn=partial(confine, os.getpid(), enter, program.limits, staging, user),
+        )
+    finally:
+        for number in opened:
+            os.close(number)
+    if gate is not None:
+        gate.open(allowed)
+    return process
 
 
-def interpreters(python: str | None) -> tuple[tuple[Path, ...], Path]:
-    """The folders that an interpreter needs, and the folder of programs to put first on PATH.
+class _Gate:
+    """Holds a program back until its network leads to the proxy."""
 
-    `python` is an interpreter or a virtual environment; None means the one that runs Easel.
-    """
-    if python is None:
-        prefixes = {Path(sys.prefix), Path(sys.base_prefix)} | _packages()
-        return tuple(sorted(prefixes)), Path(sys.prefix) / "bin"
-    given = Path(python)
-    bin_folder = given / "bin" if (given / "bin").is_dir() else given.parent
-    prefix = bin_folder.parent
-    folders = {prefix}
-    settings = prefix / "pyvenv.cfg"
-    if settings.is_file():
-        for line in settings.read_text().splitlines():
-            key, _, value = line.partition("=")
-            if key.strip() == "home":
-                folders.add(Path(value.strip()).parent)
-    return tuple(sorted(folders)), bin_folder
+    def __init__(self) -> None:
+        self.info_read, self.info_write = os.pipe2(os.O_CLOEXEC)
+        self.block_read, self.block_write = os.pipe2(os.O_CLOEXEC)
+
+    def open(self, allowed: Allowed) -> None:
+        with os.fdopen(self.info_read, "rb") as info, os.fdopen(self.block_write, "wb") as block:
+            told = info.read()
+            if told:  # otherwise bubblewrap failed, and says so itself
+                open_way(int(json.loads(told)["child-pid"]), allowed)
+                with suppress(BrokenPipeError):
+                    block.write(b".")
+                    block.flush()
+
+
+def _readable(data: bytes) -> int:
+    """A file in memory that holds `data`, at its beginning."""
+    number = os.memfd_create("easel", os.MFD_CLOEXEC)
+    os.write(number, data)
+    os.lseek(number, 0, os.SEEK_SET)
+    return number
 
 
 def probe() -> str | None:
     """The bubblewrap that works on this machine, or None: it may be absent, or the kernel may forbid it."""
     bwrap = shutil.which("bwrap")
-    if bwrap is None:
+    if bwrap is None or seccomp.program() is None:
         return None
-    trial = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true"]
-    try:
-        answer = subprocess.run(trial, capture_output=True, timeout=20, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return bwrap if answer.returncode == 0 else None
+    with tempfile.TemporaryDirectory(prefix="easel-probe-") as name:
+        folder = Path(name)
+        for each in ("work", "tmp"):
+            (folder / each).mkdir()
+        walls = Walls(folder / "work", folder / "tmp", None)
+        trial = UserProgram("probe", ["true"], {"PATH": "/usr/bin:/bin"}, walls)
+        try:
+            process = start(bwrap, trial, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            return bwrap if process.wait(20) == 0 else None
+        except (OSError, subprocess.SubprocessError):
+            return None
 
 
+NO_SANDBOX = (
+    "this device has no sandbox (bubblewrap is missing, or user namespaces are forbidden), so it runs no code of "
+    'users: install bubblewrap, or let an admin set unsandboxed = "I understand"'
+)
 WARNING = (
-    "bubblewrap does not work here: commands of users run WITHOUT a sandbox, with the rights of this worker. "
-    "Install it (apt install bubblewrap) and allow user namespaces, or let in only people whom you trust."
+    "commands of users run WITHOUT a sandbox, with the rights of this worker, because the settings say so "
+    "(unsandboxed). Install bubblewrap (apt install bubblewrap), allow user namespaces and remove that setting, "
+    "or let in only people whom you trust."
 )

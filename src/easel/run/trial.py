@@ -18,18 +18,20 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from easel.clock import Clock
 from easel.declare.job import EntryPoint, Trial
 from easel.errors import EaselError, InvalidInput
+from easel.records.attempt import EndReason
 from easel.records.job import JobState, Usage
-from easel.run.depot import Depot, output_entry
+from easel.run.depot import Depot
+from easel.run.entries import AttemptDone, AttemptEnded, ResultTold, StateReached
 from easel.run.journal import Journal, born
 from easel.run.launch import Folders, cards
-from easel.run.logkeep import LogKeeper
+from easel.run.log_writer import LogWriter
 from easel.run.order import Order
 from easel.run.tree import descendants
 
@@ -90,7 +92,7 @@ class _Speech:
 
     encoding, errors = "utf-8", "replace"
 
-    def __init__(self, log: LogKeeper, stream: str, lock: threading.Lock) -> None:
+    def __init__(self, log: LogWriter, stream: str, lock: threading.Lock) -> None:
         self._log, self._stream, self._lock = log, stream, lock
         self._timer: threading.Timer | None = None
 
@@ -139,31 +141,30 @@ def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int) -> Usage
     """Run one trial; everything about it goes into its journal."""
     order = task.order
     journal = Journal(task.folders.journal, clock, wake_fd)
-    journal.append(born(os.getpid()), {"k": "reached", "state": JobState.DOWNLOADING.value}, wake=False)
-    log = LogKeeper(task.folders.log, journal, order.log)
+    journal.append(born(os.getpid()), StateReached(JobState.DOWNLOADING), wake=False)
+    log = LogWriter(task.folders.log, journal, order.log)
     lock = threading.Lock()
     speech = [_Speech(log, stream, lock) for stream in ("out", "err")]
     kept_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = speech
     meter = _OwnMeter(clock)
-    failure = None
+    failure: tuple[EndReason, str, bool] | None = None
     try:
         context = _context(task, depot)
         # No wake: most trials are over before anybody could look, and a long one is seen at the next tick.
-        journal.append({"k": "reached", "state": JobState.RUNNING.value}, wake=False)
+        journal.append(StateReached(JobState.RUNNING), wake=False)
         meter.start()
         assert isinstance(order.run, Trial)
         result = _plain(resolve(order.run)(context))
     except EaselError as error:
-        failure = {"reason": f"{type(error).__name__}: {error}", "final": isinstance(error, InvalidInput)}
+        reason = f"{type(error).__name__}: {error}"
+        failure = (EndReason.RAISED, reason, isinstance(error, InvalidInput))
     except MemoryError:
-        failure = {
-            "reason": f"the memory limit of {order.resources.memory_mb} MB was reached",
-            "final": False,
-        }
+        reason = f"the memory limit of {order.resources.memory_mb} MB was reached"
+        failure = (EndReason.MEMORY_LIMIT, reason, False)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
         sys.stderr.write(traceback.format_exc())
-        failure = {"reason": f"{type(error).__name__}: {error}"[:2000], "final": False}
+        failure = (EndReason.RAISED, f"{type(error).__name__}: {error}"[:2000], False)
     finally:
         sys.stdout, sys.stderr = kept_streams
         for each in speech:
@@ -172,7 +173,8 @@ def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int) -> Usage
     with lock:
         log.close()
         if failure is not None:
-            journal.append({"k": "ended", "code": 1, "usage": asdict(usage), **failure})
+            end, reason, final = failure
+            journal.append(AttemptEnded(end, reason, 1, final, usage))
         else:
             _finish(task, depot, journal, result, usage)
     journal.close()
@@ -180,21 +182,15 @@ def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int) -> Usage
 
 
 def _finish(task: Assignment, depot: Depot, journal: Journal, result: dict[str, Any], usage: Usage) -> None:
-    used = asdict(usage)
     try:
         kept = depot.keep(
             task.folders.root / "output", task.order.key, {"/result.json": json.dumps(result).encode()}
         )
     except (EaselError, OSError) as error:
         reason = f"the output could not be stored: {type(error).__name__}: {error}"
-        journal.append({"k": "ended", "code": None, "final": False, "reason": reason, "usage": used})
+        journal.append(AttemptEnded(EndReason.FILES, reason, usage=usage))
         return
-    journal.append(
-        {"k": "reached", "state": JobState.UPLOADING.value, "usage": used},
-        output_entry(kept),
-        {"k": "result", "v": result},
-        {"k": "done", "usage": used},
-    )
+    journal.append(StateReached(JobState.UPLOADING, usage), kept, ResultTold(result), AttemptDone(usage))
 
 
 def _context(task: Assignment, depot: Depot) -> TrialContext:

@@ -19,27 +19,31 @@ from typing import Any
 
 from easel.clock import Clock
 from easel.declare.job import Trial
+from easel.records.attempt import AttemptKey, EndReason
 from easel.run.attempts import Attempt, Phase, found
-from easel.run.cage import Cages
+from easel.run.cgroup import Cgroups
+from easel.run.control_socket import ControlSocket
 from easel.run.depots import open_depot
-from easel.run.door import Door
+from easel.run.entries import AttemptEnded, AttemptLost, encode_entry
 from easel.run.forking import Surroundings, fork_agent
-from easel.run.journal import Journal
+from easel.run.journal import write_end
 from easel.run.launch import Folders
+from easel.run.leftover_processes import kill_attempt_processes, kill_leftovers
 from easel.run.order import ORDER, Order
-from easel.run.placement import Waiting, place
+from easel.run.placement import WaitingAttempt, place
 from easel.run.sample import resident_mb
-from easel.run.sandbox import WARNING, probe
-from easel.run.strays import end_leftovers, end_strays
+from easel.run.sandbox import NO_SANDBOX, WARNING, probe
 from easel.run.tree import become_subreaper, reap
 from easel.run.trial import Assignment
-from easel.run.warm import Ready, WarmPool
+from easel.run.warm import WarmProcess, WarmProcesses
 from easel.run.worker_config import WorkerConfig
 
 TICK_S = 0.05
 BEAT_S = 2.0
 WARM_AFTER_S = 3.0
 SILENT_AFTER_S = 20.0
+TRIM_EVERY_S = 60.0
+"""How often the cache of files is trimmed by size, age and what the disk has left."""
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
 
@@ -50,13 +54,13 @@ class Worker:
         self.config.attempts.mkdir(parents=True, exist_ok=True)
         (config.home / "run").chmod(0o700)
         self.selector = selectors.DefaultSelector()
-        self.door = Door(config.home / "run", self.selector)
+        self.control = ControlSocket(config.home / "run", self.selector)
         self.bwrap = probe() if config.sandbox else None
         if self.bwrap is None:
-            sys.stderr.write(f"easel worker: {WARNING}\n")
-        self.cages = Cages(f"easel-{config.name}-{zlib.crc32(bytes(config.home)):08x}")
+            sys.stderr.write(f"easel worker: {WARNING if config.unsandboxed else NO_SANDBOX}\n")
+        self.cgroups = Cgroups(f"easel-{config.name}-{zlib.crc32(bytes(config.home)):08x}")
         self.depot = open_depot(config.depot, config.cache)
-        self.warm = WarmPool(config, self.cages, self.selector)
+        self.warm = WarmProcesses(config, self.cgroups, self.selector)
         self.room = config.capacity
         self.attempts: dict[str, Attempt] = {}
         self.waiting: dict[str, None] = {}
@@ -67,13 +71,14 @@ class Worker:
         self._warm_at = clock.monotonic() + WARM_AFTER_S
         self._needed_at = clock.monotonic()
         self._fenced = 0
+        self._trim_due = clock.monotonic() + TRIM_EVERY_S / 10
 
     # The loop. --------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         become_subreaper()
         self._adopt()
-        self.cages.sweep()
+        self.cgroups.sweep()
         while not self.stopping:
             self.turn()
         self._stop_everything()
@@ -81,15 +86,15 @@ class Worker:
     def turn(self) -> None:
         busy = bool(self.watched)
         for key, mask in self.selector.select(TICK_S if busy else 1.0):
-            self._hear(key, mask)
-        for message in self.door.messages():
-            self._obey(message)
+            self._handle_event(key, mask)
+        for message, is_present in self.control.messages():
+            self._handle_command(message, is_present)
         reap()
         self._live()
-        self._tend()
+        self._enforce_limits()
         self._place()
         self._report()
-        self.door.flush()
+        self.control.flush()
 
     def _live(self) -> None:
         """Warm up when the start is over; end when nobody needs us any more."""
@@ -97,18 +102,30 @@ class Worker:
         if self.config.warm and self.config.preload and not self._warmed and now >= self._warm_at:
             self._warmed = True
             self.warm.start()
-        if self.door.open or self.watched or self.waiting:
+        if self.control.open or self.watched or self.waiting:
             self._needed_at = now
         orphaned = (
             self.config.orphan_after_s is not None and now - self._needed_at > self.config.orphan_after_s
         )
+        if now >= self._trim_due:
+            self._trim_due = now + TRIM_EVERY_S
+            self._trim_cache()
         if orphaned or not self.config.attempts.is_dir():
             self.stopping = True
 
-    def _hear(self, key: selectors.SelectorKey, mask: int) -> None:
+    def _trim_cache(self) -> None:
+        """In a child that nothing waits for: a cache may hold a million files."""
+        if os.fork() == 0:
+            try:
+                os.closerange(3, 65536)
+                self.config.cache_limits.cache(self.config.cache).trim()
+            finally:
+                os._exit(0)
+
+    def _handle_event(self, key: selectors.SelectorKey, mask: int) -> None:
         kind, subject = key.data
-        if kind == "door":
-            self.door.ready(key, mask)
+        if kind == "control":
+            self.control.ready(key, mask)
         elif kind == "agent-end":
             self.selector.unregister(key.fileobj)
             self._ended(subject)
@@ -118,22 +135,26 @@ class Worker:
                     self.selector.unregister(key.fileobj)
                     os.close(key.fd)
         elif kind == "ready":
-            self._heard_ready(subject)
+            self._handle_trial_output(subject)
 
     # Orders from the controller. ----------------------------------------------------------------------------
 
-    def _obey(self, message: dict[str, Any]) -> None:
+    def _handle_command(self, message: dict[str, Any], is_present: bool) -> None:
         match message:
+            case {"op": "hello", "fence": int(fence)} if not is_present:
+                self._fenced = max(fence, self._fenced)  # it left before it could be answered
             case {"op": "hello", "fence": int(fence), "seen": dict(seen)}:
                 if fence < self._fenced:
-                    self.door.refuse("a newer controller is in charge")
+                    self.control.refuse("a newer controller is in charge")
                     return
                 self._fenced = fence
+                self.control.greeted = True
                 for attempt in self.attempts.values():
-                    attempt.rewind(int(seen.get(attempt.key, 0)))
-                    if attempt.phase is not Phase.WAITING:
-                        self.watched[attempt.key] = attempt
-                self.door.send(self._state())
+                    self._say_again(attempt, int(seen.get(attempt.key, 0)))
+                self.control.send(self._state())
+            case {"op": "resend", "key": str(key), "seen": int(known)}:
+                if key in self.attempts:
+                    self._say_again(self.attempts[key], known)
             case {"op": "start", "order": dict(body)}:
                 self._accept(ORDER.validate_python(body))
             case {"op": "kill", "key": str(key), "force": bool(force)}:
@@ -141,9 +162,15 @@ class Worker:
             case {"op": "forget", "key": str(key), "over": bool(over)}:
                 self._forget(key)
                 if over:
-                    shutil.rmtree(self._checkpoint(key.rpartition(".")[0]), ignore_errors=True)
+                    shutil.rmtree(self._checkpoint(AttemptKey.parse(key).job_id), ignore_errors=True)
             case {"op": "stop"}:
                 self.stopping = True
+
+    def _say_again(self, attempt: Attempt, seen: int) -> None:
+        """Report all but the first `seen` entries of its journal once more."""
+        attempt.rewind(seen)
+        if attempt.phase is not Phase.WAITING:
+            self.watched[attempt.key] = attempt
 
     def _state(self) -> dict[str, Any]:
         total = self.config.capacity
@@ -152,8 +179,8 @@ class Worker:
             "name": self.config.name,
             "capacity": [total.vcpu, total.memory_mb, list(total.gpus)],
             "attempts": sorted(self.attempts),
-            "sandbox": self.bwrap is not None,
-            "limits": "cgroup" if self.cages.hard else "rlimit",
+            "sandbox": self.bwrap is not None or ("False" if self.config.unsandboxed else "refused"),
+            "limits": "cgroup" if self.cgroups.hard else "rlimit",
         }
 
     def _accept(self, order: Order) -> None:
@@ -163,6 +190,8 @@ class Worker:
         self.attempts[order.key] = attempt
         if order.workers > 1 and "EASEL_WORLD_SIZE" not in order.variables:
             self._refuse(attempt, f"one device alone cannot run a job of {order.workers} workers")
+        elif self.bwrap is None and not self.config.unsandboxed and not isinstance(order.run, Trial):
+            self._refuse(attempt, NO_SANDBOX)
         elif not self.config.capacity.fits(order.resources):
             self._refuse(attempt, f"this device can never hold it: it has {self.config.capacity}")
         else:
@@ -172,20 +201,20 @@ class Worker:
         attempt.save()
         attempt.phase = Phase.OVER
         self.watched[attempt.key] = attempt
-        self._write_end(attempt, reason, final=True)
+        self._write_end(attempt, EndReason.REFUSED, reason, final=True)
 
     def _kill(self, key: str, force: bool) -> None:
         attempt = self.attempts.get(key)
         if attempt is None:
-            self.door.send({"op": "gone", "key": key, "reason": "nothing of it was left here"})
+            self._send_gone(key, EndReason.UNKNOWN_THERE, "nothing of it was left here")
             return
         if attempt.phase is Phase.WAITING:
             del self.waiting[key]
-            attempt.phase, attempt.gone = Phase.OVER, "stopped before it began"
+            attempt.phase, attempt.gone = Phase.OVER, (EndReason.STOPPED, "stopped before it began")
             self.watched[key] = attempt
         elif attempt.phase is Phase.RUNNING:
             if force or attempt.ready is not None:
-                attempt.stop_reason = attempt.stop_reason or "stopped"
+                attempt.stop_reason = attempt.stop_reason or (EndReason.STOPPED, "stopped")
                 attempt.kill()
             else:
                 attempt.signal(signal.SIGTERM)
@@ -215,7 +244,7 @@ class Worker:
             return
         now = self.clock.monotonic()
         queue = ((key, self.attempts[key]) for key in self.waiting)
-        asked = (Waiting(key, each.order.resources, now - each.since) for key, each in queue)
+        asked = (WaitingAttempt(key, each.order.resources, now - each.since) for key, each in queue)
         for placed in place(asked, self.room):
             attempt = self.attempts[placed.key]
             del self.waiting[placed.key]
@@ -229,10 +258,10 @@ class Worker:
                 self._start_agent(attempt)
 
     def _start_agent(self, attempt: Attempt) -> None:
-        attempt.cage = self.cages.make(attempt.key)
-        attempt.cage.limit(attempt.order.resources)
+        attempt.cgroup = self.cgroups.make(attempt.key)
+        attempt.cgroup.limit(attempt.order.resources, attempt.order.processes)
         read_fd, write_fd = os.pipe2(os.O_NONBLOCK)
-        here = Surroundings(self.config.home, self.depot, self.bwrap, self.clock)
+        here = Surroundings(self.config.home, self.depot, self.bwrap, self.clock, self.config.interpreters)
         pid = fork_agent(attempt, here, write_fd)
         os.close(write_fd)
         self.selector.register(read_fd, selectors.EVENT_READ, ("wake", None))
@@ -250,7 +279,9 @@ class Worker:
             try:
                 ready = self.warm.take(order.run.target.partition(":")[0])
             except (ConnectionError, OSError) as error:
-                attempt.gone = f"no process could be started for it: {error}"
+                self._write_lost(
+                    attempt, EndReason.PROCESS_DIED, f"no process could be started for it: {error}"
+                )
                 self._release(attempt)
                 return
             try:
@@ -268,14 +299,14 @@ class Worker:
 
     # Ending. ----------------------------------------------------------------------------------------------
 
-    def _heard_ready(self, ready: Ready) -> None:
+    def _handle_trial_output(self, ready: WarmProcess) -> None:
         attempt = next((each for each in self.watched.values() if each.ready is ready), None)
         try:
             closed = not ready.socket.recv(4096)
         except OSError:
             closed = True
         if attempt is not None:
-            self._send_news(attempt)
+            attempt.observe()
             if attempt.last:
                 attempt.ready = None
                 if not closed:
@@ -286,10 +317,10 @@ class Worker:
         if closed:
             self.warm.discard(ready)
 
-    def _trial_died(self, attempt: Attempt, ready: Ready) -> None:
+    def _trial_died(self, attempt: Attempt, ready: WarmProcess) -> None:
         attempt.ready = None
         if attempt.stop_reason is not None:
-            self._write_end(attempt, attempt.stop_reason)
+            self._write_end(attempt, *attempt.stop_reason)
         elif attempt.born is None:
             # The process wore out before it read the assignment: it never began.
             self.room = self.room.plus(attempt.order.resources, attempt.gpus)
@@ -297,19 +328,19 @@ class Worker:
             self.waiting = {attempt.key: None, **self.waiting}
             del self.watched[attempt.key]
             return
-        elif ready.cage.out_of_memory():
+        elif ready.cgroup.out_of_memory():
             limit = attempt.order.resources.memory_mb
-            self._write_end(attempt, f"the memory limit of {limit} MB was reached")
+            self._write_end(attempt, EndReason.MEMORY_LIMIT, f"the memory limit of {limit} MB was reached")
         else:
-            attempt.gone = "its process died"
+            self._write_lost(attempt, EndReason.PROCESS_DIED, "its process died")
         self._release(attempt)
 
     def _ended(self, attempt: Attempt) -> None:
         """The agent's process is gone; make sure that nothing of the job is left, then see what it wrote."""
-        end_strays(attempt, self.cages, self.clock)
-        self._send_news(attempt)
+        kill_attempt_processes(attempt, self.cgroups, self.clock)
+        attempt.observe()
         if not attempt.last:
-            attempt.gone = "its agent died"
+            self._write_lost(attempt, EndReason.AGENT_DIED, "its agent died")
         self._release(attempt)
 
     def _release(self, attempt: Attempt) -> None:
@@ -317,13 +348,14 @@ class Worker:
         self.room = self.room.plus(attempt.order.resources, attempt.gpus)
         self._remove_forgotten(attempt)
 
-    def _write_end(self, attempt: Attempt, reason: str, final: bool = False) -> None:
-        journal = Journal(attempt.folders.journal, self.clock)
-        entry = {"k": "ended", "reason": reason, "code": None, "final": final, "usage": None}
-        journal.append({**entry, "n": 10**9})
-        journal.close()
+    def _write_end(self, attempt: Attempt, end: EndReason, reason: str, final: bool = False) -> None:
+        write_end(attempt.folders.journal, self.clock, AttemptEnded(end, reason, final=final))
 
-    def _tend(self) -> None:
+    def _write_lost(self, attempt: Attempt, end: EndReason, reason: str, *, now: bool = True) -> None:
+        write_end(attempt.folders.journal, self.clock, AttemptLost(end, reason), now=now)
+        attempt.observe()
+
+    def _enforce_limits(self) -> None:
         now = self.clock.monotonic()
         for attempt in self.watched.values():
             if attempt.phase is not Phase.RUNNING:
@@ -332,32 +364,38 @@ class Worker:
                 attempt.kill()
             if attempt.deadline is not None and now >= attempt.deadline and attempt.stop_reason is None:
                 limit = attempt.order.time_limit_s or 0.0
-                attempt.stop_reason = f"the time limit of {limit:g} s was reached"
+                attempt.stop_reason = (
+                    EndReason.TIME_LIMIT,
+                    f"the time limit of {limit:g} s was reached",
+                )
                 attempt.kill()
-            if attempt.ready is not None and not self.cages.hard:
+            if attempt.ready is not None and not self.cgroups.hard:
                 limit_mb = attempt.order.resources.memory_mb
                 if resident_mb(attempt.ready.pid) > limit_mb and attempt.stop_reason is None:
-                    attempt.stop_reason = f"the memory limit of {limit_mb} MB was reached"
+                    attempt.stop_reason = (
+                        EndReason.MEMORY_LIMIT,
+                        f"the memory limit of {limit_mb} MB was reached",
+                    )
                     attempt.kill()
 
     # Reporting. -------------------------------------------------------------------------------------------
 
     def _report(self) -> None:
         now = self.clock.monotonic()
-        if not self.door.open:
+        if not self.control.greeted:
             return
         for attempt in list(self.watched.values()):
             if attempt.told:
                 del self.watched[attempt.key]
             else:
                 self._send_news(attempt)
-                if attempt.gone is not None and not attempt.last and not attempt.gone_sent:
+                if attempt.gone is not None and not attempt.gone_sent:
                     attempt.gone_sent = True
-                    self.door.send({"op": "gone", "key": attempt.key, "reason": attempt.gone})
+                    self._send_gone(attempt.key, *attempt.gone)
         if now >= self._beat_due:
             self._beat_due = now + BEAT_S
             alive = [each.key for each in self.attempts.values() if self._shows_life(each, now)]
-            self.door.send({"op": "beat", "alive": alive})
+            self.control.send({"op": "beat", "alive": alive})
 
     def _shows_life(self, attempt: Attempt, now: float) -> bool:
         """Waiting and warm processes are known by us; an agent must have written something lately."""
@@ -367,12 +405,16 @@ class Worker:
         return not is_agent or now - attempt.heard < SILENT_AFTER_S
 
     def _send_news(self, attempt: Attempt) -> None:
-        if self.door.crowded:
+        if self.control.crowded:
             return
         entries = attempt.news()
         if entries:
             attempt.heard = self.clock.monotonic()
-            self.door.send({"op": "entries", "key": attempt.key, "entries": entries})
+            told = [encode_entry(entry) for entry in entries]
+            self.control.send({"op": "entries", "key": attempt.key, "entries": told})
+
+    def _send_gone(self, key: str, end: EndReason, reason: str) -> None:
+        self.control.send({"op": "gone", "key": key, "end": end.value, "reason": reason})
 
     # Beginning and end of the worker itself. ----------------------------------------------------------
 
@@ -381,7 +423,7 @@ class Worker:
         for attempt in found(self.config.attempts):
             self.attempts[attempt.key] = self.watched[attempt.key] = attempt
             is_trial = isinstance(attempt.order.run, Trial)
-            attempt.cage = self.cages.make(
+            attempt.cgroup = self.cgroups.make(
                 f"trial-{attempt.pid}" if is_trial and attempt.pid else attempt.key
             )
             if attempt.phase is Phase.RUNNING:
@@ -389,14 +431,15 @@ class Worker:
                 self.room = self.room.less(attempt.order.resources, attempt.gpus)
                 self._watch(attempt, attempt.pid)
             elif not attempt.last:
-                end_strays(attempt, self.cages, self.clock)
-                attempt.gone = "it did not survive the end of the worker"
-        end_leftovers(self.attempts, self.cages)
+                kill_attempt_processes(attempt, self.cgroups, self.clock)
+                reason = "it did not survive the end of the worker"
+                self._write_lost(attempt, EndReason.WORKER_DIED, reason, now=False)
+        kill_leftovers(self.attempts, self.cgroups)
 
     def _stop_everything(self) -> None:
         for attempt in self.attempts.values():
             if attempt.phase is Phase.RUNNING:
                 attempt.kill()
         self.warm.stop()
-        self.door.close()
-        self.cages.remove(self.clock)
+        self.control.close()
+        self.cgroups.remove(self.clock)

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from easel.declare.resources import Room
+from easel.lake.cache import BlobCache
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """How much the cache of files for jobs keeps, how long, and how much room it leaves on the disk."""
+
+    most_mb: int = 51_200
+    days: float = 30.0
+    least_free_mb: int = 256
+
+    def cache(self, folder: Path) -> BlobCache:
+        return BlobCache(folder, self.most_mb << 20, days=self.days, least_free=self.least_free_mb << 20)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the nursery imports.
+    """`home` is the platform's folder; `depot` says where bytes are; `preload` what the fork server imports.
 
     `credentials` are variables that open the depot. They go into the worker's environment, never on its command line.
     """
@@ -24,6 +37,12 @@ class WorkerConfig:
     preload: tuple[str, ...] = ()
     warm: bool = True
     sandbox: bool = True
+    """Whether user code runs behind walls where that works."""
+    unsandboxed: bool = False
+    """Whether an admin allows user code without walls. Otherwise a device without a sandbox refuses it."""
+    interpreters: tuple[Path, ...] = ()
+    """Interpreters and environments of this machine that jobs may name."""
+    cache_limits: CacheLimits = field(default_factory=CacheLimits)
     orphan_after_s: float | None = None
     """A worker that a server started ends when it has been without controller and work for so long."""
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -52,6 +71,9 @@ def describe(config: WorkerConfig) -> str:
             "preload": list(config.preload),
             "warm": config.warm,
             "sandbox": config.sandbox,
+            "unsandboxed": config.unsandboxed,
+            "interpreters": [str(path) for path in config.interpreters],
+            "cache": asdict(config.cache_limits),
             "orphan_after_s": config.orphan_after_s,
             "parent": config.parent,
         }
@@ -70,6 +92,9 @@ def read_config(text: str) -> WorkerConfig:
         tuple(body["preload"]),
         body["warm"],
         body["sandbox"],
+        body["unsandboxed"],
+        tuple(map(Path, body["interpreters"])),
+        CacheLimits(**body["cache"]),
         body["orphan_after_s"],
         parent=body["parent"],
     )

@@ -11,7 +11,7 @@ from easel.optimise.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class LossCurve:
     """A falling step function: `loss[j]` holds from `time[j]` until `time[j+1]`."""
 
     time: Array
@@ -34,16 +34,16 @@ class Curve:
         return float(self.time[there[0]]) if len(there) else np.inf
 
 
-def mean_curve(curves: Sequence[Curve], horizon: float, points: int = 400) -> Curve:
+def mean_curve(curves: Sequence[LossCurve], horizon: float, points: int = 400) -> LossCurve:
     """The mean over runs, on a common grid of `[0, horizon]`."""
     grid = np.linspace(0.0, horizon, points)
-    return Curve(grid, np.mean([c.at(grid) for c in curves], axis=0))
+    return LossCurve(grid, np.mean([c.at(grid) for c in curves], axis=0))
 
 
-def worst_curve(curves: Sequence[Curve], horizon: float, points: int = 400) -> Curve:
+def worst_curve(curves: Sequence[LossCurve], horizon: float, points: int = 400) -> LossCurve:
     """The largest over runs, on a common grid."""
     grid = np.linspace(0.0, horizon, points)
-    return Curve(grid, np.max([c.at(grid) for c in curves], axis=0))
+    return LossCurve(grid, np.max([c.at(grid) for c in curves], axis=0))
 
 
 def standard_error(values: Sequence[float]) -> float:

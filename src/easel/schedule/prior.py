@@ -15,12 +15,14 @@ from easel.optimise.covariance import estimate, filled, ledoit_wolf
 from easel.optimise.finite import FiniteGP
 from easel.optimise.gp import fit
 from easel.optimise.kernels import Constant, Kernel, Matern52, SquaredExponential
+from easel.schedule.learned_belief import LearnedBelief
 from easel.schedule.state import Mask
 
 NOISE = 1e-6
 """Variance of a repeated trial: tables hold one number per cell, and nobody reruns."""
 WEAK_MEAN, TENANT_SD, CANDIDATE_SD = 0.5, 0.2, 0.1
 """With neither history nor features: qualities between 0 and 1, tenants differ more than candidates do."""
+TYPICAL_MEAN, TYPICAL_LEVEL_SD, TYPICAL_OWN_SD = 0.75, 0.15, 0.094
 HALF_TRUST = 5.0
 """So many earlier tenants count as much as the features do."""
 
@@ -34,15 +36,30 @@ class Prior:
     noise: float = NOISE
     dof: float = np.inf
     method: str = "given"
+    arcsine: bool = False
+    """Whether mean, covariance and noise are of `arcsin √quality` (qualities lie in [0, 1])."""
 
-    def belief(self) -> FiniteGP:
-        return FiniteGP.prior(self.mean, self.cov, self.noise, self.dof)
+    upside: Array | None = None
+    """`(K,)` how much wider than normal the upper side is (`LearnedBelief`); as wide where not given."""
+
+    def belief(self) -> FiniteGP | LearnedBelief:
+        process = FiniteGP.prior(self.mean, self.cov, self.noise, self.dof)
+        if not self.arcsine and self.upside is None:
+            return process
+        upside = np.ones(len(self.mean)) if self.upside is None else self.upside
+        return LearnedBelief(process, upside, self.arcsine)
 
 
 def weak(K: int) -> Prior:
     """Knows nothing about any candidate: one level per tenant, equal candidates."""
     cov = TENANT_SD**2 * np.ones((K, K)) + CANDIDATE_SD**2 * np.eye(K)
     return Prior(np.full(K, WEAK_MEAN), cov, dof=5.0, method="weak")
+
+
+def typical(K: int) -> Prior:
+    """Accuracies as they usually are: around 0.75, a level for the tenant and a smaller part for each candidate."""
+    cov = TYPICAL_LEVEL_SD**2 * np.ones((K, K)) + TYPICAL_OWN_SD**2 * np.eye(K)
+    return Prior(np.full(K, TYPICAL_MEAN), cov, method="typical")
 
 
 def sample_prior(history: Array) -> Prior:
@@ -103,7 +120,9 @@ def from_history(history: Array, features: Array | None = None) -> Prior:
     known: Mask = np.asarray(seen.any(0))
     found = estimate(rows[:, known])
     mean, cov = _with_unseen(found.mean, found.cov, known)
-    prior = Prior(mean, cov, dof=found.dof, method=found.method)
+    upside = np.full(K, float(np.median(found.upside)))
+    upside[known] = found.upside
+    prior = Prior(mean, cov, dof=found.dof, method=found.method, upside=upside)
     return prior if features is None else _blend(prior, features, known, len(rows))
 
 

@@ -9,18 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from easel.errors import InvalidInput
-from easel.schedule.measure import Curve, mean_curve
+from easel.schedule.bound import least_loss
+from easel.schedule.measure import LossCurve, mean_curve
 from easel.schedule.policies import Policy, named
 from easel.schedule.similar import history_priors
-from easel.schedule.simulate import World, clairvoyant, simulate, tenants
-from easel.schedule.state import Device
-from easel.schedule.table import Table
+from easel.schedule.simulate import HINDSIGHT, World, hindsight, simulate, tenants
+from easel.schedule.state import PoolDevice
+from easel.schedule.table import ScoreTable
 
-CLAIRVOYANT = "clairvoyant"
+BOUND = "bound"
+"""What no schedule can beat (`least_loss`), given for costs that are known."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReplaySettings:
     """What to replay. Each repetition draws `serve` tenants to serve; the others are what was known before.
 
     The horizon is the time that one device needs for `share` of everything the served tenants could run,
@@ -44,7 +46,7 @@ class Replay:
 
     policy: str
     devices: int
-    curve: Curve
+    curve: LossCurve
     horizon: float
 
     @property
@@ -53,8 +55,8 @@ class Replay:
         return self.curve.area(self.horizon)
 
 
-def replay(table: Table, plan: Plan) -> list[Replay]:
-    """One `Replay` per policy and number of devices, the clairvoyant (the best that can be) last."""
+def replay(table: ScoreTable, plan: ReplaySettings) -> list[Replay]:
+    """One `Replay` per policy and number of devices, then greedy with hindsight and the bound."""
     n = len(table.tenants)
     if n < 2:
         raise InvalidInput(
@@ -63,7 +65,7 @@ def replay(table: Table, plan: Plan) -> list[Replay]:
     if min(plan.devices) < 1 or not 0.0 < plan.share <= 1.0 or plan.repetitions < 1 or plan.serve < 1:
         raise InvalidInput("devices, tenants to serve and repetitions start at 1; share lies in (0, 1]")
     serve = min(plan.serve, n - 1)
-    found: dict[tuple[str, int], list[Curve]] = {}
+    found: dict[tuple[str, int], list[LossCurve]] = {}
     horizons = []
     for repetition in range(plan.repetitions):
         order = np.random.default_rng([plan.seed, repetition]).permutation(n)
@@ -76,7 +78,7 @@ def replay(table: Table, plan: Plan) -> list[Replay]:
             )
         horizons.append(horizon)
         for name, count, policy in _cases(plan, served, repetition):
-            pool = tuple(Device(f"d{i}") for i in range(count))
+            pool = tuple(PoolDevice(f"d{i}") for i in range(count))
             world = World(
                 served,
                 pool,
@@ -87,22 +89,26 @@ def replay(table: Table, plan: Plan) -> list[Replay]:
             rng = np.random.default_rng([plan.seed, repetition, count])
             run = simulate(world, policy, tenants(world, priors), horizon, rng)
             # on a common axis: shares of this repetition's horizon
-            found.setdefault((name, count), []).append(Curve(run.curve.time / horizon, run.curve.loss))
+            found.setdefault((name, count), []).append(LossCurve(run.curve.time / horizon, run.curve.loss))
+        for count in plan.devices if plan.cost_noise == 0.0 else ():
+            world = World(served, tuple(PoolDevice(f"d{i}") for i in range(count)))
+            least = least_loss(world, horizon)
+            found.setdefault((BOUND, count), []).append(LossCurve(least.time / horizon, least.loss))
     length = float(np.mean(horizons))
     return [
-        Replay(name, count, Curve(mean.time * length, mean.loss), length)
+        Replay(name, count, LossCurve(mean.time * length, mean.loss), length)
         for (name, count), curves in found.items()
         for mean in [mean_curve(curves, 1.0)]
     ]
 
 
-def _cases(plan: Plan, served: Table, seed: int) -> Iterator[tuple[str, int, Policy]]:
-    for name in dict.fromkeys((*plan.policies, CLAIRVOYANT)):
+def _cases(plan: ReplaySettings, served: ScoreTable, seed: int) -> Iterator[tuple[str, int, Policy]]:
+    for name in dict.fromkeys((*plan.policies, HINDSIGHT)):
         for count in plan.devices:
-            yield name, count, clairvoyant(served) if name == CLAIRVOYANT else named(name, seed)
+            yield name, count, hindsight(served) if name == HINDSIGHT else named(name, seed)
 
 
-def _ceiling(table: Table) -> float:
+def _ceiling(table: ScoreTable) -> float:
     """Qualities that all lie in [0, 1] are taken for accuracies: none can be above 1."""
     known = table.quality[np.isfinite(table.quality)]
     inside = len(known) > 0 and known.min() >= 0.0 and known.max() <= 1.0
@@ -123,8 +129,8 @@ def draw(replays: Sequence[Replay], path: Path) -> None:
         axis.plot(
             r.curve.time,
             np.maximum(r.curve.loss, 1e-5),
-            color="k" if r.policy == CLAIRVOYANT else colours[r.policy],
-            linestyle=":" if r.policy == CLAIRVOYANT else "-",
+            color="k" if r.policy in (HINDSIGHT, BOUND) else colours[r.policy],
+            linestyle={HINDSIGHT: ":", BOUND: "--"}.get(r.policy, "-"),
             linewidth=widths[r.devices],
             label=f"{r.policy}, {r.devices} device{'s' if r.devices > 1 else ''}",
         )

@@ -9,19 +9,22 @@ import heapq
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from easel.errors import InvalidInput
 from easel.optimise.arrays import Array
 from easel.records.decision import StartTrial
-from easel.schedule.measure import Curve
+from easel.schedule.curve_belief import CurveBelief, CurvePrior
+from easel.schedule.curves import CurveTable
+from easel.schedule.measure import LossCurve
 from easel.schedule.policies.compose import Composed, Policy
 from easel.schedule.policies.rank import LargestScore
 from easel.schedule.policies.score import TrueGain
 from easel.schedule.prior import Prior
-from easel.schedule.state import Device, PoolState, Tenant
-from easel.schedule.table import Table
+from easel.schedule.state import Belief, PoolDevice, PoolState, Tenant
+from easel.schedule.table import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,8 @@ class World:
     `failures`; its time is multiplied by `exp(N(0, cost_noise))`, unknown to the policy.
     """
 
-    table: Table
-    devices: tuple[Device, ...] = (Device("d0"),)
+    table: ScoreTable
+    devices: tuple[PoolDevice, ...] = (PoolDevice("d0"),)
     arrivals: Mapping[str, float] = field(default_factory=dict)
     departures: Mapping[str, float] = field(default_factory=dict)
     failures: float = 0.0
@@ -41,10 +44,23 @@ class World:
     ceiling: float = np.inf
     unit_cost: bool = False
     """Count runs in place of cost: every trial takes one unit and the policy is told so."""
+    curves: CurveTable | None = None
+    """With curves a trial may run slice by slice, and its time is the table's own, unknown to the policy."""
+
+    @classmethod
+    def of_curves(cls, curves: CurveTable, devices: Sequence[PoolDevice], **more: Any) -> World:
+        """A world in which the curves are the truth; qualities are shares."""
+        final = ScoreTable(curves.tenants, curves.candidates, curves.quality[:, :, -1], curves.cost[:, :, -1])
+        return cls(final, tuple(devices), curves=curves, ceiling=1.0, **more)
+
+    @property
+    def best(self) -> Array:
+        """`(n,)`: the best that each tenant could have."""
+        return np.nan_to_num(self.table.best if self.curves is None else self.curves.best)
 
 
 @dataclass(frozen=True)
-class Step:
+class TrialRecord:
     """One trial as it went: what was decided, when, what came out (NaN: failed or stopped), and the bill."""
 
     trial: StartTrial
@@ -58,8 +74,8 @@ class Step:
 class Run:
     """The mean loss over time, and every trial in the order of starts."""
 
-    curve: Curve
-    steps: tuple[Step, ...]
+    curve: LossCurve
+    steps: tuple[TrialRecord, ...]
 
 
 def tenants(world: World, priors: Prior | Mapping[str, Prior]) -> list[Tenant]:
@@ -75,10 +91,23 @@ def tenants(world: World, priors: Prior | Mapping[str, Prior]) -> list[Tenant]:
     return found
 
 
-def clairvoyant(table: Table) -> Composed:
-    """The greedy schedule that knows every quality: the largest true gain per cost."""
+def curve_tenants(world: World, prior: CurvePrior) -> list[Tenant]:
+    """The tenants of a world of curves; what they cost is the policy's to learn."""
+    belief = prior.belief()
+    cost = belief.costs()[:, -1]
+    return [
+        Tenant(name, world.table.candidates, belief, cost, ceiling=world.ceiling)
+        for name in world.table.tenants
+    ]
+
+
+HINDSIGHT = "greedy with hindsight"
+
+
+def hindsight(table: ScoreTable) -> Composed:
+    """The greedy schedule that knows every quality: the largest true gain per cost. Good, but no bound."""
     truth = dict(zip(table.tenants, table.quality, strict=True))
-    return Composed("clairvoyant", LargestScore(), TrueGain(truth))
+    return Composed(HINDSIGHT, LargestScore(), TrueGain(truth))
 
 
 ARRIVE, LEAVE, FREE = 0, 1, 2
@@ -99,11 +128,11 @@ def simulate(
     if horizon <= 0 or not world.devices:
         raise InvalidInput("a simulation needs a device and a horizon above zero")
     table = world.table
-    truth = dict(zip(table.tenants, table.quality, strict=True))
-    top = dict(zip(table.tenants, np.nan_to_num(table.best), strict=True))
+    place = {name: i for i, name in enumerate(table.tenants)}
+    top = dict(zip(table.tenants, world.best, strict=True))
     by_name = {t.name: t for t in members}
     # (time, what, number, whom or which): at equal times arrivals come before results
-    events: list[tuple[float, int, int, str | Step]] = []
+    events: list[tuple[float, int, int, str | TrialRecord]] = []
     for number, name in enumerate(by_name):
         events.append((world.arrivals.get(name, 0.0), ARRIVE, number, name))
         if name in world.departures:
@@ -113,12 +142,12 @@ def simulate(
     losses = _Losses(top)
     idle = _Idle(world.devices)
     devices = {d.name: d for d in world.devices}
-    times, means, steps = [0.0], [0.0], list[Step]()
+    times, means, steps = [0.0], [0.0], list[TrialRecord]()
     while events and events[0][0] <= horizon:
         now = events[0][0]
         while events and events[0][0] == now:
             _, kind, _, what = heapq.heappop(events)
-            if isinstance(what, Step):
+            if isinstance(what, TrialRecord):
                 idle.freed(devices[what.trial.device])
                 state = state.finished(what.trial, what.quality, what.bill)
                 losses.moved(state, what.trial.tenant)
@@ -134,14 +163,19 @@ def simulate(
             if not isinstance(decision, StartTrial):
                 idle.left(device)
                 continue
+            row = place[decision.tenant]
+            if world.curves is None:
+                step = _outcome(decision, table.quality[row], device, world, now, rng)
+            else:
+                belief = state.tenants[decision.tenant].belief
+                step = _slice_outcome(decision, world.curves, row, belief, device, world, now, rng)
             state = state.started(decision)
-            step = _outcome(decision, truth[decision.tenant], device, world, now, rng)
             heapq.heappush(events, (step.ended, FREE, len(steps), step))
             steps.append(step)
         times.append(now)
         means.append(losses.mean(state))
     times[0], means[0] = 0.0, means[1] if len(means) > 1 else 0.0
-    return Run(Curve(np.array(times), np.array(means)), tuple(steps))
+    return Run(LossCurve(np.array(times), np.array(means)), tuple(steps))
 
 
 class _Idle:
@@ -150,17 +184,17 @@ class _Idle:
     Devices alike in kind, speed and price are asked until one of them is left idle: so would the others be.
     """
 
-    def __init__(self, devices: Sequence[Device]) -> None:
-        self._alike: dict[tuple[str, float, float], deque[tuple[int, Device]]] = {}
+    def __init__(self, devices: Sequence[PoolDevice]) -> None:
+        self._alike: dict[tuple[str, float, float], deque[tuple[int, PoolDevice]]] = {}
         self._count = 0
         for device in devices:
             self.freed(device)
 
-    def freed(self, device: Device) -> None:
+    def freed(self, device: PoolDevice) -> None:
         self._alike.setdefault(_alike(device), deque()).append((self._count, device))
         self._count += 1
 
-    def in_turn(self) -> Iterator[Device]:
+    def in_turn(self) -> Iterator[PoolDevice]:
         """Each is taken out as it comes, unless `left` puts it back."""
         self._asked = {key for key, waiting in self._alike.items() if waiting}
         while self._asked:
@@ -170,12 +204,12 @@ class _Idle:
             if not self._alike[key]:
                 self._asked.discard(key)
 
-    def left(self, device: Device) -> None:
+    def left(self, device: PoolDevice) -> None:
         self._alike[_alike(device)].appendleft(self._taken)
         self._asked.discard(_alike(device))
 
 
-def _alike(device: Device) -> tuple[str, float, float]:
+def _alike(device: PoolDevice) -> tuple[str, float, float]:
     return device.kind, device.speed, device.price
 
 
@@ -205,13 +239,46 @@ class _Losses:
 
 
 def _outcome(
-    decision: StartTrial, truth: Array, device: Device, world: World, now: float, rng: np.random.Generator
-) -> Step:
-    luck = float(np.exp(world.cost_noise * rng.standard_normal())) if world.cost_noise else 1.0
-    time = decision.reasons.cost * luck
-    quality = float(truth[decision.index])
+    decision: StartTrial, truth: Array, device: PoolDevice, world: World, now: float, rng: np.random.Generator
+) -> TrialRecord:
+    time = decision.reasons.cost * _luck(world, rng)
+    return _ended(decision, time, float(truth[decision.index]), device, world, now, rng)
+
+
+def _slice_outcome(
+    decision: StartTrial,
+    curves: CurveTable,
+    row: int,
+    belief: Belief,
+    device: PoolDevice,
+    world: World,
+    now: float,
+    rng: np.random.Generator,
+) -> TrialRecord:
+    """The cells of the curve decide; a trial that was stopped at a rung goes on from there."""
+    rung = len(curves.rungs) - 1 if decision.slice is None else decision.slice.rung
+    begun = int(belief.progress[decision.index]) if isinstance(belief, CurveBelief) else -1
+    cost = curves.cost[row, decision.index]
+    time = float(cost[rung] - (cost[begun] if begun >= 0 else 0.0))
+    time *= _luck(world, rng) / device.speed
+    return _ended(decision, time, float(curves.quality[row, decision.index, rung]), device, world, now, rng)
+
+
+def _luck(world: World, rng: np.random.Generator) -> float:
+    return float(np.exp(world.cost_noise * rng.standard_normal())) if world.cost_noise else 1.0
+
+
+def _ended(
+    decision: StartTrial,
+    time: float,
+    quality: float,
+    device: PoolDevice,
+    world: World,
+    now: float,
+    rng: np.random.Generator,
+) -> TrialRecord:
     if world.failures and rng.uniform() < world.failures:
         quality = np.nan
     if time * device.price > decision.limit:
         time, quality = decision.limit / device.price, np.nan
-    return Step(decision, now, now + time, quality, time * device.price)
+    return TrialRecord(decision, now, now + time, quality, time * device.price)

@@ -6,7 +6,7 @@ The real controller and the simulator both move from one `PoolState` to the next
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from easel.declare.resources import Resources, Room
 from easel.errors import InvalidInput, NotFound
 from easel.optimise.acquire import usable_cost
 from easel.optimise.arrays import Array
@@ -47,17 +48,41 @@ class SharedBelief(Belief, Protocol):
         ...
 
 
+@runtime_checkable
+class SlicedBelief(Belief, Protocol):
+    """A belief over learning curves: trials may stop at a rung and go on later."""
+
+    @property
+    def last(self) -> int: ...
+    def reached(self, k: int, rung: int, quality: float, seconds: float | None = None) -> SlicedBelief: ...
+
+
 @dataclass(frozen=True)
-class Device:
+class PoolDevice:
     """One place for one trial. A candidate of cost `c` takes `c/speed` on it, billed `price` times that.
 
-    `kind` selects a tenant's own costs for such devices (`Tenant.cost_on`) where they are known.
+    `kind` selects a tenant's own costs for such devices (`Tenant.cost_on`) where they are known. `room` is what
+    it has left; None holds everything.
     """
 
     name: str
     speed: float = 1.0
     price: float = 1.0
     kind: str = ""
+    room: Room | None = None
+
+    @property
+    def alike(self) -> DeviceKey:
+        """Devices for which this is equal are offered the same candidates."""
+        return DeviceKey(self.kind, self.speed, self.room)
+
+
+class DeviceKey(NamedTuple):
+    """What the best candidate of a tenant depends on."""
+
+    kind: str
+    speed: float
+    room: Room | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +112,12 @@ class CostKey(NamedTuple):
     speed: float
 
 
+class FitKey(NamedTuple):
+    """Where a tenant remembers which of its candidates fit into such a room."""
+
+    room: Room
+
+
 @dataclass(frozen=True, eq=False)
 class Tenant:
     """One app in the pool.
@@ -94,7 +125,9 @@ class Tenant:
     `cost` `(K,)` is the predicted cost of each candidate on a device of speed 1. `ceiling` is the highest
     quality there can be (1 for an accuracy), `baseline` what the tenant has before any trial. `taken` `(K,)`
     marks candidates that are running, done or failed. `served_at` is the step at which the tenant joined or
-    last was served: what fairness counts from.
+    last was served: what fairness counts from. `needs` `(K,)` is what each candidate takes of a device; without it
+    all fit everywhere. `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1.
+    While it is `held` nothing of it may start, whatever it promises.
     """
 
     name: str
@@ -108,6 +141,9 @@ class Tenant:
     ceiling: float = np.inf
     looks: tuple[Look, ...] = ()
     cost_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    needs: tuple[Resources, ...] = ()
+    rates: Array | None = None
+    held: bool = False
     # what has happened so far
     best: float = -np.inf
     spent: float = 0.0
@@ -132,8 +168,8 @@ class Tenant:
     def changed(self, **fields: Any) -> Self:
         """The next value of this tenant; of what was remembered only the costs still hold."""
         kept: dict[Hashable, Any] = {}
-        if "cost" not in fields:
-            kept = {k: v for k, v in self.memo.items() if isinstance(k, CostKey)}
+        if "cost" not in fields and "needs" not in fields:
+            kept = {k: v for k, v in self.memo.items() if isinstance(k, CostKey | FitKey)}
         return replace(self, memo=kept, **fields)
 
     @property
@@ -146,7 +182,7 @@ class Tenant:
         """What may still be spent."""
         return self.budget - self.spent - self.reserved
 
-    def costs(self, device: Device) -> Array:
+    def costs(self, device: PoolDevice) -> Array:
         """`(K,)` predicted times on `device`; unknown ones are typical, free ones nearly free."""
         key = CostKey(device.kind, device.speed)
         if key not in self.memo:
@@ -157,15 +193,124 @@ class Tenant:
             self.memo[key] = usable_cost(base, typical) / speed
         return np.asarray(self.memo[key])
 
-    def may_run(self, device: Device, now: float) -> Mask:
-        """`(K,)`: open, affordable within the budget and ready before the deadline."""
-        times = self.costs(device)
+    def fits(self, room: Room) -> Mask:
+        """`(K,)`: candidates that find a place in `room`."""
+        key = FitKey(room)
+        if key not in self.memo:
+            kinds = {need: room.fits(need) for need in set(self.needs)}
+            self.memo[key] = np.array([kinds[need] for need in self.needs], dtype=bool)
+        return np.asarray(self.memo[key])
+
+    def bills(self, device: PoolDevice, slices: Array | None = None) -> Array:
+        """`(K,)` what each candidate would be billed on `device`, or its next slice of these times."""
+        times = (self.costs(device) if slices is None else slices) * device.price
+        return times if self.rates is None else times * self.rates
+
+    def may_run(self, device: PoolDevice, now: float, slices: Array | None = None) -> Mask:
+        """`(K,)`: open, not held back, within the device's room and the budget, ready before the deadline.
+
+        `slices` `(K,)` are the times of what is meant, where it is not the whole trials.
+        """
+        if self.held:
+            return np.zeros(len(self.candidates), dtype=bool)
+        times = self.costs(device) if slices is None else slices
         mask = self.open & np.isfinite(times)
+        if device.room is not None and self.needs:
+            mask &= self.fits(device.room)
         if self.budget < np.inf:
-            mask &= times * device.price <= self.left
+            mask &= self.bills(device, slices) <= self.left
         if self.deadline < np.inf:
             mask &= now + times <= self.deadline
         return np.asarray(mask)
+
+    def started(self, trial: StartTrial, step: int) -> Self:
+        """`trial` runs from now on: its candidate is taken and its cost reserved. `step` counts all starts."""
+        taken = self.taken.copy()
+        taken[trial.index] = True
+        return self.changed(
+            taken=taken,
+            running=(*self.running, trial),
+            reserved=self.reserved + (trial.limit if self.budget < np.inf else 0.0),
+            served_at=step,
+            starts=self.starts + 1,
+        )
+
+    def finished(self, trial: StartTrial, quality: float, bill: float) -> Self:
+        """`trial`, which was running, ended with `quality` (NaN: it failed) and cost `bill`."""
+        running = list(self.running)
+        running.remove(trial)
+        if isinstance(self.belief, SlicedBelief):
+            return self._slice_finished(self.belief, trial, tuple(running), quality, bill)
+        look = next((k for k in self.looks if k.fraction == trial.fraction), None)
+        taken = self.taken
+        if look is not None and trial.fraction < 1.0:
+            # a partial look leaves the full trial open
+            taken = self.taken.copy()
+            taken[trial.index] = False
+        bias, noise = (look.bias, look.noise) if look is not None and trial.fraction < 1.0 else (0.0, 0.0)
+        ok = bool(np.isfinite(quality))
+        return self.changed(
+            taken=taken,
+            running=tuple(running),
+            reserved=sum(r.limit for r in running) if self.budget < np.inf else 0.0,
+            spent=self.spent + bill,
+            belief=self.belief.observed(trial.index, quality + bias, noise) if ok else self.belief,
+            best=max(self.best, quality) if ok else self.best,
+            pulls=(
+                *self.pulls,
+                Pull(trial.index, quality, trial.reasons.acquisition, trial.fraction),
+            ),
+        )
+
+    def _slice_finished(
+        self,
+        belief: SlicedBelief,
+        trial: StartTrial,
+        running: tuple[StartTrial, ...],
+        quality: float,
+        bill: float,
+    ) -> Self:
+        """A slice that ended leaves its candidate open for the next; one that failed, or the last, closes it."""
+        ok = bool(np.isfinite(quality))
+        part = trial.slice
+        rung = belief.last if part is None else part.rung
+        taken = self.taken.copy()
+        taken[trial.index] = not ok or rung >= belief.last
+        seconds = None if part is None or part.price <= 0.0 else bill / part.price / part.scale
+        share = 1.0 if part is None else part.share
+        return self.changed(
+            taken=taken,
+            running=running,
+            reserved=sum(r.limit for r in running) if self.budget < np.inf else 0.0,
+            spent=self.spent + bill,
+            belief=belief.reached(trial.index, rung, quality, seconds) if ok else belief,
+            best=max(self.best, quality) if ok else self.best,
+            pulls=(*self.pulls, Pull(trial.index, quality, trial.reasons.acquisition, share)),
+        )
+
+    def resumed(
+        self, pulls: Sequence[Pull], bills: Sequence[float], running: Sequence[StartTrial], starts: int
+    ) -> Self:
+        """As this fresh tenant is after full trials that ended with `pulls` and were billed `bills`, in that order,
+        and while `running` goes on: the same as if each had been `started` and `finished`."""
+        belief, best, spent = self.belief, self.best, self.spent
+        taken = self.taken.copy()
+        for pull, bill in zip(pulls, bills, strict=True):
+            taken[pull.candidate] = True
+            spent = spent + bill
+            if np.isfinite(pull.quality):
+                belief, best = belief.observed(pull.candidate, pull.quality), max(best, pull.quality)
+        taken[[trial.index for trial in running]] = True
+        return self.changed(
+            belief=belief,
+            best=best,
+            spent=spent,
+            taken=taken,
+            pulls=tuple(pulls),
+            running=tuple(running),
+            reserved=sum(r.limit for r in running) if self.budget < np.inf else 0.0,
+            starts=starts,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +322,7 @@ class PoolState:
     """
 
     tenants: Mapping[str, Tenant]
-    device: Device
+    device: PoolDevice
     now: float = 0.0
     step: int = 0
     memory: tuple[object, ...] = ()
@@ -192,7 +337,7 @@ class PoolState:
         assert isinstance(self.tenants, Members)
         return self.tenants
 
-    def on(self, device: Device, now: float) -> Self:
+    def on(self, device: PoolDevice, now: float) -> Self:
         return replace(self, device=device, now=now)
 
     def tenant(self, name: str) -> Tenant:
@@ -223,18 +368,15 @@ class PoolState:
         again = t.changed(belief=belief, cost=t.cost if cost is None else cost, taken=taken, pulls=())
         return replace(self, tenants={**self.tenants, name: again}, memory=())
 
+    def renewed(self, tenant: Tenant) -> Self:
+        """A tenant of the pool under other terms, with other beliefs or costs; its turn stays."""
+        before = self.tenant(tenant.name)
+        after = tenant.changed(served_at=before.served_at)
+        return replace(self, tenants=self.members.succeeded(tenant.name, after))
+
     def started(self, trial: StartTrial) -> Self:
-        """`trial` runs from now on: its candidate is taken and its cost reserved."""
-        t = self.tenant(trial.tenant)
-        taken = t.taken.copy()
-        taken[trial.index] = True
-        busy = t.changed(
-            taken=taken,
-            running=(*t.running, trial),
-            reserved=t.reserved + (trial.limit if t.budget < np.inf else 0.0),
-            served_at=self.step + 1,
-            starts=t.starts + 1,
-        )
+        """`trial` runs from now on."""
+        busy = self.tenant(trial.tenant).started(trial, self.step + 1)
         tenants = self.members.succeeded(trial.tenant, busy)
         return replace(self, tenants=tenants, step=self.step + 1, memory=trial.memory)
 
@@ -243,28 +385,7 @@ class PoolState:
         t = self.tenants.get(trial.tenant)
         if t is None or trial not in t.running:
             return self
-        running = list(t.running)
-        running.remove(trial)
-        look = next((k for k in t.looks if k.fraction == trial.fraction), None)
-        taken = t.taken
-        if look is not None and trial.fraction < 1.0:
-            # a partial look leaves the full trial open
-            taken = t.taken.copy()
-            taken[trial.index] = False
-        bias, noise = (look.bias, look.noise) if look is not None and trial.fraction < 1.0 else (0.0, 0.0)
-        ok = bool(np.isfinite(quality))
-        done = t.changed(
-            taken=taken,
-            running=tuple(running),
-            reserved=sum(r.limit for r in running) if t.budget < np.inf else 0.0,
-            spent=t.spent + bill,
-            belief=t.belief.observed(trial.index, quality + bias, noise) if ok else t.belief,
-            best=max(t.best, quality) if ok else t.best,
-            pulls=(
-                *t.pulls,
-                Pull(trial.index, quality, trial.reasons.acquisition, trial.fraction),
-            ),
-        )
+        done = t.finished(trial, quality, bill)
         if not isinstance(done.belief, SharedBelief):
             return replace(self, tenants=self.members.succeeded(trial.tenant, done))
         tenants = {**self.tenants, trial.tenant: done}

@@ -16,7 +16,7 @@ from easel.optimise.kernels import Matern52
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ScoreTable:
     """`quality` and `cost` `(n, K)`, rows named by `tenants`, columns by `candidates`; NaN where not run."""
 
     tenants: tuple[str, ...]
@@ -56,7 +56,7 @@ def read_table(
     candidate: str = "candidate",
     quality: str = "quality",
     cost: str = "cost",
-) -> Table:
+) -> ScoreTable:
     """One row per finished trial: `tenant,candidate,quality,cost` (other names by argument, more columns ok).
 
     Of repeated trials the last counts. An empty quality is a failed trial.
@@ -87,7 +87,7 @@ def read_table(
             raise InvalidInput(
                 f"{path}, line {number}: {quality} and {cost} must be numbers, not {given}"
             ) from None
-    return Table(tuple(tenants), tuple(candidates), Q, C)
+    return ScoreTable(tuple(tenants), tuple(candidates), Q, C)
 
 
 def synthetic(
@@ -98,7 +98,7 @@ def synthetic(
     alpha: float = 0.1,
     sigma_b: float = 0.05,
     groups: tuple[float, ...] = (0.75, 0.25),
-) -> Table:
+) -> ScoreTable:
     """SYN(σ_M, α) of ease.ml, arXiv appendix B: `x_ij = clip(b_i + α m_ij, 0, 1)`, costs `U(0, 1)`.
 
     `b_i ~ N(μ_b, σ_b)` with `μ_b` from the baseline groups in equal numbers; `m_i· ~ N(0, Σ_M)` with
@@ -114,7 +114,9 @@ def synthetic(
     return _numbered(quality, rng.uniform(size=quality.shape))
 
 
-def matern_world(rng: np.random.Generator, tenants: int = 50, candidates: int = 50) -> tuple[Table, Array]:
+def matern_world(
+    rng: np.random.Generator, tenants: int = 50, candidates: int = 50
+) -> tuple[ScoreTable, Array]:
     """MM-GP-EI §6.3: zero-mean GP with Matérn 5/2 over `U(0, 1)` features, per tenant, shifted to be ≥ 0.
 
     Costs are `U(0, 1)`. Returns the table and the covariance `(K, K)` that generated it.
@@ -127,6 +129,8 @@ def matern_world(rng: np.random.Generator, tenants: int = 50, candidates: int = 
     return _numbered(quality, rng.uniform(size=quality.shape)), S
 
 
-def _numbered(quality: Array, cost: Array) -> Table:
+def _numbered(quality: Array, cost: Array) -> ScoreTable:
     n, K = quality.shape
-    return Table(tuple(f"t{i:03d}" for i in range(n)), tuple(f"m{k:03d}" for k in range(K)), quality, cost)
+    return ScoreTable(
+        tuple(f"t{i:03d}" for i in range(n)), tuple(f"m{k:03d}" for k in range(K)), quality, cost
+    )

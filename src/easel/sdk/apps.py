@@ -8,20 +8,24 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel
 
+from easel.clock import Clock, SystemClock
 from easel.declare.example_file import home_of
 from easel.declare.friendly import read_program
+from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program, Tensor
-from easel.errors import InvalidInput, NotFound
+from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.folder import scan
 from easel.sdk.connection import ask
 from easel.sdk.examples import read_objects, read_pairs
+from easel.sdk.frames import TableFrame, frame_of, is_frame, table_of
 from easel.sdk.transfer import Progress, no_progress
 from easel.sdk.values import PICTURES, light, to_wire
 from easel.wire import app as wire
+from easel.wire.terms import SetTerms, Terms
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
@@ -117,6 +121,16 @@ class Apps:
         body = ask(wire.ChangeApp, metric=metric)
         return self._client.connection.patch(f"{self._path}/{name}", body, wire.App)
 
+    def set(self, name: str, **terms: Any) -> Terms:
+        """Change `weight`, `deadline`, `budget`, `until` or `paused`; None takes one away, what is left out stays."""
+        body = ask(SetTerms, **terms).model_dump(mode="json", exclude_unset=True)
+        return self._client.connection.patch(f"{self._path}/{name}/terms", body, Terms)
+
+    def set_program(self, name: str, program: str | Program) -> wire.App:
+        """A wider program: values that may be missing from now on, classes more."""
+        body = ask(wire.ChangeApp, program=str(program))
+        return self._client.connection.patch(f"{self._path}/{name}", body, wire.App)
+
     def delete(self, name: str) -> None:
         self._client.connection.delete(f"{self._path}/{name}")
 
@@ -124,9 +138,9 @@ class Apps:
         """Candidates tried, with score, cost and the reasons for each decision."""
         return self._client.connection.get(f"{self._path}/{name}/trials", wire.TrialList).items
 
-    def progress(self, name: str) -> wire.Progress:
+    def progress(self, name: str) -> wire.TrialProgress:
         """The best score over time."""
-        return self._client.connection.get(f"{self._path}/{name}/progress", wire.Progress)
+        return self._client.connection.get(f"{self._path}/{name}/progress", wire.TrialProgress)
 
     def next(self, name: str) -> wire.Prospects:
         """What comes next and why, and what is believed of every candidate."""
@@ -138,13 +152,22 @@ class Apps:
 
     # feed ------------------------------------------------------------------------------------------------
 
-    def feed(self, name: str, pairs: Iterable[tuple[Any, Any]], *, skip_bad: bool = False) -> wire.Fed:
+    def feed(
+        self, name: str, pairs: Iterable[tuple[Any, Any]] | TableFrame, *, skip_bad: bool = False
+    ) -> wire.Fed:
         """In batches; a feed that broke off may be repeated, since pairs fed before are left out.
 
-        Arrays may be NumPy's, pictures a `Path` or the bytes of a file.
+        Arrays may be NumPy's, pictures a `Path` or the bytes of a file. A DataFrame is fed as a CSV file with its
+        columns would be.
         """
+        given: Iterable[tuple[Any, Any]]
+        if is_frame(pairs):
+            header, rows = table_of(pairs)
+            given = pairs_of_rows(read_program(self.get(name).program), header, rows)
+        else:
+            given = cast("Iterable[tuple[Any, Any]]", pairs)
         fed = wire.Fed(new=0, known=0, total=0, refused=[])
-        for batch in _batches(pairs):
+        for batch in _batches(given):
             body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad)
             fed = _sum(fed, self._post(f"{name}/feed", body.model_dump(mode="json"), wire.Fed))
         return fed
@@ -285,21 +308,60 @@ class Apps:
 
     # infer -----------------------------------------------------------------------------------------------
 
-    def infer(self, name: str, objects: Sequence[Any]) -> wire.Answers:
-        """One answer for each object, all by the same model: the best so far. Large photographs are shrunk first."""
+    def infer_frame(self, name: str, frame: TableFrame) -> Any:
+        """A DataFrame with a row for each of `frame`'s, under its index, and a column for each part of the answer: for
+        a classifier the class and the probability of each."""
+        header, rows = table_of(frame)
+        asked = builtins.list(objects_of_rows(read_program(self.get(name).program), header, rows))
+        return frame_of(self.infer(name, asked).answers, frame)
+
+    def wait(
+        self,
+        name: str,
+        *,
+        trials: int = 1,
+        score: float | None = None,
+        timeout: float | None = None,
+        clock: Clock | None = None,
+    ) -> wire.App:
+        """Until the app has run so many trials, and where `score` is given until its best model reaches that."""
+        clock = clock or SystemClock()
+        started, pause = clock.monotonic(), 0.2
+        while True:
+            found = self.get(name)
+            reached = score is None or (found.best is not None and found.best.quality >= score)
+            if found.trials >= trials and found.best is not None and reached:
+                return found
+            if timeout is not None and clock.monotonic() - started > timeout:
+                lacks = f"; {found.lacks}" if found.lacks else ""
+                raise TryLater(f"app {name} has run {found.trials} trials after {timeout:g} s{lacks}")
+            clock.sleep(pause)
+            pause = min(2.0, pause * 1.3)
+
+    def infer(self, name: str, objects: Sequence[Any], *, skip_bad: bool = False) -> wire.Answers:
+        """One answer for each object, all by the same model: the best so far. Large photographs are shrunk first.
+
+        A missing or new value is answered with a note; an object that does not fit refuses the call or, with
+        `skip_bad`, is answered with its error.
+        """
         batches = builtins.list(_questions(to_wire(light(one)) for one in objects))
-        bodies = [ask(wire.Infer, objects=batch).model_dump(mode="json") for batch in batches]
+        bodies = [
+            ask(wire.Infer, objects=batch, skip_bad=skip_bad).model_dump(mode="json") for batch in batches
+        ]
         for _ in range(5):
             found = [self._post(f"{name}/infer", body, wire.Answers) for body in bodies]
             if len({one.model for one in found}) == 1:
                 break  # else a better model came in between: it answers all
         together = [answer for one in found for answer in one.answers]
-        return found[0].model_copy(update={"answers": together})
+        notes = [note for one in found for note in one.notes]
+        return found[0].model_copy(update={"answers": together, "notes": notes})
 
-    def infer_path(self, name: str, source: str | os.PathLike[str]) -> wire.Answers:
+    def infer_path(
+        self, name: str, source: str | os.PathLike[str], *, skip_bad: bool = False
+    ) -> wire.Answers:
         """The rows of a CSV or JSON-lines file, one picture, or all pictures of a folder."""
         program = read_program(self.get(name).program)
-        return self.infer(name, builtins.list(read_objects(Path(source), program)))
+        return self.infer(name, builtins.list(read_objects(Path(source), program)), skip_bad=skip_bad)
 
     def pin(self, name: str, model: str) -> wire.App:
         """From now on this model answers, whatever is found."""
@@ -317,7 +379,7 @@ class Apps:
 
     def sources(self, name: str) -> dict[str, str]:
         """Generated programs feed, refine, infer and a typed module, by file name."""
-        return self._client.connection.get(f"{self._path}/{name}/client", wire.Sources).files
+        return self._client.connection.get(f"{self._path}/{name}/client", wire.GeneratedFiles).files
 
     def _post(self, path: str, body: Mapping[str, Any], model: type[M]) -> M:
         answer = self._client.connection.request(

@@ -8,12 +8,12 @@ from typing import Any
 
 from easel.errors import InvalidInput
 from easel.sdk.apps import Apps
-from easel.sdk.connection import Connection
+from easel.sdk.connection import Connection, ask
 from easel.sdk.credentials import find
 from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
 from easel.sdk.jobs import Jobs
-from easel.sdk.lake import Lake
+from easel.sdk.lake import LakeClient
 from easel.sdk.pipelines import Pipelines
 from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
@@ -22,6 +22,7 @@ from easel.sdk.studies import Studies
 from easel.sdk.workers import WorkerTokens
 from easel.wire.identity import Me
 from easel.wire.simulation import Happiness, Simulated
+from easel.wire.terms import TermLimits, Why
 
 
 class Client:
@@ -63,6 +64,19 @@ class Client:
 
     def whoami(self) -> Me:
         return self.connection.get("/api/v1/me", Me)
+
+    def why(self, what: str) -> Why:
+        """What an app, a study or a job does or waits for, since when, and what would change it."""
+        return self.connection.get(f"{self.root}/why/{what}", Why)
+
+    def term_limits(self) -> TermLimits:
+        """The most that members of this project may ask for."""
+        return self.connection.get(f"{self.root}/term-limits", TermLimits)
+
+    def set_term_limits(self, max_weight: float | None = None, max_budget: float | None = None) -> TermLimits:
+        """Set the most that members may ask for; None: no limit. Only an admin may."""
+        body = ask(TermLimits, max_weight=max_weight, max_budget=max_budget)
+        return self.connection.put(f"{self.root}/term-limits", body, TermLimits)
 
     @cached_property
     def projects(self) -> Projects:
@@ -113,8 +127,8 @@ class Client:
         return Secrets(self)
 
     @cached_property
-    def lake(self) -> Lake:
-        return Lake(self)
+    def lake(self) -> LakeClient:
+        return LakeClient(self)
 
     @cached_property
     def events(self) -> Events:

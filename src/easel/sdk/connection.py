@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import secrets
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -35,6 +37,23 @@ _ERRORS: dict[str, type[errors.EaselError]] = {
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
+CA_FILE = "EASEL_CA_FILE"
+"""Names a PEM file of authorities to trust beside the system's: for a server with a certificate of one's own."""
+
+
+def tls_context() -> ssl.SSLContext | bool:
+    """What certificates are checked against."""
+    file = os.environ.get(CA_FILE)
+    if not file:
+        return True
+    try:
+        context = ssl.create_default_context()
+        context.load_verify_locations(file)
+    except (OSError, ssl.SSLError) as error:
+        raise errors.Misconfigured(f"{CA_FILE} names {file}, which is no usable PEM file: {error}") from error
+    return context
+
+
 class Connection:
     """One server, one token. Every create carries an idempotency key, so every request may be repeated."""
 
@@ -57,6 +76,7 @@ class Connection:
             timeout=httpx.Timeout(timeout, connect=5.0),
             headers={"Authorization": f"Bearer {token}", "User-Agent": f"easel/{__version__}"},
             transport=transport,
+            verify=tls_context(),
         )
 
     def get(self, path: str, model: type[M], params: Mapping[str, Any] | None = None) -> M:
@@ -152,7 +172,16 @@ class Connection:
         asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return float(min(30.0, max(backoff, asked)))
 
-    def _unreachable(self, error: httpx.TransportError) -> errors.TryLater:
+    def _unreachable(self, error: httpx.TransportError) -> errors.EaselError:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error) or isinstance(error.__cause__, ssl.SSLError):
+            return errors.Misconfigured(
+                f"the certificate of {self.server} is not trusted ({error}): name the file of the authority that "
+                f"signed it in {CA_FILE}"
+            )
+        if "SSL" in str(error).upper():
+            return errors.Misconfigured(
+                f"{self.server} does not speak TLS as expected ({error}): is it http:// rather than https://?"
+            )
         return errors.TryLater(
             f"no answer from {self.server} ({type(error).__name__}): is it running, and is the address right?"
         )

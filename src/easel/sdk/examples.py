@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from easel.declare.csv_table import read_csv
+from easel.declare.csv_table import TABLES, decode_text, read_table_file
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program
 from easel.errors import InvalidInput
@@ -16,8 +16,8 @@ from easel.sdk.values import PICTURES
 
 
 def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
-    """From a CSV file, or JSON lines {"input": …, "output": …}."""
-    if path.suffix.lower() in (".csv", ".tsv"):
+    """From a CSV file or an Excel workbook, or JSON lines {"input": …, "output": …}."""
+    if path.suffix.lower() in TABLES:
         header, rows = _table(path)
         yield from pairs_of_rows(program, header, rows)
         return
@@ -37,7 +37,7 @@ def read_objects(path: Path, program: Program) -> Iterator[Any]:
         )
     elif path.suffix.lower() in PICTURES:
         yield path
-    elif path.suffix.lower() in (".csv", ".tsv"):
+    elif path.suffix.lower() in TABLES:
         header, rows = _table(path)
         yield from objects_of_rows(program, header, rows)
     else:
@@ -48,6 +48,11 @@ def read_objects(path: Path, program: Program) -> Iterator[Any]:
                 yield value["input"] if fed and "input" not in asked else value
 
 
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """The rows of a table as they stand in its file; none of what is no table."""
+    return [dict(row) for row in _table(path)[1]] if path.suffix.lower() in TABLES else []
+
+
 def pictures_in(folder: Path) -> list[Path]:
     """In the order in which they are asked about."""
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
@@ -56,13 +61,10 @@ def pictures_in(folder: Path) -> list[Path]:
 @contextmanager
 def _text(path: Path) -> Iterator[Iterable[str]]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             yield lines
     except UnicodeDecodeError:
-        raise InvalidInput(
-            f"{path.name} is not text: CSV, JSON lines, Parquet and npz files and pictures are read; "
-            "save a spreadsheet as CSV (UTF-8)"
-        ) from None
+        yield decode_text(path.read_bytes(), path.name).splitlines()
 
 
 def json_pairs(lines: Iterable[str]) -> Iterator[tuple[Any, Any]]:
@@ -82,8 +84,4 @@ def json_values(lines: Iterable[str]) -> Iterator[Any]:
 
 
 def _table(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path.name} is not UTF-8 text, save it as CSV (UTF-8): {error}") from None
-    return read_csv(text, path.name)
+    return read_table_file(path.read_bytes(), path.name)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from easel.clock import Clock, SystemClock
-from easel.errors import EaselError, TryLater
+from easel.errors import EaselError, NotFound, TryLater
+from easel.sdk.code import NO_ENVIRONMENT, SentCode, forget, is_folder
+from easel.sdk.code import send as send_code
 from easel.sdk.connection import ask
+from easel.sdk.function import prepare_call
 from easel.wire import job as wire
 
 if TYPE_CHECKING:
@@ -16,16 +23,26 @@ if TYPE_CHECKING:
 
 
 class JobFailed(EaselError):
-    """The job ended otherwise than finished: look at its reason and its log."""
+    """The job ended otherwise than finished: look at its reason and at `log`, its last lines."""
 
     kind = "job-failed"
 
+    def __init__(self, message: str, log: Sequence[str] = (), **details: Any) -> None:
+        super().__init__("\n".join([message, *log]), **details)
+        self.log = tuple(log)
 
-class Job:
+
+TAIL = 20
+"""Lines of the log that JobFailed tells."""
+
+
+class JobHandle:
     """A job and how far it is. Its fields are as of the last `refresh`."""
 
-    def __init__(self, client: Client, about: wire.Job) -> None:
+    def __init__(self, client: Client, about: wire.Job, left_out: Sequence[str] = ()) -> None:
         self._client, self.about = client, about
+        self.left_out = tuple(left_out)
+        """What of the folder could not be taken along as code, and why."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.about, name)
@@ -45,11 +62,23 @@ class Job:
     def _path(self) -> str:
         return f"{self._client.root}/jobs/{self.about.id}"
 
-    def refresh(self) -> Job:
+    @property
+    def origin(self) -> wire.CodeOrigin | None:
+        """Where its code came from, where a folder was sent."""
+        given = self.about.spec.get("origin")
+        return wire.CodeOrigin.model_validate(given) if given else None
+
+    def copy(self) -> JobHandle:
+        """The same job, refreshed on its own: for another thread."""
+        return JobHandle(self._client, self.about, self.left_out)
+
+    def refresh(self) -> JobHandle:
         self.about = self._client.connection.get(self._path, wire.Job)
         return self
 
-    def wait(self, timeout: float | None = None, *, check: bool = True, clock: Clock | None = None) -> Job:
+    def wait(
+        self, timeout: float | None = None, *, check: bool = True, clock: Clock | None = None
+    ) -> JobHandle:
         """Until it is over. With `check`, an end other than finished is JobFailed."""
         clock = clock or SystemClock()
         started = clock.monotonic()
@@ -60,18 +89,36 @@ class Job:
             clock.sleep(pause)
             pause = min(2.0, pause * 1.3)
         if check and self.state != "finished":
-            raise JobFailed(f"job {self.id} {self.state}: {self.about.reason}")
+            raise JobFailed(f"job {self.id} {self.state}: {self.about.reason}", self.tail())
         return self
 
+    def tail(self, lines: int = TAIL) -> list[str]:
+        """The last lines of the log."""
+        return [line.text for line in deque(self.logs(), maxlen=lines)]
+
+    def attempts(self) -> list[wire.JobAttempt]:
+        """Every attempt that is over: where it ran, how it ended, how long it held its device."""
+        return self._client.connection.get(f"{self._path}/attempts", wire.JobAttempts).items
+
     def logs(
-        self, *, follow: bool = False, search: str | None = None, after: int = 0
+        self,
+        *,
+        follow: bool = False,
+        search: str | None = None,
+        after: int = 0,
+        attempt: int | None = None,
     ) -> Iterator[wire.LogLine]:
-        """The lines so far, or with `follow` all lines as they come until the job is over."""
+        """The lines so far, or with `follow` all lines as they come until the job is over.
+
+        `attempt` asks for an earlier attempt's lines; otherwise they are the latest one's.
+
+        They are those of the latest attempt, unless an earlier one is asked for.
+        """
         if follow:
             yield from self._follow(after)
             return
         while True:
-            params = {"after": after, "limit": 5000, "search": search}
+            params = {"after": after, "limit": 5000, "search": search, "attempt": attempt}
             page = self._client.connection.get(f"{self._path}/log", wire.LogPage, params)
             yield from page.lines
             if not page.lines:
@@ -94,16 +141,16 @@ class Job:
         params = {"points": points}
         return self._client.connection.get(f"{self._path}/metrics/{name}", wire.SeriesPoints, params).points
 
-    def kill(self, reason: str = "") -> Job:
+    def kill(self, reason: str = "") -> JobHandle:
         self.about = self._client.connection.post(
             f"{self._path}/kill", ask(wire.KillJob, reason=reason), wire.Job
         )
         return self
 
-    def rerun(self, input: str | None = None) -> Job:  # noqa: A002 - the API's word
+    def rerun(self, input: str | None = None) -> JobHandle:  # noqa: A002 - the API's word
         """A new job that names this one as its parent."""
         body = ask(wire.RerunJob, input=input)
-        return Job(self._client, self._client.connection.post(f"{self._path}/rerun", body, wire.Job))
+        return JobHandle(self._client, self._client.connection.post(f"{self._path}/rerun", body, wire.Job))
 
 
 class Jobs:
@@ -118,28 +165,117 @@ class Jobs:
 
     def submit(
         self,
-        command: Sequence[str] | None = None,
+        command: str | Sequence[str] | Callable[..., Any] | None = None,
         *,
         entry: str | None = None,
         arguments: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        code: str | os.PathLike[str] | None = None,
+        input: str | None = None,  # noqa: A002 - the API's word
+        output_set: str | None = None,
+        output_folder: str = "output",
+        environment: wire.Environment | Mapping[str, Any] | None = None,
+        resources: wire.Resources | Mapping[str, Any] | None = None,
+        retry: wire.RetryRule | Mapping[str, Any] | None = None,
+        time_limit_s: float | None = None,
+        tags: Mapping[str, str | float] | None = None,
+        description: str = "",
+        workers: int = 1,
+        wants: Mapping[str, str] | None = None,
+        after: Sequence[str] = (),
+        origin: wire.CodeOrigin | None = None,
         key: str | None = None,
-        **fields: Any,
-    ) -> Job:
-        """Queue a command, or a function `module:function` of the code with JSON arguments.
+    ) -> JobHandle:
+        """Queue a command, a function of yours, or `entry`: a function `module:function` of the code.
 
-        Fields are those of the API: name, code, input, output_folder, output_set, environment, resources,
-        retry, time_limit_s, tags, description, workers, wants.
+        A command is a list, or text that a shell runs. A function is sent by its source, with the folder of its
+        module as code. `code` is a folder here (`"."`), a file set, a file of the lake or `git+URL@REV`.
         """
-        run: dict[str, Any]
-        if entry is not None:
+        sent: SentCode | None = None
+        if callable(command):
+            call = prepare_call(command)
+            run: dict[str, Any] = {"kind": "entry", "target": call.target, "arguments": dict(arguments or {})}
+            with call.folder(code) as folder:
+                sent = send_code(self._client, folder, name=call.set_name)
+            name = name or call.target.partition(":")[2]
+        elif entry is not None:
             run = {"kind": "entry", "target": entry, "arguments": dict(arguments or {})}
+        elif isinstance(command, str):
+            run = {"kind": "command", "argv": ["sh", "-c", command]}
         else:
             run = {"kind": "command", "argv": list(command or ())}
-        body = ask(wire.SubmitJob, run=run, **fields)
-        return Job(self._client, self._client.connection.post(self._path, body, wire.Job, key))
+        if sent is None and code is not None and (is_folder(code) or str(code).startswith("git+")):
+            sent = self.send_code(code, output_folder=output_folder)
+        origin = sent.origin if sent else origin
+        asked = _fields(environment)
+        if sent is not None and not {"requirements", "python", "image"} & {k for k, v in asked.items() if v}:
+            asked["requirements"] = sent.requirements
+        if asked.get("requirements") == NO_ENVIRONMENT:
+            asked["requirements"] = None
+        body = ask(
+            wire.SubmitJob,
+            name=name or "job",
+            run=run,
+            code=sent.reference if sent else code,
+            input=input,
+            output_set=output_set,
+            output_folder=output_folder,
+            environment=asked,
+            resources=_fields(resources),
+            retry=_fields(retry),
+            time_limit_s=time_limit_s,
+            tags=dict(tags or {}),
+            description=description,
+            workers=workers,
+            wants=dict(wants or {}),
+            origin=origin.model_dump() if origin else None,
+            after=list(after),
+        )
+        try:
+            about = self._client.connection.post(self._path, body, wire.Job, key)
+        except NotFound:
+            if sent is None or code is None or not is_folder(code):
+                raise
+            # The server gave up the version that was sent last time: send the folder again.
+            forget(self._client, code)
+            again = self.send_code(code, output_folder=output_folder)
+            body = body.model_copy(update={"code": again.reference})
+            about = self._client.connection.post(self._path, body, wire.Job)
+        return JobHandle(self._client, about, sent.left_out if sent else ())
 
-    def get(self, job_id: str) -> Job:
-        return Job(self._client, self._client.connection.get(f"{self._path}/{job_id}", wire.Job))
+    def send_code(self, code: str | os.PathLike[str], *, output_folder: str = "output") -> SentCode:
+        """Send a folder here, or `git+URL@REV`, as a version of a file set: what a job names as its code.
+
+        The folder's own `input/` and output folder stay here: in a job they hold something else.
+        """
+        top = output_folder.removeprefix("./").strip("/")
+        return send_code(self._client, code, leave_out=("input/", f"{top}/"))
+
+    def get(self, job_id: str) -> JobHandle:
+        return JobHandle(self._client, self._client.connection.get(f"{self._path}/{job_id}", wire.Job))
+
+    def compare(self, one: str, two: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Everything on record about two jobs by name, side by side: what they ran, on what, and what came of it."""
+        return self._on_record(one), self._on_record(two)
+
+    def _on_record(self, job_id: str) -> dict[str, Any]:
+        about = self.get(job_id).about
+        spec, origin = about.spec, about.spec.get("origin") or {}
+        run = spec["run"]
+        tags = next(self._client.lake.find("job", f"name = '{about.id}'", limit=1), None)
+        found: dict[str, Any] = {
+            "command": " ".join(run["argv"]) if run["kind"] == "command" else run.get("target"),
+            "arguments": run.get("arguments"),
+            "code": about.code_set,
+            "commit": origin.get("commit"),
+            "input": about.input_set,
+            "output": about.output_set,
+            "state": about.state,
+            "seconds": round(about.usage.wall_seconds, 3) if about.usage else None,
+        }
+        found |= {f"resources.{key}": value for key, value in spec["resources"].items()}
+        found |= {f"environment.{key}": value for key, value in spec["environment"].items()}
+        return found | (dict(tags.tags) if tags is not None else {})
 
     def counts(self) -> wire.JobCounts:
         """How many there are, by state."""
@@ -150,8 +286,12 @@ class Jobs:
         limit: int = 50,
         sort: str | None = None,
         filter: list[str] | None = None,  # noqa: A002
-    ) -> Iterator[Job]:
+    ) -> Iterator[JobHandle]:
         """Newest first."""
         params = {"limit": min(limit, 200), "sort": sort, "filter": filter}
         pages = self._client.connection.pages(self._path, wire.Job, params)
-        return (Job(self._client, each) for each in islice(pages, limit))
+        return (JobHandle(self._client, each) for each in islice(pages, limit))
+
+
+def _fields(given: BaseModel | Mapping[str, Any] | None) -> dict[str, Any]:
+    return given.model_dump() if isinstance(given, BaseModel) else dict(given or {})

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.digest import from_hex, verified
 from easel.lake.folder import LocalFile, scan
+from easel.lake.ignore import IgnoreRules
 from easel.lake.paths import FileInSet, FileRef, file_path, parse
 from easel.sdk.connection import ask
 from easel.sdk.transfer import Direct, Naming, Progress, Receiver, Sender, no_progress, own_path
@@ -28,7 +29,7 @@ KindName = Literal["file", "fileset", "job"]
 TagValues = Mapping[str, str | float | datetime]
 
 
-class Lake:
+class LakeClient:
     def __init__(self, client: Client, threads: int = 4) -> None:
         self._client, self._threads = client, threads
 
@@ -40,13 +41,15 @@ class Lake:
         target: str = "/",
         *,
         resume: str | None = None,
+        ignore: bool = True,
         progress: Progress = no_progress,
     ) -> wire.Upload:
         """Upload a file or a folder and commit it: all new versions appear at once, or none.
 
-        With `resume`, the id of a session that broke off, only what is missing is sent.
+        With `resume`, the id of a session that broke off, only what is missing is sent. What `.gitignore` and
+        `.easelignore` in the folder name, and `.git`, `.env` and the like, stay here unless `ignore` is False.
         """
-        files = scan(Path(source), target)
+        files = scan(Path(source), target, ignore=IgnoreRules() if ignore else None)
         if not files:
             raise InvalidInput(f"{source} holds no files")
         return self.upload_files(files, resume=resume, progress=progress)

@@ -75,7 +75,7 @@ class Profiles:
         """What (vCPU, MB) or (vCPU, MB, GPUs) sizes would take and cost."""
         names = ("vcpu", "memory_mb", "gpus")
         sizes = [dict(zip(names, shape, strict=False)) for shape in shapes]
-        body = ask(wire.Estimate, values=_values(values), shapes=sizes, confidence=confidence)
+        body = ask(wire.EstimateRequest, values=_values(values), shapes=sizes, confidence=confidence)
         return self._client.connection.post(f"{self._path}/{name}/estimate", body, wire.OfferList).items
 
     def provision(

@@ -11,6 +11,7 @@ from easel.clock import Clock, SystemClock
 from easel.errors import TryLater
 from easel.sdk.connection import ask
 from easel.wire import study as wire
+from easel.wire.terms import SetTerms, Terms
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
@@ -52,6 +53,17 @@ class Studies:
     def stop(self, name: str) -> wire.Study:
         return self._client.connection.post(f"{self._path}/{name}/stop", {}, wire.Study)
 
+    def verify(self, name: str) -> wire.StudyPoint:
+        """Run the recommended point as one more point of the study."""
+        return self._client.connection.post(
+            f"{self._path}/{name}/verify", wire.VerifyStudy(), wire.StudyPoint
+        )
+
+    def set(self, name: str, **terms: Any) -> Terms:
+        """Change `weight`, `deadline`, `budget`, `until` or `paused`; None takes one away, what is left out stays."""
+        body = ask(SetTerms, **terms).model_dump(mode="json", exclude_unset=True)
+        return self._client.connection.patch(f"{self._path}/{name}/terms", body, Terms)
+
     def delete(self, name: str) -> None:
         self._client.connection.delete(f"{self._path}/{name}")
 
@@ -62,10 +74,10 @@ class Studies:
     def front(self, name: str) -> builtins.list[wire.StudyPoint]:
         return self._client.connection.get(f"{self._path}/{name}/front", wire.StudyPoints).items
 
-    def slice(self, name: str, dimension: str) -> wire.Slice:
+    def slice(self, name: str, dimension: str) -> wire.DimensionProfile:
         """What the models predict along one dimension."""
         path = f"{self._path}/{name}/slice"
-        return self._client.connection.get(path, wire.Slice, {"dimension": dimension})
+        return self._client.connection.get(path, wire.DimensionProfile, {"dimension": dimension})
 
     def region(self, name: str, x: str, y: str) -> wire.Region:
         """How likely the constraints hold over two dimensions."""

@@ -13,10 +13,10 @@ import httpx
 
 from easel.errors import EaselError, InvalidInput, TryLater
 from easel.lake.blobs.packs import PACK, SMALL, plan_packs
-from easel.lake.blobs.store import Member
+from easel.lake.blobs.store import PackMember
 from easel.lake.digest import Digest, digest_file, digest_of, from_hex, verified
 from easel.lake.folder import LocalFile
-from easel.sdk.connection import Connection, to_error
+from easel.sdk.connection import Connection, tls_context, to_error
 from easel.sdk.handover import Handover, in_memory, is_here, opened
 from easel.wire import lake as wire
 
@@ -43,7 +43,9 @@ class Direct:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         # No token here: a signed address is the permission, and another host must not see it.
-        self._plain = httpx.Client(timeout=httpx.Timeout(120.0, connect=10.0), base_url=connection.server)
+        self._plain = httpx.Client(
+            timeout=httpx.Timeout(120.0, connect=10.0), base_url=connection.server, verify=tls_context()
+        )
 
     def put(self, url: str, size: int, body: Callable[[], Iterable[bytes]]) -> None:
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
@@ -164,7 +166,7 @@ class Sender:
             self._claimed.update(ours)
         return ours
 
-    def _pack(self, path: str, members: Sequence[Member], contents: Mapping[Digest, bytes]) -> None:
+    def _pack(self, path: str, members: Sequence[PackMember], contents: Mapping[Digest, bytes]) -> None:
         data = b"".join([contents[member.digest] for member in members])
         new = wire.NewObject(
             hash=digest_of(data).hex(),

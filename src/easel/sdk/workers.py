@@ -20,7 +20,7 @@ class WorkerTokens:
         self._client = client
 
     def list(self) -> builtins.list[wire.WorkerToken]:
-        return self._client.connection.get(_PATH, wire.WorkerTokens).items
+        return self._client.connection.get(_PATH, wire.WorkerTokenList).items
 
     def create(self, name: str, expires_at: datetime | None = None) -> wire.IssuedWorkerToken:
         """Its secret is in the answer and nowhere else."""

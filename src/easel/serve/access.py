@@ -12,10 +12,10 @@ from fastapi import Depends, Request
 from easel.clock import Clock
 from easel.errors import Denied, QuotaExhausted, Unauthenticated
 from easel.flow.authenticate import Level, Secret, authenticate
-from easel.flow.pool.tokens import check as check_worker
 from easel.flow.secrets import csrf_token, hashed, same
+from easel.flow.workers.tokens import check as check_worker
 from easel.records.identity import Caller
-from easel.serve.parts import Parts, parts
+from easel.serve.state import AppState, app_state
 
 SESSION_COOKIE = "easel_session"
 CSRF_HEADER = "x-csrf-token"
@@ -31,17 +31,21 @@ class Access:
     def __call__(self, request: Request) -> Caller:
         return self.check(request)
 
+    def secret(self, request: Request) -> Secret | None:
+        """What the caller shows of themselves."""
+        return presented_secret(request)
+
     def check(self, request: Request) -> Caller:
-        here = parts(request)
+        state = app_state(request)
         address = request.client.host if request.client else "unknown"
-        secret = presented_secret(request)
+        secret = self.secret(request)
         try:
             if secret is None:
                 raise Unauthenticated("this needs a token: `easel login`, or send 'Authorization: Bearer …'")
-            return authenticate(here.store, secret, self.level, request.path_params.get("project"))
+            return authenticate(state.store, secret, self.level, request.path_params.get("project"))
         except Unauthenticated:
             if secret is not None:
-                here.failures.note(address)
+                state.failures.note(address)
             raise
 
 
@@ -96,16 +100,16 @@ class WorkerAccess(Access):
         super().__init__(Level.WORKER)
 
     async def __call__(self, request: Request) -> str:  # type: ignore[override]
-        here = parts(request)
+        state = app_state(request)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated("this is for workers: `easel worker --server URL --token-file FILE`")
         secret_hash = hashed(token.strip())
-        if secret_hash not in here.desk.trusted:
+        if secret_hash not in state.batcher.trusted:
             try:
-                await to_thread.run_sync(check_worker, here.store, secret_hash)
+                await to_thread.run_sync(check_worker, state.store, secret_hash)
             except Unauthenticated:
-                here.failures.note(request.client.host if request.client else "unknown")
+                state.failures.note(request.client.host if request.client else "unknown")
                 raise
         return secret_hash
 
@@ -123,9 +127,9 @@ PlatformAdmin = Annotated[Caller, Depends(platform_admin)]
 WorkerHash = Annotated[str, Depends(WorkerAccess())]
 
 
-async def _here(request: Request) -> Parts:
+async def _here(request: Request) -> AppState:
     """A coroutine, because a plain function would be sent to another thread and back for one attribute."""
-    return parts(request)
+    return app_state(request)
 
 
-Here = Annotated[Parts, Depends(_here)]
+State = Annotated[AppState, Depends(_here)]

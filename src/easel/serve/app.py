@@ -1,8 +1,9 @@
-"""The application: parts, envelope, routes, and a complete OpenAPI document."""
+"""The application: state, middleware, routes, and a complete OpenAPI document."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -11,18 +12,20 @@ from fastapi.routing import APIRoute
 
 from easel.errors import TryLater
 from easel.flow.authenticate import Level
-from easel.flow.pool.seal import Seal
+from easel.flow.workers.seal import Seal
 from easel.lake.blobs.signing import Signer
 from easel.serve import pages, problems
-from easel.serve.access import Access, Anyone, Failures, Here, anyone, platform_admin
-from easel.serve.desk import Desk
-from easel.serve.envelope import Envelope, page_policy
+from easel.serve.access import Access, Anyone, Failures, State, anyone, platform_admin
+from easel.serve.exchange_batcher import ExchangeBatcher
+from easel.serve.fair import FairMiddleware, UserLimits
 from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
 from easel.serve.metrics import Metrics
-from easel.serve.parts import Parts
+from easel.serve.middleware import RequestMiddleware, page_policy
+from easel.serve.mlflow.artifacts import STREAMED
 from easel.serve.routes import all_routers
 from easel.serve.routes.worker import PREFIX as WORKER
 from easel.serve.settings import Settings
+from easel.serve.state import AppState
 from easel.store.engine import Store
 from easel.store.migrate import is_current
 from easel.version import __version__
@@ -48,18 +51,21 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     lake = open_lake(settings, store)
     key = signing_key(settings.folder)
     addresses = Addresses(lake, Signer(key))
-    desk = Desk(store, Seal(key))
-    app.state.parts = Parts(settings, store, metrics, failures, lake, addresses, desk)
+    batcher = ExchangeBatcher(store, Seal(key))
+    app.state.easel = AppState(settings, store, metrics, failures, lake, addresses, batcher)
     problems.install(app)
     for router in all_routers():
         app.include_router(router)
     _add_operations(app)
     pages.install(app)
+    limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
+    app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
     app.add_middleware(
-        Envelope,
+        RequestMiddleware,
         metrics=metrics,
         max_body=settings.max_body_bytes,
         unlimited=UNLIMITED,
+        streamed=STREAMED,
         policy=page_policy(blob_origins(settings)),
     )
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -73,18 +79,21 @@ def _add_operations(app: FastAPI) -> None:
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["operations"], dependencies=[anyone])
-    def readyz(here: Here) -> dict[str, str]:
-        """The database answers and has this release's schema."""
-        if not is_current(here.store):
+    def readyz(state: State) -> dict[str, str]:
+        """The database answers and has this release's schema, and the disk has room."""
+        if not is_current(state.store):
             raise TryLater("the database is being upgraded")
+        free = shutil.disk_usage(state.settings.folder).free
+        if free < state.settings.least_free_mb << 20:
+            raise TryLater(f"the disk under {state.settings.folder.name} has {free >> 20} MB left: make room")
         return {"status": "ready"}
 
     @app.get("/metrics", tags=["operations"], response_class=Response, dependencies=[anyone])
-    def metrics(request: Request, here: Here) -> Response:
+    def metrics(request: Request, state: State) -> Response:
         """Prometheus measurements; a platform admin's token is needed unless EASEL_PUBLIC_METRICS is set."""
-        if not here.settings.public_metrics:
+        if not state.settings.public_metrics:
             platform_admin.check(request)
-        return Response(here.metrics.text(), media_type="text/plain; version=0.0.4")
+        return Response(state.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
 def declared_level(route: APIRoute) -> Level | None:
@@ -102,7 +111,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         "session": {"type": "apiKey", "in": "cookie", "name": "easel_session"},
     }
     for route in api_routes(app):
-        if declared_level(route) in (None, Level.ANYONE):
+        if declared_level(route) in (None, Level.ANYONE) or not route.include_in_schema:
             continue
         for method in route.methods or ():
             operation = document["paths"][route.path_format][method.lower()]

@@ -14,9 +14,10 @@ from datetime import datetime
 
 from easel.clock import Clock
 from easel.errors import EaselError, TryLater
-from easel.flow.jobs.advance import Advancer
+from easel.flow.jobs.advance import Advance, Advancer
 from easel.flow.jobs.launch import Launcher
-from easel.flow.jobs.reports import Told
+from easel.flow.jobs.reports import AttemptReport
+from easel.records.attempt import AttemptKey, EndReason
 from easel.run.executors.base import (
     AttemptGone,
     Away,
@@ -24,14 +25,18 @@ from easel.run.executors.base import (
     Connected,
     Entries,
     Executor,
+    MemberEnded,
     MemberSaid,
     Report,
 )
 from easel.store import devices, jobs, leases
 from easel.store.engine import AnyRow, Store, Tx
+from easel.tenancy.keeper import Rules
 
 log = logging.getLogger("easel.controller")
 LEASE = "controller"
+MAX_ASKED_AGAIN = 5
+"""How often one and the same missing entry is asked for."""
 
 
 class Fenced(EaselError):
@@ -60,9 +65,10 @@ class Controller:
         holder: str,
         clock: Clock,
         pace: Pace = Pace(),  # noqa: B008 - frozen
+        rules: Rules = Rules(),  # noqa: B008 - frozen
     ) -> None:
         self.store, self.executor, self.advancer, self.launcher = store, executor, advancer, launcher
-        self.holder, self.clock, self.pace = holder, clock, pace
+        self.holder, self.clock, self.pace, self.rules = holder, clock, pace, rules
         self.wake = threading.Event()
         self.fence: int | None = None
         self.led = False
@@ -71,9 +77,10 @@ class Controller:
         self._renew_at = self._connect_at = self._look_at = float("-inf")
         self._watched: tuple[tuple[str, int, datetime], float] | None = None
         self._reports: deque[Report] = deque()
-        self._backlog: list[Told] = []
+        self._backlog: list[AttemptReport] = []
         self._heard: dict[str, float] = {}
         self._stopped: set[str] = set()
+        self._asked_again: dict[str, tuple[int, int]] = {}
         self._away_since: float | None = None
 
     def run(self, stopping: threading.Event) -> None:
@@ -107,7 +114,7 @@ class Controller:
         try:
             if not self.connected and now >= self._connect_at:
                 self._connect(now)
-            heard = self._hear(now)
+            heard = self._read_reports(now)
             told = self._tell()
             self._stop_attempts()
             launched = self._launch() if self.connected else 0
@@ -148,6 +155,9 @@ class Controller:
             return None
         return leases.seize(tx, LEASE, self.holder, self.pace.lease, seen)
 
+    def leads(self) -> bool:
+        return self.fence is not None
+
     def guard(self, tx: Tx) -> None:
         if self.fence is None or not leases.holds(tx, LEASE, self.fence):
             raise Fenced("this controller's lease was taken over")
@@ -158,6 +168,7 @@ class Controller:
         self._backlog.clear()
         self._heard.clear()
         self._stopped.clear()
+        self._asked_again.clear()
         self.executor.close(stop=False)
 
     def _resign(self) -> None:
@@ -176,9 +187,10 @@ class Controller:
         self._connect_at = now + self.pace.reconnect
         with self.store.read() as tx:
             seen = {_key(row): row.applied for row in jobs.active(tx)}
+        self.advancer.connected()
         self.executor.connect(self.fence, seen)
 
-    def _hear(self, now: float) -> bool:
+    def _read_reports(self, now: float) -> bool:
         """A report is dropped when it was dealt with: the database may fail us in the middle of several."""
         self._reports.extend(self.executor.poll())
         heard = bool(self._reports)
@@ -200,11 +212,13 @@ class Controller:
                     devices.away(tx, self.executor.name)
             case Entries(key, entries):
                 self._heard[key] = now
-                self._backlog.append(Told(key, entries))
+                self._backlog.append(AttemptReport(AttemptKey.parse(key), entries))
             case MemberSaid():
-                self._backlog.append(Told(report.key, member=report))
-            case AttemptGone(key, reason):
-                self._backlog.append(Told(key, gone=reason))
+                self._backlog.append(AttemptReport(AttemptKey.parse(report.key), member=report))
+            case MemberEnded():
+                self._backlog.append(AttemptReport(AttemptKey.parse(report.key), member_end=report))
+            case AttemptGone(key, reason, end):
+                self._lose(key, end, reason)
             case Beat(alive):
                 self._heard |= dict.fromkeys(alive & self._heard.keys(), now)
 
@@ -226,7 +240,10 @@ class Controller:
         for key, row in active.items():
             self._heard[key] = now
             if key not in found.attempts and row.state != "launching":
-                self._backlog.append(Told(key, gone="its executor no longer knows it"))
+                self._lose(key, EndReason.UNKNOWN_THERE, "its executor no longer knows it")
+
+    def _lose(self, key: str, end: EndReason, reason: str) -> None:
+        self._backlog.append(AttemptReport(AttemptKey.parse(key), gone=(end, reason)))
 
     def _tell(self) -> bool:
         """Make reports part of the database. They are dropped only after the commit."""
@@ -234,31 +251,48 @@ class Controller:
             return False
         told = self._backlog[:500]
         try:
-            over = self.advancer.advance(told, self.guard)
+            found = [self.advancer.advance(told, self.guard)]
         except (TryLater, Fenced):
             raise
         except Exception:  # one bad report must not stop everybody's
             log.exception("a batch of reports was refused; trying them one by one")
-            over = self._one_by_one(told)
+            found = self._one_by_one(told)
         del self._backlog[: len(told)]
-        for key, ended in over.items():
-            self._heard.pop(key, None)
-            self._stopped.discard(key)
-            self.executor.forget(key, over=ended)
+        for each in found:
+            self._ask_again(each)
+            for key, ended in each.over.items():
+                name = str(key)
+                self._heard.pop(name, None)
+                self._stopped.discard(name)
+                self._asked_again.pop(name, None)
+                self.executor.forget(name, over=ended)
         return True
 
-    def _one_by_one(self, told: list[Told]) -> dict[str, bool]:
-        over: dict[str, bool] = {}
+    def _one_by_one(self, told: list[AttemptReport]) -> list[Advance]:
+        found: list[Advance] = []
         for each in told:
             try:
-                over |= self.advancer.advance([each], self.guard)
+                found.append(self.advancer.advance([each], self.guard))
             except (TryLater, Fenced):
                 raise
             except Exception:
                 log.exception("a report of %s was refused", each.key)
-                puzzle = Told(each.key, gone="its report could not be understood")
-                over |= self.advancer.advance([puzzle], self.guard)
-        return over
+                why = (EndReason.NOT_UNDERSTOOD, "its report could not be understood")
+                found.append(self.advancer.advance([AttemptReport(each.key, gone=why)], self.guard))
+        return found
+
+    def _ask_again(self, found: Advance) -> None:
+        """Have journals said again in which an entry is missing; one that stays so cannot be read."""
+        for key, known in found.gaps.items():
+            name = str(key)
+            before, times = self._asked_again.get(name, (known, 0))
+            times = times + 1 if before == known else 1
+            self._asked_again[name] = (known, times)
+            if times > MAX_ASKED_AGAIN:
+                self._lose(name, EndReason.NOT_UNDERSTOOD, f"entry {known} of its journal is missing")
+            else:
+                log.warning("entry %d of %s is missing: asking again", known, name)
+                self.executor.resend(name, known)
 
     def _stop_attempts(self) -> None:
         if not self.connected:
@@ -285,8 +319,8 @@ class Controller:
             self._heard.pop(key)
             if self.connected:
                 self.executor.kill(key, force=True)
-            self._backlog.append(Told(key, gone=f"nothing was heard of it for {self.pace.lost_after:g} s"))
+            self._lose(key, EndReason.DEVICE_LOST, f"nothing was heard of it for {self.pace.lost_after:g} s")
 
 
 def _key(row: AnyRow) -> str:
-    return f"{row.id}.{row.attempt}"
+    return str(AttemptKey(row.id, row.attempt))

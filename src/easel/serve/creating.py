@@ -14,10 +14,10 @@ from sqlalchemy.exc import IntegrityError
 
 from easel.errors import Conflict
 from easel.records.identity import Caller
-from easel.serve.parts import parts
+from easel.serve.state import app_state
 from easel.store import idempotency
 from easel.store.engine import Store, Tx
-from easel.store.idempotency import Answer
+from easel.store.idempotency import StoredResponse
 
 KeyHeader = Annotated[
     str | None,
@@ -69,13 +69,13 @@ class Creating:
                 return JSONResponse(dict(known.body), known.status, {"Idempotency-Replayed": "true"})
             answer = make(tx).model_dump(mode="json")
             if self.key:
-                kept = Answer(fingerprint, status, once(dict(answer)))
+                kept = StoredResponse(fingerprint, status, once(dict(answer)))
                 idempotency.remember(tx, caller.user.id, self.key, kept)
         return JSONResponse(answer, status)
 
 
 def creating(request: Request, key: KeyHeader = None) -> Creating:
-    return Creating(parts(request).store, key, f"{request.method} {request.url.path}")
+    return Creating(app_state(request).store, key, f"{request.method} {request.url.path}")
 
 
 Create = Annotated[Creating, Depends(creating)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -11,11 +12,11 @@ from pathlib import Path
 
 from easel.clock import Clock
 from easel.errors import Misconfigured
-from easel.flow.pool.executor import PoolExecutor
-from easel.flow.pool.fleet import FleetKeeper, FleetPace
-from easel.flow.pool.seal import Seal
-from easel.flow.pool.tokens import issue
 from easel.flow.secrets import hashed
+from easel.flow.workers.executor import RemoteExecutor
+from easel.flow.workers.fleet import FleetKeeper, FleetPace
+from easel.flow.workers.seal import Seal
+from easel.flow.workers.tokens import issue
 from easel.run.executors.engine import Engine, WorkerPlan
 from easel.run.executors.ray import RayEngine
 from easel.run.executors.slurm import SlurmEngine, SlurmOptions
@@ -46,6 +47,8 @@ def chosen(settings: Settings, address: str) -> EngineChoice | None:
         raise Misconfigured("workers that Ray or Slurm start must find the server: set EASEL_PUBLIC_URL")
     variables = {
         "EASEL_SANDBOX": str(settings.sandbox).lower(),
+        "EASEL_UNSANDBOXED": settings.unsandboxed,
+        "EASEL_INTERPRETERS": json.dumps([str(path) for path in settings.interpreters]),
         "EASEL_WARM_TRIALS": str(settings.warm_trials).lower(),
     }
     folder = settings.folder / "run"
@@ -83,10 +86,10 @@ def chosen(settings: Settings, address: str) -> EngineChoice | None:
 
 def build_engine_executor(
     store: Store, choice: EngineChoice, home: Path, seal: Seal, clock: Clock, lost_after: float
-) -> PoolExecutor:
+) -> RemoteExecutor:
     """An executor whose workers the engine starts; it and the loop behind it end together."""
     keepers: list[FleetKeeper] = []
-    executor = PoolExecutor(
+    executor = RemoteExecutor(
         store,
         seal,
         clock,

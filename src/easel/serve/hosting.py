@@ -16,22 +16,25 @@ from easel.flow.jobs.advance import Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
 from easel.flow.lake.upload import Lake
-from easel.flow.pool.executor import PoolExecutor
-from easel.flow.pool.seal import Seal
+from easel.flow.mlflow.job_tokens import JobTracking
+from easel.flow.workers.executor import RemoteExecutor
+from easel.flow.workers.seal import Seal
 from easel.run.executors.base import Executor
 from easel.run.executors.local import LocalExecutor, this_machine
 from easel.run.executors.several import Several
 from easel.run.order import MB, LogLimits
 from easel.run.preload import TRIAL_MODULES
-from easel.run.vault import Vault
-from easel.run.worker_config import WorkerConfig
+from easel.run.secret_store import SecretStore
+from easel.run.share import HALF_LIFE_S
+from easel.run.worker_config import CacheLimits, WorkerConfig
 from easel.serve.controller import Controller, Pace
 from easel.serve.engines import EngineChoice, build_engine_executor, chosen
 from easel.serve.lake import blobs_address, blobs_credentials, signing_key
-from easel.serve.learning import keep_learning
+from easel.serve.learning import build_keeper, keep_learning
 from easel.serve.ledger import keep_books
-from easel.serve.settings import Settings
+from easel.serve.settings import UNDERSTOOD, Settings
 from easel.store.engine import Store
+from easel.tenancy.keeper import Rules
 
 ORPHAN_AFTER_S = 300.0
 
@@ -47,10 +50,15 @@ class EngineOptions:
     capacity: Room = field(default_factory=this_machine)
     max_active: int = 8
     buffer: int = 256
+    half_life_s: float = HALF_LIFE_S
     limits: OrderLimits = field(default_factory=OrderLimits)
     pace: Pace = field(default_factory=Pace)
+    rules: Rules = field(default_factory=Rules)
     preload: tuple[str, ...] = TRIAL_MODULES
     sandbox: bool = True
+    unsandboxed: bool = False
+    interpreters: tuple[Path, ...] = ()
+    cache_limits: CacheLimits = field(default_factory=CacheLimits)
     spawn_worker: bool = True
     executor: str = "local"
     """What drives devices: `alone` is this machine and nothing else, `local` also lets workers join."""
@@ -66,13 +74,16 @@ class EngineOptions:
             self.depot,
             self.preload,
             sandbox=self.sandbox,
+            unsandboxed=self.unsandboxed,
+            interpreters=self.interpreters,
+            cache_limits=self.cache_limits,
             orphan_after_s=ORPHAN_AFTER_S if self.spawn_worker else None,
             credentials=self.credentials,
         )
 
     @property
-    def vault(self) -> Vault:
-        return Vault(self.home / "secrets")
+    def secret_store(self) -> SecretStore:
+        return SecretStore(self.home / "secrets")
 
 
 def options_of(settings: Settings, *, spawn_worker: bool = True, address: str = "") -> EngineOptions:
@@ -84,14 +95,29 @@ def options_of(settings: Settings, *, spawn_worker: bool = True, address: str = 
         credentials=blobs_credentials(settings),
         capacity=this_machine(settings.worker_vcpu, settings.worker_memory_mb),
         max_active=settings.max_active_jobs,
+        half_life_s=settings.share_half_life_days * 86_400.0,
         limits=OrderLimits(
             settings.job_disk_mb,
             settings.job_grace_s,
             LogLimits(head_bytes=log_bytes * 2 // 3, tail_bytes=log_bytes // 3),
+            settings.job_processes,
+            settings.network_projects,
+            settings.host_network_projects,
+            settings.package_index,
+            str(settings.package_wheels) if settings.package_wheels else None,
+            JobTracking(settings.public_url, signing_key(settings.folder)) if settings.public_url else None,
         ),
         pace=Pace(lease=settings.controller_lease_s, lost_after=settings.job_lost_after_s),
+        rules=Rules(
+            done_below=settings.app_done_below,
+            patience=settings.trial_patience,
+            least_limit_s=settings.trial_least_limit_s,
+        ),
         preload=TRIAL_MODULES if settings.warm_trials else (),
         sandbox=settings.sandbox,
+        unsandboxed=settings.unsandboxed == UNDERSTOOD,
+        interpreters=settings.interpreters,
+        cache_limits=CacheLimits(settings.cache_mb, settings.cache_days, settings.least_free_mb),
         spawn_worker=spawn_worker,
         executor=settings.executor,
         worker_lost_after_s=settings.worker_lost_after_s,
@@ -104,9 +130,18 @@ def build_controller(lake: Lake, options: EngineOptions, clock: Clock | None = N
     # The executor wakes a loop that does not exist before the executor does: hence the box.
     box: list[Controller] = []
     executor = build_executor(lake.store, options, clock, lambda: box[0].wake.set() if box else None)
-    launcher = Launcher(lake.store, options.vault, options.limits, options.max_active, options.buffer)
+    launcher = Launcher(
+        lake.store,
+        options.secret_store,
+        options.limits,
+        options.max_active,
+        options.buffer,
+        options.half_life_s,
+    )
     holder = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
-    controller = Controller(lake.store, executor, Advancer(lake), launcher, holder, clock, options.pace)
+    controller = Controller(
+        lake.store, executor, Advancer(lake), launcher, holder, clock, options.pace, options.rules
+    )
     box.append(controller)
     return controller
 
@@ -118,7 +153,7 @@ def build_executor(store: Store, options: EngineOptions, clock: Clock, wake: Cal
         return build_engine_executor(
             store, options.engine, options.home, seal, clock, options.worker_lost_after_s
         )
-    pulled = PoolExecutor(store, seal, clock, lost_after=options.worker_lost_after_s)
+    pulled = RemoteExecutor(store, seal, clock, lost_after=options.worker_lost_after_s)
     if options.executor == "remote":
         return pulled
     local = LocalExecutor(options.worker, clock, wake, options.spawn_worker)
@@ -131,10 +166,21 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
     stopping = threading.Event()
     thread = threading.Thread(target=controller.run, args=(stopping,), name="controller", daemon=True)
     thread.start()
-    books = threading.Thread(target=keep_books, args=(controller.store, stopping), name="ledger", daemon=True)
+    books = threading.Thread(
+        target=keep_books,
+        args=(controller.store, stopping, controller.launcher.half_life_s),
+        name="ledger",
+        daemon=True,
+    )
     books.start()
+    keeper = build_keeper(
+        controller.advancer.lake,
+        rules=controller.rules,
+        max_active=controller.launcher.max_active,
+        guard=controller.guard,
+    )
     learning = threading.Thread(
-        target=keep_learning, args=(controller.advancer.lake, stopping), name="learning", daemon=True
+        target=keep_learning, args=(keeper, controller.leads, stopping), name="learning", daemon=True
     )
     learning.start()
     try:

@@ -13,6 +13,7 @@ from easel.flow.price.billing import anything_to_bill, bill_ended
 from easel.flow.price.budgets import watch_budgets
 from easel.flow.price.profile import watch_profiles
 from easel.flow.price.provision import compare_promises
+from easel.run.share import HALF_LIFE_S
 from easel.store import billing
 from easel.store.engine import Store
 
@@ -20,20 +21,22 @@ log = logging.getLogger("easel.ledger")
 EVERY_S = 1.0
 
 
-def keep_books(store: Store, stopping: threading.Event, every: float = EVERY_S) -> None:
+def keep_books(
+    store: Store, stopping: threading.Event, half_life_s: float = HALF_LIFE_S, every: float = EVERY_S
+) -> None:
     """Until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
     while not stopping.wait(every):
         try:
-            turn(store)
+            turn(store, half_life_s)
         except EaselError as error:
             log.warning("the ledger waits: %s", error)
         except Exception:
             log.exception("the ledger could not be kept; trying again")
 
 
-def turn(store: Store) -> None:
+def turn(store: Store, half_life_s: float = HALF_LIFE_S) -> None:
     """One round: everything that can be settled now is."""
-    while _bill(store):
+    while _bill(store, half_life_s):
         pass
     with store.read() as tx:
         budgets = billing.all_budgets(tx)
@@ -44,9 +47,9 @@ def turn(store: Store) -> None:
     compare_promises(store)
 
 
-def _bill(store: Store) -> int:
+def _bill(store: Store, half_life_s: float) -> int:
     with store.read() as tx:
         if not anything_to_bill(tx):
             return 0
     with store.write() as tx:
-        return bill_ended(tx)
+        return bill_ended(tx, half_life_s=half_life_s)

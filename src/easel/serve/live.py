@@ -10,10 +10,11 @@ from fastapi import Request
 from fastapi.sse import ServerSentEvent
 
 from easel.errors import EaselError
-from easel.ids import ProjectId
+from easel.flow.lake.visible import visible_events
 from easel.records.event import Event
+from easel.records.identity import Caller
 from easel.serve.access import Access
-from easel.serve.parts import Parts
+from easel.serve.state import AppState
 from easel.store.events import events_after
 from easel.wire.event import Event as WireEvent
 
@@ -24,7 +25,7 @@ RECHECK_SECONDS = 5.0
 """Between two checks that the caller may still listen."""
 
 
-class Rights:
+class StreamRights:
     """Whether the caller of a stream still has the rights it began with: tokens are revoked, members leave."""
 
     def __init__(self, request: Request, access: Access) -> None:
@@ -44,27 +45,30 @@ class Rights:
 
 
 async def follow(
-    request: Request, here: Parts, access: Access, project_id: ProjectId | None, after: int
+    request: Request, state: AppState, access: Access, caller: Caller | None, after: int
 ) -> AsyncIterator[ServerSentEvent]:
-    """Every event of the project after `after`, in order, until the client leaves or loses its rights."""
+    """Every event of the caller's project (None: of all) after `after` that the caller may see, in order.
+
+    Until the client leaves or loses its rights.
+    """
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
 
     def wake() -> None:
         loop.call_soon_threadsafe(changed.set)
 
-    stop_listening = here.store.listen(wake)
+    stop_listening = state.store.listen(wake)
     try:
-        rights = Rights(request, access)
-        while not (here.stopping.is_set() or await rights.lost()):
+        rights = StreamRights(request, access)
+        while not (state.stopping.is_set() or await rights.lost()):
             changed.clear()
-            found = await to_thread.run_sync(_read, here, project_id, after)
+            found, seen = await to_thread.run_sync(_read, state, caller, after)
+            after = max(after, seen)
             for event in found:
-                after = event.seq
                 yield ServerSentEvent(
                     data=WireEvent.model_validate(event), id=str(event.seq), event=event.kind
                 )
-            if found:
+            if seen:
                 continue
             try:
                 await asyncio.wait_for(changed.wait(), POLL_SECONDS)
@@ -74,6 +78,11 @@ async def follow(
         stop_listening()
 
 
-def _read(here: Parts, project_id: ProjectId | None, after: int) -> list[Event]:
-    with here.store.read() as tx:
-        return events_after(tx, project_id, after)
+def _read(state: AppState, caller: Caller | None, after: int) -> tuple[list[Event], int]:
+    """Events to show, and the number of the last that there is (0: none)."""
+    with state.store.read() as tx:
+        if caller is None:
+            found = events_after(tx, None, after)
+            return found, found[-1].seq if found else 0
+        found = events_after(tx, caller.project_id, after)
+        return visible_events(tx, caller, found), found[-1].seq if found else 0

@@ -23,6 +23,7 @@ from easel.errors import (
     Unauthenticated,
 )
 from easel.serve.logs import request_id
+from easel.serve.mlflow import errors as mlflow
 
 STATUS: dict[type[EaselError], int] = {
     InvalidInput: 422,
@@ -62,6 +63,8 @@ def document(
     headers: dict[str, str] | None = None,
     **more: Any,
 ) -> JSONResponse:
+    if mlflow.is_ours(path):
+        return mlflow.of_status(status, detail)
     title = TITLES.get(status, "Error")
     body = {
         "type": f"urn:easel:problem:{kind}",
@@ -77,6 +80,8 @@ def document(
 
 
 def of_error(error: EaselError, path: str) -> JSONResponse:
+    if mlflow.is_ours(path):
+        return mlflow.of_error(error)
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     headers = {}
     if isinstance(error, TryLater):

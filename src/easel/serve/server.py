@@ -22,8 +22,9 @@ from easel.serve.controller import Controller
 from easel.serve.handover import handing_over
 from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.lake import open_lake
-from easel.serve.parts import Parts
+from easel.serve.patience import ImpatientProtocol
 from easel.serve.settings import Settings, prepare_home
+from easel.serve.state import AppState
 from easel.store.engine import Store
 from easel.store.idempotency import forget_old
 from easel.store.migrate import migrate
@@ -32,13 +33,13 @@ from easel.store.migrate import migrate
 class Server(uvicorn.Server):
     """Tells open streams to end when a signal comes: otherwise it would wait for each of them."""
 
-    def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
+    def __init__(self, config: uvicorn.Config, state: AppState) -> None:
         super().__init__(config)
-        self._parts = parts
+        self._state = state
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._parts.stopping.set()
-        threading.Thread(target=self._parts.desk.close, name="desk-close", daemon=True).start()
+        self._state.stopping.set()
+        threading.Thread(target=self._state.batcher.close, name="exchange-batcher-close", daemon=True).start()
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -71,13 +72,13 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
         host, port = listener.getsockname()[:2]
         address = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
         greet(address, token)
-        parts: Parts = app.state.parts
+        state: AppState = app.state.easel
         loop = hosted(controller(settings, store, address=address)) if engine else nullcontext()
-        with loop, handing_over(settings.folder, parts.lake, parts.addresses) as parts.handover:
+        with loop, handing_over(settings.folder, state.lake, state.addresses) as state.handover:
             try:
                 serve(app, listener, settings)
             finally:
-                parts.desk.close()
+                state.batcher.close()
     finally:
         listener.close()
         store.close()
@@ -115,14 +116,15 @@ def run_worker_here(settings: Settings) -> None:
 def serve(app: FastAPI, listener: socket.socket, settings: Settings) -> None:
     config = uvicorn.Config(
         app,
+        http=ImpatientProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=True,
+        proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,
         timeout_graceful_shutdown=10,
     )
-    Server(config, app.state.parts).run(sockets=[listener])
+    Server(config, app.state.easel).run(sockets=[listener])
 
 
 def _listen(settings: Settings) -> socket.socket:

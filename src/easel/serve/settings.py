@@ -16,6 +16,8 @@ from pydantic_settings import (
 
 from easel.errors import Misconfigured
 
+UNDERSTOOD = "I understand"
+
 
 class Settings(BaseSettings):
     """A variable wins over the file: `easel.toml` in EASEL_HOME, or what EASEL_CONFIG names."""
@@ -37,14 +39,33 @@ class Settings(BaseSettings):
         bool, Field(description="Served over HTTPS (by a reverse proxy): session cookies are marked Secure")
     ] = False
     trusted_proxies: Annotated[
-        str, Field(description="Addresses of reverse proxies whose X-Forwarded-For is believed")
-    ] = "127.0.0.1"
+        str,
+        Field(description="Addresses of reverse proxies whose X-Forwarded-For is believed; empty means none"),
+    ] = ""
     max_body_bytes: Annotated[
         int, Field(ge=1024, description="Largest JSON request; files do not pass through JSON")
     ] = 2 * 1024 * 1024
     failed_logins_per_minute: Annotated[
         int, Field(ge=1, description="Wrong tokens accepted from one address before it must wait")
     ] = 20
+    requests_at_once: Annotated[
+        int, Field(ge=1, description="Requests that run at a time; more wait, and users take turns")
+    ] = 16
+    requests_per_user: Annotated[
+        int, Field(ge=1, description="Requests of one user that may wait; more are refused (429)")
+    ] = 500
+    streams_per_user: Annotated[
+        int, Field(ge=1, description="Live streams that one user may have open; more are refused (429)")
+    ] = 64
+    least_free_mb: Annotated[
+        int, Field(ge=0, description="Below so much room on the disk /readyz says no, and caches give way")
+    ] = 128
+    cache_mb: Annotated[int, Field(ge=0, description="Most that the cache of files for jobs may hold")] = (
+        51_200
+    )
+    cache_days: Annotated[
+        float, Field(gt=0, description="Files that no job used for so long leave the cache")
+    ] = 30.0
     public_metrics: Annotated[
         bool, Field(description="Whether /metrics may be read without a platform admin's token")
     ] = False
@@ -99,6 +120,20 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Jobs of one user that launch or run at once, unless an admin set another"),
     ] = 8
+    app_done_below: Annotated[
+        float,
+        Field(ge=0, description="An app that may gain less than this in the next hour stops by itself"),
+    ] = 0.0005
+    trial_patience: Annotated[
+        float, Field(ge=1, description="A trial is ended after so many times the seconds predicted for it")
+    ] = 4.0
+    trial_least_limit_s: Annotated[
+        float, Field(ge=1, description="No trial is ended before this, however short its prediction")
+    ] = 60.0
+    share_half_life_days: Annotated[
+        float,
+        Field(gt=0, description="After so many days, use of the pool counts half in the fair share"),
+    ] = 7.0
     worker_vcpu: Annotated[
         float | None, Field(ge=0.5, description="vCPU of this machine that jobs may use; empty means all")
     ] = None
@@ -107,8 +142,47 @@ class Settings(BaseSettings):
     ] = None
     sandbox: Annotated[
         bool,
-        Field(description="Run commands of users in bubblewrap where it works (a warning says where not)"),
+        Field(description="Run commands of users in bubblewrap; without it (see `unsandboxed`) none run"),
     ] = True
+    package_index: Annotated[
+        str | None,
+        Field(
+            description="Address of the package index for the environments of jobs; empty: the installer's own"
+        ),
+    ] = None
+    package_wheels: Annotated[
+        Path | None,
+        Field(
+            description="Folder of wheels on each device from which alone environments are built, without network"
+        ),
+    ] = None
+    unsandboxed: Annotated[
+        str,
+        Field(
+            pattern=f"^({UNDERSTOOD})?$",
+            description=f"`{UNDERSTOOD}` lets commands of users run without a sandbox where there is none: they can "
+            "read and change whatever this server can",
+        ),
+    ] = ""
+    interpreters: Annotated[
+        tuple[Path, ...],
+        Field(description="Python interpreters and environments of this machine that jobs may name"),
+    ] = ()
+    network_projects: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Projects whose jobs may reach public addresses with `network: true`; `*` means all"
+        ),
+    ] = ()
+    host_network_projects: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Projects whose distributed jobs share their machines' own network, loopback included"
+        ),
+    ] = ()
+    job_processes: Annotated[
+        int, Field(ge=16, description="Processes and threads that a job may have at once")
+    ] = 1024
     warm_trials: Annotated[
         bool, Field(description="Import the training libraries ahead, so that trials start at once")
     ] = True
@@ -188,5 +262,10 @@ def prepare_home(settings: Settings) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise Misconfigured(f"cannot make {folder}: {error.strerror}; set EASEL_HOME") from error
+    if folder.stat().st_mode & 0o077:
+        raise Misconfigured(
+            f"{folder} can be entered by others, and holds keys and everybody's data: "
+            f"`easel doctor --fix`, or chmod 700 {folder}"
+        )
     if not os.access(folder, os.W_OK):
         raise Misconfigured(f"cannot write to {folder}: change its owner or set EASEL_HOME")

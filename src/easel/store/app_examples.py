@@ -46,6 +46,7 @@ class NewExample:
     shard: str
     start: int
     length: int
+    near: str | None = None
 
 
 def known(tx: Tx, app_id: AppId, digests: Sequence[str]) -> set[str]:
@@ -57,6 +58,20 @@ def known(tx: Tx, app_id: AppId, digests: Sequence[str]) -> set[str]:
             app_examples.c.app_id == app_id, app_examples.c.digest.in_(some)
         )
         found |= {row.digest for row in tx.execute(query)}
+    return found
+
+
+def folds_near(tx: Tx, app_id: AppId, keys: Sequence[str]) -> dict[str, list[int]]:
+    """The folds of examples that are nearly the same, by their key, oldest first."""
+    found: dict[str, list[int]] = {}
+    for start in range(0, len(keys), _CHUNK):
+        query = (
+            select(app_examples.c.near, app_examples.c.fold)
+            .where(app_examples.c.app_id == app_id, app_examples.c.near.in_(keys[start : start + _CHUNK]))
+            .order_by(app_examples.c.seq)
+        )
+        for row in tx.execute(query):
+            found.setdefault(row.near, []).append(row.fold)
     return found
 
 
@@ -85,6 +100,21 @@ def counts(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, ExampleCounts]:
         else:
             off[app_id] += count
     return {app_id: ExampleCounts(on[app_id], off[app_id]) for app_id in app_ids}
+
+
+def counts_of_all(tx: Tx) -> dict[AppId, ExampleCounts]:
+    """Of every app of every project that was fed anything."""
+    on: dict[AppId, dict[str, int]] = {}
+    off: Counter[AppId] = Counter()
+    query = select(app_examples.c.app_id, app_examples.c.stratum, app_examples.c.on, func.count()).group_by(
+        app_examples.c.app_id, app_examples.c.stratum, app_examples.c.on
+    )
+    for app_id, stratum, is_on, count in tx.execute(query):
+        if is_on:
+            on.setdefault(app_id, {})[stratum] = count
+        else:
+            off[app_id] += count
+    return {app_id: ExampleCounts(on.get(app_id, {}), off[app_id]) for app_id in {*on, *off}}
 
 
 _COUNT_ON = select(func.count()).where(
@@ -117,13 +147,31 @@ def add(
             "shard": one.shard,
             "start": one.start,
             "length": one.length,
+            "near": one.near,
         }
         for one in new
     ]
+    first = count(tx, app_id) == 0
     tx.execute(insert(app_examples), values)
     tx.execute(
         update(apps).where(apps.c.id == app_id).values(examples_set=examples_set, summary=dict(summary))
     )
+    _add_to_key(tx, app_id, [one.digest for one in new], 1, first=first)
+
+
+_KEY = select(apps.c.examples_key).where(apps.c.id == bindparam("of_app"))
+_MODULUS = 1 << 128
+
+
+def _add_to_key(tx: Tx, app_id: AppId, digests: Sequence[str], sign: int, *, first: bool = False) -> None:
+    """The key is the sum of the digests that are on, whatever the order in which they came."""
+    before = tx.execute(_KEY, {"of_app": app_id}).scalar()
+    if before is None and not first:
+        on = (app_examples.c.app_id == app_id, app_examples.c.on.is_(True))
+        total = sum(int(row.digest, 16) for row in tx.execute(select(app_examples.c.digest).where(*on)))
+    else:
+        total = int(before or "0", 16) + sign * sum(int(digest, 16) for digest in digests)
+    tx.execute(update(apps).where(apps.c.id == app_id).values(examples_key=f"{total % _MODULUS:032x}"))
 
 
 def page(tx: Tx, app_id: AppId, request: PageRequest) -> Page[FedExample]:
@@ -173,6 +221,8 @@ def switch(tx: Tx, app_id: AppId, digests: Sequence[str], on: bool) -> list[str]
         here = (app_examples.c.app_id == app_id, app_examples.c.digest.in_(part), app_examples.c.on != on)
         changed += [row.digest for row in tx.execute(select(app_examples.c.digest).where(*here))]
         tx.execute(update(app_examples).where(*here).values(on=on))
+    if changed:
+        _add_to_key(tx, app_id, changed, 1 if on else -1)
     return changed
 
 

@@ -13,26 +13,36 @@ from easel.store.engine import AnyRow, Tx
 from easel.store.schema.apps import app_trials
 from easel.store.upsert import chunks
 
+_ADD = insert(app_trials)
+
 
 def add(
     tx: Tx,
-    app_id: AppId,
+    app_ids: Sequence[AppId],
     job_id: JobId,
+    name: str,
     candidate: Mapping[str, Any],
     decision: Mapping[str, Any],
     count: int,
 ) -> None:
-    """A decision and the job that carries it out, on `count` examples."""
+    """A decision and the job that carries it out for these apps, on `count` examples; `name` is the candidate's."""
     tx.execute(
-        insert(app_trials).values(
-            app_id=app_id,
-            job_id=job_id,
-            candidate=dict(candidate),
-            decision=dict(decision),
-            started_at=tx.now,
-            examples=count,
-            ended=False,
-        )
+        _ADD,
+        [
+            {
+                "app_id": app_id,
+                "job_id": job_id,
+                "name": name,
+                "score": decision["reasons"]["acquisition"],
+                "candidate": dict(candidate),
+                "decision": dict(decision),
+                "started_at": tx.now,
+                "examples": count,
+                "ended": False,
+                "shared": len(app_ids),
+            }
+            for app_id in app_ids
+        ],
     )
 
 
@@ -56,19 +66,113 @@ def trials_of(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, list[AppTrial]]:
     return found
 
 
-def end(tx: Tx, job_id: JobId, quality: float | None, seconds: float, model_set: str | None) -> bool:
-    """Once: a repeated report changes nothing."""
-    done = tx.execute(
-        update(app_trials)
-        .where(app_trials.c.job_id == job_id, app_trials.c.ended.is_(False))
-        .values(ended=True, ended_at=tx.now, quality=quality, seconds=seconds, model_set=model_set)
+_BRIEF = select(
+    app_trials.c.seq,
+    app_trials.c.app_id,
+    app_trials.c.job_id,
+    app_trials.c.name,
+    app_trials.c.score,
+    app_trials.c.examples,
+    app_trials.c.quality,
+    app_trials.c.seconds,
+    app_trials.c.spent_micros,
+    app_trials.c.shared,
+    app_trials.c.model_set,
+    app_trials.c.ended_at,
+)
+
+
+def brief(tx: Tx, app_id: AppId | None = None) -> list[AnyRow]:
+    """Ended trials without their decisions, in the order in which they ended; of all apps where none is named."""
+    query = _BRIEF.where(app_trials.c.ended.is_(True))
+    if app_id is not None:
+        query = query.where(app_trials.c.app_id == app_id)
+    return list(tx.execute(query.order_by(app_trials.c.ended_at, app_trials.c.seq)))
+
+
+_RUNNING_OF = (
+    select(app_trials)
+    .where(app_trials.c.job_id.in_(bindparam("jobs", expanding=True)), app_trials.c.ended.is_(False))
+    .order_by(app_trials.c.seq)
+)
+_END = (
+    update(app_trials)
+    .where(app_trials.c.job_id == bindparam("of_job"), app_trials.c.ended.is_(False))
+    .values(
+        ended=True,
+        ended_at=bindparam("at"),
+        quality=bindparam("reached"),
+        seconds=bindparam("took"),
+        model_set=bindparam("model"),
+        spent_micros=bindparam("spent"),
     )
-    return done.rowcount == 1
+)
 
 
-def forget(tx: Tx, app_id: AppId) -> None:
-    """Its results are of no use any more; jobs and models stay in the history of the lake."""
-    tx.execute(delete(app_trials).where(app_trials.c.app_id == app_id))
+def running_of(tx: Tx, job_ids: Sequence[JobId]) -> list[AppTrial]:
+    """Trials of these jobs that were not settled yet, in the order of the decisions."""
+    return [_trial(row) for row in tx.execute(_RUNNING_OF, {"jobs": list(job_ids)})]
+
+
+def end(
+    tx: Tx,
+    job_id: JobId,
+    quality: float | None,
+    seconds: float,
+    model_set: str | None,
+    spent_micros: int | None = None,
+) -> bool:
+    """Once: a repeated report changes nothing. `spent_micros` is what each of its apps pays."""
+    done = tx.execute(
+        _END,
+        {
+            "of_job": job_id,
+            "at": tx.now,
+            "reached": quality,
+            "took": seconds,
+            "model": model_set,
+            "spent": spent_micros,
+        },
+    )
+    return done.rowcount >= 1
+
+
+def copy(tx: Tx, job_ids: Sequence[JobId], to: AppId) -> int:
+    """Give an app the trials of another that learns the same thing; how many it did not have. They cost it nothing."""
+    added = 0
+    for job_id in job_ids:
+        here = select(app_trials).where(app_trials.c.job_id == job_id)
+        if tx.execute(here.where(app_trials.c.app_id == to)).first() is not None:
+            continue
+        row = tx.execute(here.order_by(app_trials.c.seq).limit(1)).first()
+        if row is not None:
+            kept = {**row._mapping, "app_id": to, "spent_micros": 0 if row.ended else None}
+            del kept["seq"]
+            tx.execute(_ADD, kept)
+            added += 1
+    return added
+
+
+def sharers(tx: Tx, job_id: JobId) -> int:
+    """How many apps a job is a trial of."""
+    return int(tx.execute(select(func.count()).where(app_trials.c.job_id == job_id)).scalar_one())
+
+
+def note_honesty(tx: Tx, job_id: JobId, error: float | None, baseline: float | None) -> None:
+    """How sure the score of an ended trial is, and what always giving the same answer scores."""
+    tx.execute(update(app_trials).where(app_trials.c.job_id == job_id).values(error=error, baseline=baseline))
+
+
+def rescore(tx: Tx, app_id: AppId, job_id: JobId, quality: float) -> None:
+    """The score of an ended trial in another metric, whose error is not known."""
+    here = (app_trials.c.app_id == app_id, app_trials.c.job_id == job_id)
+    tx.execute(update(app_trials).where(*here).values(quality=quality, error=None, baseline=None))
+
+
+def forget(tx: Tx, app_id: AppId, job_ids: Sequence[JobId]) -> None:
+    """These results are of no use any more; jobs and models stay in the history of the lake."""
+    for some in chunks(job_ids):
+        tx.execute(delete(app_trials).where(app_trials.c.app_id == app_id, app_trials.c.job_id.in_(some)))
 
 
 _SERVED = select(app_trials).where(
@@ -123,4 +227,9 @@ def _trial(row: AnyRow) -> AppTrial:
         row.seconds,
         row.model_set,
         row.ended_at,
+        row.name,
+        row.spent_micros,
+        row.shared,
+        row.error,
+        row.baseline,
     )

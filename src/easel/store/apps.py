@@ -11,6 +11,7 @@ from easel.ids import AppId, JobId, ProjectId, UserId
 from easel.records.app import App
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.apps import app_examples, app_refinements, app_trials, apps
+from easel.store.schema.tenants import tenants
 
 
 def add(
@@ -68,12 +69,13 @@ def find(tx: Tx, project_id: ProjectId, name: str) -> App:
     return _app(row)
 
 
-def get(tx: Tx, app_id: AppId) -> App:
-    """By id alone: for the service loop, which serves every project."""
-    row = tx.execute(select(apps).where(apps.c.id == app_id)).first()
-    if row is None:
-        raise NotFound(f"no app {app_id}")
-    return _app(row)
+_BY_ID = select(apps).where(apps.c.id == bindparam("of_app"))
+
+
+def maybe(tx: Tx, app_id: AppId) -> App | None:
+    """By id alone: for the controller, which serves every project."""
+    row = tx.execute(_BY_ID, {"of_app": app_id}).first()
+    return None if row is None else _app(row)
 
 
 def fingerprint(tx: Tx) -> tuple[int, ...]:
@@ -101,6 +103,7 @@ def remove(tx: Tx, app_id: AppId) -> None:
     """The app and all that is known of it; its files and jobs stay in the lake's history."""
     for table in (app_examples, app_refinements, app_trials):
         tx.execute(delete(table).where(table.c.app_id == app_id))
+    tx.execute(delete(tenants).where(tenants.c.id == app_id))
     tx.execute(delete(apps).where(apps.c.id == app_id))
 
 
@@ -121,6 +124,7 @@ def _app(row: AnyRow) -> App:
         row.vectors,
         row.vector_size,
         row.more_until,
+        row.examples_key,
     )
 
 
@@ -140,6 +144,10 @@ def give_vectors(tx: Tx, app_id: AppId, path: str, size: int, examples_set: str 
         .where(apps.c.id == app_id)
         .values(vectors=path, vector_size=size, examples_set=examples_set)
     )
+
+
+def set_program(tx: Tx, app_id: AppId, program: str) -> None:
+    tx.execute(update(apps).where(apps.c.id == app_id).values(program=program))
 
 
 def set_metric(tx: Tx, app_id: AppId, metric: str | None) -> None:

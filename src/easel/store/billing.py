@@ -11,12 +11,9 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from easel.ids import ProjectId
 from easel.store.engine import AnyRow, Tx
-from easel.store.schema.events import events
-from easel.store.schema.jobs import jobs
-from easel.store.schema.price import bill_lines, billed_events, budgets, holds, prices
-from easel.store.upsert import chunks, insert_or, lock
-
-_MARK = "bills"
+from easel.store.schema.jobs import IS_ACTIVE, jobs
+from easel.store.schema.price import bill_lines, budgets, prices
+from easel.store.upsert import insert_or
 
 
 def price_history(tx: Tx) -> list[tuple[datetime, Mapping[str, Any]]]:
@@ -29,70 +26,31 @@ def add_price(tx: Tx, since: datetime, book: Mapping[str, Any], actor: str) -> N
     tx.execute(insert(prices).values(since=since, book=dict(book), actor=actor))
 
 
-# The history of events, read once each. ----------------------------------------------------------------------
-
-
-def unbilled_events(tx: Tx, kinds: Sequence[str], limit: int) -> list[AnyRow]:
-    """The next events of these kinds that no bill has seen. Holds the mark until the transaction ends."""
-    lock(tx, _MARK)
-    seen = tx.execute(select(billed_events.c.seq).where(billed_events.c.name == _MARK)).scalar() or 0
-    query = select(events).where(events.c.seq > seen, events.c.kind.in_(kinds))
-    return list(tx.execute(query.order_by(events.c.seq).limit(limit)))
-
-
-def mark_billed(tx: Tx, seq: int) -> None:
-    made = insert_or(tx, billed_events).values(name=_MARK, seq=seq)
-    tx.execute(made.on_conflict_do_update(index_elements=["name"], set_={"seq": seq}))
-
-
-# Holds. ------------------------------------------------------------------------------------------------------
-
-
-def holds_since(tx: Tx, job_ids: Sequence[str]) -> dict[str, datetime]:
-    """Which of these jobs hold a device, and since when."""
-    found: dict[str, datetime] = {}
-    for some in chunks(job_ids):
-        rows = tx.execute(select(holds.c.job_id, holds.c.since).where(holds.c.job_id.in_(some)))
-        found |= {row.job_id: row.since for row in rows}
-    return found
-
-
-def begin_holds(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        tx.execute(insert(holds), [dict(row) for row in rows])
-
-
-def end_holds(tx: Tx, job_ids: Sequence[str]) -> None:
-    for some in chunks(job_ids):
-        tx.execute(delete(holds).where(holds.c.job_id.in_(some)))
+# Devices that are held now. ------------------------------------------------------------------------------------
 
 
 def held(tx: Tx, project_id: ProjectId | None = None) -> list[AnyRow]:
     """Jobs that hold a device: their id, project, user, spec, and since when."""
     query = select(
-        holds.c.job_id, holds.c.attempt, holds.c.since, jobs.c.project_id, jobs.c.user_id, jobs.c.spec
+        jobs.c.id.label("job_id"),
+        jobs.c.attempt,
+        jobs.c.held_at.label("since"),
+        jobs.c.project_id,
+        jobs.c.user_id,
+        jobs.c.spec,
     )
-    query = query.join(jobs, jobs.c.id == holds.c.job_id).order_by(holds.c.since)
+    query = query.where(IS_ACTIVE, jobs.c.held_at.is_not(None)).order_by(jobs.c.held_at)
     if project_id is not None:
-        query = query.where(holds.c.project_id == project_id)
+        query = query.where(jobs.c.project_id == project_id)
     return list(tx.execute(query))
 
 
 def wanting(tx: Tx, limit: int = 2000) -> list[AnyRow]:
     """Jobs that wait for a device, in order of arrival: their id and spec."""
-    query = (
-        select(jobs.c.id, jobs.c.spec)
-        .outerjoin(holds, holds.c.job_id == jobs.c.id)
-        .where(jobs.c.state.in_(("queued", "launching")), jobs.c.blocked == 0, holds.c.job_id.is_(None))
+    query = select(jobs.c.id, jobs.c.spec).where(
+        jobs.c.state.in_(("queued", "launching")), jobs.c.blocked == 0
     )
     return list(tx.execute(query.order_by(jobs.c.seq).limit(limit)))
-
-
-def typical_seconds(tx: Tx, among: int = 50) -> float | None:
-    """How long the last attempts held their devices, on average."""
-    last = select(bill_lines.c.seconds).order_by(bill_lines.c.attempt.desc()).limit(among).subquery()
-    found = tx.execute(select(func.avg(last.c.seconds))).scalar()
-    return None if found is None else float(found)
 
 
 # Bills. ------------------------------------------------------------------------------------------------------

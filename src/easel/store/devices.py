@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import select, update
 
 from easel.declare.resources import Room
+from easel.records.attempt import AttemptKey
 from easel.records.device import Device
 from easel.store.engine import Tx
 from easel.store.schema.jobs import devices, jobs
-from easel.store.upsert import GivenRows, insert_or
+from easel.store.upsert import GivenRows, insert_or, is_in
 
 ENGINES = ("ray", "slurm")
 
@@ -36,11 +38,13 @@ def away(tx: Tx, name: str) -> None:
 
 def note_jobs(tx: Tx, places: Mapping[str, str]) -> None:
     """Write down on which device attempts run: `places` maps their keys. No part of their state changes."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, device in places.items():
-        job, _, attempt = key.rpartition(".")
-        rows.append({"j": job, "a": int(attempt), "d": device})
+        named = AttemptKey.parse(key)
+        rows.append({"j": named.job_id, "a": named.attempt, "d": device})
     if rows:
+        in_order = select(jobs.c.id).where(is_in(tx, jobs.c.id, sorted(row["j"] for row in rows)))
+        tx.execute(in_order.order_by(jobs.c.id).with_for_update())
         new = GivenRows(tx, {"j": jobs.c.id, "a": jobs.c.attempt, "d": jobs.c.device}, rows)
         mine = (jobs.c.id == new["j"], jobs.c.attempt == new["a"])
         new.execute(update(jobs).where(*mine).values(device=new["d"]))
@@ -81,9 +85,17 @@ def machines_are(tx: Tx, engine: str, rooms: Sequence[Room]) -> None:
     tx.execute(update(devices).where(gone).values(connected=False))
 
 
+def largest_connected(tx: Tx) -> Room | None:
+    """More than any one job can get now; None while no device is connected."""
+    return _largest([device.capacity for device in machines(tx) if device.connected])
+
+
 def largest(tx: Tx) -> Room | None:
     """More than any one job can get; None while no device is known."""
-    rooms = [device.capacity for device in machines(tx)]
+    return _largest([device.capacity for device in machines(tx)])
+
+
+def _largest(rooms: Sequence[Room]) -> Room | None:
     if not rooms:
         return None
     return Room(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from secrets import SystemRandom
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, create_engine, event, insert, text
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -46,7 +48,7 @@ class Tx:
     conn: Connection
     now: datetime
     rng: random.Random
-    emitted: int = field(default=0)
+    emitted: list[NewEvent] = field(default_factory=list)
     woken: bool = field(default=False)
     origin: str = field(default="")
 
@@ -65,21 +67,36 @@ class Tx:
         actor: UserId | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
-        """Append to the history.
-
-        Readers follow by `seq`, so a number must not become visible before a smaller one. SQLite has one
-        writer anyway; on PostgreSQL the writers of events queue here until they commit.
-        """
+        """Append to the history when the transaction commits."""
         self.emit_all([NewEvent(kind, subject, project_id, actor, dict(body or {}))])
 
     def emit_all(self, new: Sequence[NewEvent]) -> None:
         """Append several, in order, at the cost of one."""
-        if not new:
+        self.emitted += new
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """A part that may fail alone: then nothing of it is kept, its events neither."""
+        before = len(self.emitted)
+        try:
+            with self.conn.begin_nested():
+                yield
+        except BaseException:
+            del self.emitted[before:]
+            raise
+
+    def write_events(self) -> None:
+        """The last thing before the commit.
+
+        Readers follow by `seq`, so a number must not become visible before a smaller one. SQLite has one writer anyway;
+        on PostgreSQL the writers of events queue here until they commit. Whoever holds this lock therefore waits for no
+        other.
+        """
+        if not self.emitted:
             return
-        if self.emitted == 0 and self.conn.dialect.name == "postgresql":
+        if self.conn.dialect.name == "postgresql":
             self.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _EVENTS_LOCK})
         self.wake()
-        self.emitted += len(new)
         self.execute(
             _ADD_EVENTS,
             [
@@ -91,9 +108,10 @@ class Tx:
                     "actor": each.actor,
                     "body": dict(each.body),
                 }
-                for each in new
+                for each in self.emitted
             ],
         )
+        self.emitted = []
 
     def wake(self) -> None:
         """Wake whoever listens, in every process, after the commit."""
@@ -165,6 +183,7 @@ class Store:
         with self.engine.connect().execution_options(easel_write=True) as conn, conn.begin():
             tx = Tx(conn, self.clock.now(), self.rng, origin=self._origin)
             yield tx
+            tx.write_events()
         return tx
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
@@ -189,21 +208,35 @@ class Store:
 
 def _connect(url: str, pool_size: int) -> Engine:
     if url.startswith("sqlite:"):
-        engine = create_engine(url, pool_size=pool_size, max_overflow=20, connect_args={"timeout": 30})
+        engine = create_engine(
+            url, pool_size=pool_size, max_overflow=20, hide_parameters=True, connect_args={"timeout": 30}
+        )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     if url.startswith(("postgresql:", "postgresql+psycopg:")):
-        return create_engine(
+        engine = create_engine(
             url.replace("postgresql:", "postgresql+psycopg:", 1),
             pool_size=pool_size,
             max_overflow=20,
             pool_timeout=10,
             pool_pre_ping=True,
+            hide_parameters=True,  # secrets and people's data are among them, and errors are logged
             connect_args={"connect_timeout": 3},
         )
+        event.listen(engine, "handle_error", _hide_values)
+        return engine
     scheme = url.split(":", 1)[0]
     raise Misconfigured(f"database address begins with {scheme!r}: use sqlite:///… or postgresql://…")
+
+
+def _hide_values(context: ExceptionContext) -> None:
+    """Leave of PostgreSQL's message what went wrong: its details quote the row."""
+    said = getattr(getattr(context.original_exception, "diag", None), "message_primary", None)
+    if said:
+        context.original_exception.args = (said,)
+        if context.sqlalchemy_exception is not None:
+            context.sqlalchemy_exception.args = (f"({type(context.original_exception).__name__}) {said}",)
 
 
 def _prepare_sqlite(dbapi: Any, _record: Any) -> None:
@@ -241,7 +274,13 @@ def _away_means_try_later() -> Iterator[None]:
         raise TryLater("the server is busy; try again shortly", retry_after=1.0) from error
     except (OperationalError, InterfaceError) as error:
         raise TryLater(_why_away(error)) from error
-    except DBAPIError as error:
-        if error.connection_invalidated:
+    except (DBAPIError, sqlite3.DatabaseError) as error:
+        said = str(error.orig if isinstance(error, DBAPIError) else error)
+        if "malformed" in said or "not a database" in said:
+            raise Misconfigured(
+                "the database file is damaged. Stop Easel, move easel.sqlite away, and bring the last backup back "
+                "(`easel restore FOLDER`), or try `sqlite3 easel.sqlite .recover` on a copy"
+            ) from error
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
             raise TryLater("the connection to the database was lost; try again shortly") from error
         raise

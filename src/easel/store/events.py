@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import func, select
 
 from easel.declare.page import PageRequest
@@ -44,3 +46,12 @@ def events_after(tx: Tx, project_id: ProjectId | None, seq: int, limit: int = 20
 
 def last_seq(tx: Tx) -> int:
     return int(tx.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one())
+
+
+def newest(tx: Tx, project_id: ProjectId, kind: str, subjects: Sequence[str]) -> Event | None:
+    """The last event of a kind about one of these subjects of a project."""
+    query = select(*_EVENT).where(
+        events.c.subject.in_(subjects), events.c.kind == kind, events.c.project_id == project_id
+    )
+    row = tx.execute(query.order_by(events.c.seq.desc()).limit(1)).first()
+    return None if row is None else Event(*row)

@@ -17,22 +17,22 @@ KEPT = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     fingerprint: str
     status: int
     body: Mapping[str, Any]
 
 
-def recall(tx: Tx, user_id: UserId, key: str) -> Answer | None:
+def recall(tx: Tx, user_id: UserId, key: str) -> StoredResponse | None:
     row: AnyRow | None = tx.execute(
         select(idempotency.c.fingerprint, idempotency.c.status, idempotency.c.answer).where(
             idempotency.c.user_id == user_id, idempotency.c.key == key
         )
     ).one_or_none()
-    return Answer(*row) if row else None
+    return StoredResponse(*row) if row else None
 
 
-def remember(tx: Tx, user_id: UserId, key: str, answer: Answer) -> None:
+def remember(tx: Tx, user_id: UserId, key: str, answer: StoredResponse) -> None:
     tx.execute(
         insert(idempotency).values(
             user_id=user_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection as Group
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.identity import memberships, projects, sessions, tokens, users
 from easel.store.schema.metadata import Moment
+from easel.store.upsert import chunks
 
 PLATFORM = "platform"
 """The home of platform admins, where a project's id stands for everybody else."""
@@ -44,7 +46,7 @@ _TOKEN = tuple(c for c in tokens.c if c.name != "secret_hash")
 def add_project(tx: Tx, name: str, description: str) -> Project:
     project = Project(ProjectId(tx.mint("prj")), name, description, tx.now, None)
     try:
-        with tx.conn.begin_nested():
+        with tx.nested():
             tx.execute(
                 insert(projects).values(id=project.id, name=name, description=description, created_at=tx.now)
             )
@@ -71,7 +73,7 @@ def list_projects(tx: Tx, user: User, request: PageRequest) -> Page[Project]:
 def add_user(tx: Tx, name: str, *, home: ProjectId | None, platform_admin: bool = False) -> User:
     user = User(UserId(tx.mint("usr")), name, platform_admin, tx.now, None)
     try:
-        with tx.conn.begin_nested():
+        with tx.nested():
             tx.execute(
                 insert(users).values(
                     id=user.id,
@@ -151,6 +153,32 @@ def list_members(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Me
 def projects_of(tx: Tx, user_id: UserId) -> list[ProjectId]:
     found = tx.execute(select(memberships.c.project_id).where(memberships.c.user_id == user_id))
     return [row.project_id for row in found]
+
+
+def without_rights(tx: Tx, owners: Group[tuple[ProjectId, UserId]]) -> set[tuple[ProjectId, UserId]]:
+    """Those of these who may run nothing in that project: gone, disabled, no longer members, or it is archived."""
+    if not owners:
+        return set()
+    people = sorted({user for _, user in owners})
+    places = sorted({project for project, _ in owners})
+    able: dict[str, bool] = {}
+    member: set[tuple[str, str]] = set()
+    for some in chunks(people):
+        query = select(users.c.id, users.c.platform_admin).where(
+            users.c.id.in_(some), users.c.disabled_at.is_(None)
+        )
+        able |= {row.id: row.platform_admin for row in tx.execute(query)}
+        pairs = select(memberships.c.project_id, memberships.c.user_id).where(memberships.c.user_id.in_(some))
+        member |= {(row.project_id, row.user_id) for row in tx.execute(pairs)}
+    standing: set[str] = set()
+    for part in chunks(places):
+        open_ones = select(projects.c.id).where(projects.c.id.in_(part), projects.c.archived_at.is_(None))
+        standing |= {row.id for row in tx.execute(open_ones)}
+    return {
+        (project, user)
+        for project, user in owners
+        if project not in standing or user not in able or not (able[user] or (project, user) in member)
+    }
 
 
 def admins_of(tx: Tx, project_id: ProjectId) -> list[UserId]:

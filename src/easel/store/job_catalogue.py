@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Table, insert
+from sqlalchemy import Table, insert, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from easel.ids import JobId, ProjectId, UserId
@@ -19,6 +19,7 @@ from easel.records.lake import Kind
 from easel.store.engine import NewEvent, Tx
 from easel.store.lake.nodes import SqlNodes
 from easel.store.schema.lake import artifacts, file_set_versions, file_sets, files, job_reads, lineage
+from easel.store.upsert import chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,6 @@ class NewOutput:
     project_id: ProjectId
     user_id: UserId
     job: int
-    input_id: int | None
     name: str
     files: Sequence[tuple[str, int, Digest]]
     """(path, size, digest), by path."""
@@ -95,10 +95,11 @@ def add_outputs(tx: Tx, new: Sequence[NewOutput]) -> list[tuple[str, int]]:
             for number, root in zip(sets, roots, strict=True)
         ],
     )
+    reads = _reads(tx, [output.job for output in new])
     edges = [
-        {"project_id": o.project_id, "source": o.input_id, "target": number, "job": o.job}
+        {"project_id": o.project_id, "source": read, "target": number, "job": o.job}
         for o, number in zip(new, sets, strict=True)
-        if o.input_id is not None
+        for read in reads.get(o.job, ())
     ]
     if edges:
         tx.execute(insert(lineage), edges)
@@ -115,6 +116,16 @@ def add_outputs(tx: Tx, new: Sequence[NewOutput]) -> list[tuple[str, int]]:
         ]
     )
     return [(f"{output.name}:1", number) for output, number in zip(new, sets, strict=True)]
+
+
+def _reads(tx: Tx, ids: Sequence[int]) -> dict[int, list[int]]:
+    """The file sets that each job read: its input and its code."""
+    found: dict[int, list[int]] = {}
+    for some in chunks(ids):
+        query = select(job_reads.c.job, job_reads.c.file_set).where(job_reads.c.job.in_(some))
+        for job, read in tx.execute(query.order_by(job_reads.c.job, job_reads.c.file_set)):
+            found.setdefault(job, []).append(read)
+    return found
 
 
 def _artifact(

@@ -61,6 +61,23 @@ def read_lines(tx: Tx, job_id: JobId, attempt: int, after: int, limit: int) -> l
     return list(_first(_lines(tx, job_id, attempt, after), limit))
 
 
+def last_line(tx: Tx, job_id: JobId, attempt: int) -> str:
+    """The last line with anything in it, of standard error where it said something; empty where all was silent."""
+    for stream in ("err", "out"):
+        query = (
+            select(job_logs.c.data)
+            .where(job_logs.c.job_id == job_id, job_logs.c.attempt == attempt, job_logs.c.stream == stream)
+            .order_by(job_logs.c.number.desc())
+            .limit(1)
+        )
+        data = tx.execute(query).scalar_one_or_none()
+        if data is not None:
+            lines = zlib.decompress(data).decode(errors="replace").strip().splitlines()
+            if lines:
+                return lines[-1].strip()
+    return ""
+
+
 def search_lines(tx: Tx, job_id: JobId, attempt: int, words: str, after: int, limit: int) -> list[LogLine]:
     """At most `limit` lines, from `after` on, that contain `words`, in whatever case.
 

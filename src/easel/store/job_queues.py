@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, exists, func, or_, select, update
+from sqlalchemy import bindparam, exists, func, literal, or_, select, update
 
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.queue import Line, Owner, QueueState
@@ -14,12 +16,30 @@ from easel.store.schema.identity import users
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_queues, jobs
 from easel.store.upsert import insert_or
 
+
+@dataclass(frozen=True, slots=True)
+class QueueLimit:
+    """Why a queue lets nothing through: it is paused, or `limit` of its jobs are active."""
+
+    paused: bool
+    limit: int
+
+
 PROJECT = UserId("")
 """Stands for the project's own settings, which hold for users without their own."""
 
 
-def lines(tx: Tx, default_limit: int, at_most: int) -> list[Line]:
-    """Every queue in which something waits, with as many of its first jobs as it may launch, up to `at_most`."""
+LONGEST_WAIT = timedelta(minutes=10)
+"""More than any job waits before it is tried again."""
+MOST_PASSED = 200
+"""So many jobs of a queue that cannot be placed are passed over to find some that can."""
+
+
+def lines(tx: Tx, default_limit: int, at_most: int, able: Placeable | None = None) -> list[Line]:
+    """Every queue in which something waits, with as many of its first jobs as it may launch, up to `at_most`.
+
+    Jobs that are not `able` to be placed are passed over: they wait in the queue and hold no active slot.
+    """
     ready = exists().where(
         IS_QUEUED,
         jobs.c.project_id == job_queues.c.project_id,
@@ -38,8 +58,29 @@ def lines(tx: Tx, default_limit: int, at_most: int) -> list[Line]:
         limit, paused, served = _resolved(settings, owner, default_limit)
         line = Line(owner, (), busy.get(owner, 0), limit, served, paused)
         if line.room > 0:
-            heads = _heads(tx, owner, min(line.room, at_most))
+            heads = _heads(tx, owner, min(line.room, at_most), able)
             found.append(Line(owner, heads, line.active, limit, served, paused))
+    return found
+
+
+def blocked(tx: Tx, owners: Iterable[Owner], default_limit: int) -> dict[Owner, QueueLimit]:
+    """Of these owners those whose queues let nothing through now."""
+    busy, settings = _active(tx), _settings(tx)
+    found: dict[Owner, QueueLimit] = {}
+    for owner in owners:
+        limit, paused, _ = _resolved(settings, owner, default_limit)
+        if paused or busy.get(owner, 0) >= limit:
+            found[owner] = QueueLimit(paused, limit)
+    return found
+
+
+def settings_of(tx: Tx, owners: Iterable[Owner], default_limit: int) -> list[Line]:
+    """The queues of these owners with their limits and turns, whether or not anything waits."""
+    busy, settings = _active(tx), _settings(tx)
+    found = []
+    for owner in sorted(owners):
+        limit, paused, served = _resolved(settings, owner, default_limit)
+        found.append(Line(owner, (), busy.get(owner, 0), limit, served, paused))
     return found
 
 
@@ -57,19 +98,37 @@ def _active(tx: Tx) -> dict[Owner, int]:
     return {(ProjectId(project), UserId(user)): count for project, user, count in tx.execute(query)}
 
 
-def _heads(tx: Tx, owner: Owner, count: int) -> Sequence[JobId]:
+Placeable = Callable[[Mapping[str, Any]], bool]
+"""Whether the pool could hold a job with this stored spec."""
+
+
+def _heads(tx: Tx, owner: Owner, count: int, able: Placeable | None = None) -> Sequence[JobId]:
+    """The first jobs of a queue, those passed over that could not be placed now."""
     query = (
-        select(jobs.c.id)
+        select(jobs.c.id, jobs.c.spec if able is not None else literal(None).label("spec"))
         .where(
             IS_QUEUED,
             jobs.c.project_id == owner[0],
             jobs.c.user_id == owner[1],
             jobs.c.blocked == 0,
+            or_(
+                jobs.c.not_before.is_(None),
+                jobs.c.not_before <= tx.now,
+                # Nobody is made to wait so long: the clock was set back meanwhile.
+                jobs.c.not_before > tx.now + LONGEST_WAIT,
+            ),
         )
         .order_by(jobs.c.rank, jobs.c.seq)
-        .limit(count)
     )
-    return [JobId(row.id) for row in tx.execute(query)]
+    if able is None:
+        return [JobId(row.id) for row in tx.execute(query.limit(count))]
+    found: list[JobId] = []
+    for row in tx.execute(query.limit(count + MOST_PASSED)):
+        if able(row.spec):
+            found.append(JobId(row.id))
+        if len(found) == count:
+            break
+    return found
 
 
 def _settings(tx: Tx, project_id: ProjectId | None = None) -> dict[Owner, Any]:
@@ -111,7 +170,7 @@ def remember_served(tx: Tx, served: Mapping[Owner, int]) -> None:
         made,
         [
             {"project_id": project, "user_id": user, "paused": False, "served": turn}
-            for (project, user), turn in served.items()
+            for (project, user), turn in sorted(served.items())
         ],
     )
 
@@ -184,4 +243,4 @@ def lowest_rank(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
 def set_ranks(tx: Tx, ranks: Mapping[JobId, int]) -> None:
     if ranks:
         statement = update(jobs).where(jobs.c.id == bindparam("job")).values(rank=bindparam("new_rank"))
-        tx.execute(statement, [{"job": job, "new_rank": rank} for job, rank in ranks.items()])
+        tx.execute(statement, [{"job": job, "new_rank": rank} for job, rank in sorted(ranks.items())])

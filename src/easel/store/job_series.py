@@ -6,20 +6,25 @@ to the series' `closed_to`, without gaps; what comes after is read as it is. A l
 
 from __future__ import annotations
 
+import hashlib
+import math
+import sys
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Table, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Table, and_, case, delete, func, insert, or_, select, update
 
 from easel.ids import JobId
 from easel.store.engine import AnyRow, Tx
-from easel.store.schema.jobs import job_metrics, job_series, job_series_blocks
-from easel.store.upsert import chunks, insert_or
+from easel.store.schema.jobs import job_metric_repeats, job_metrics, job_series, job_series_blocks
+from easel.store.upsert import chunks, insert_or, unnested
 
 BLOCK = 128
+_INFINITE = {"inf": sys.float_info.max, "-inf": -sys.float_info.max}
+_POINT = ("job_id", "attempt", "name", "step", "value", "text", "at")
 READ_WHOLE = 40_000
 """Shorter series are read point by point: their blocks would be coarser than a picture."""
 
@@ -56,23 +61,149 @@ def add_metrics(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
         index_elements=["job_id", "attempt", "name", "step"],
         set_={"value": made.excluded.value, "text": made.excluded.text, "at": made.excluded.at},
     )
-    tx.execute(made, [dict(row) for row in rows])
+    tx.execute(made, [{key: row[key] for key in _POINT} for row in rows])
+    _note(tx, rows, rows)
+
+
+def _note(tx: Tx, rows: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> None:
+    """Keep the series of `rows` up to date: their last and extreme values, and blocks for the points that are `new`."""
     steps: dict[Series, list[int]] = {}
+    for row in new:
+        steps.setdefault(_series(row), []).append(row["step"])
+    found: dict[Series, dict[str, Any]] = {}
     for row in rows:
-        steps.setdefault(Series(row["job_id"], row["attempt"], row["name"]), []).append(row["step"])
-    noted = insert_or(tx, job_series)
-    noted = noted.on_conflict_do_update(
-        index_elements=["job_id", "attempt", "name"],
-        set_={"open": job_series.c.open + noted.excluded.open},
-    )
-    values = [{**of._asdict(), "closed": 0, "open": len(new)} for of, new in steps.items()]
-    for known in tx.execute(noted.returning(job_series), values).all():
+        of = _series(row)
+        summary = _summary(row)
+        found[of] = summary if of not in found else _joined(found[of], summary)
+    values = [
+        {**of._asdict(), "closed": 0, "open": len(steps.get(of, ())), **summary}
+        for of, summary in sorted(found.items())
+    ]
+    for known in _merge(tx, values):
         of = Series(known.job_id, known.attempt, known.name)
-        late = [step for step in steps[of] if known.closed_to is not None and step <= known.closed_to]
+        late = [step for step in steps.get(of, ()) if known.closed_to is not None and step <= known.closed_to]
         if late:
             _renew(tx, of, late)
         if known.open >= 3 * BLOCK:
             _close(tx, of, known.closed_to)
+
+
+def add_further(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Log points as MLflow means them: further points at a step are kept beside the first, the same one only once."""
+    if not rows:
+        return
+    points: dict[tuple[Series, int], Mapping[str, Any]] = {}
+    others = [row for row in rows if points.setdefault((_series(row), row["step"]), row) is not row]
+    standing = _insert_new(tx, job_metrics, list(points.values()), _POINT)
+    first = [row for place, row in points.items() if (*place[0], place[1]) in standing]
+    others += [row for place, row in points.items() if (*place[0], place[1]) not in standing]
+    if others:
+        others = _without_standing(tx, others)
+        marked = [{**row, "mark": _mark(row)} for row in others]
+        _insert_new(tx, job_metric_repeats, marked, (*_POINT, "mark"))
+    _note(tx, rows, first)
+
+
+def _insert_new(
+    tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> set[tuple[Any, ...]]:
+    """Insert what is not there; returns (job, attempt, name, step) of what was inserted."""
+    made = insert_or(tx, table).on_conflict_do_nothing()
+    keys = (table.c.job_id, table.c.attempt, table.c.name, table.c.step)
+    if tx.conn.dialect.name == "postgresql":
+        arrays = [unnested(table.c[name], [row[name] for row in rows]) for name in columns]
+        return {tuple(row) for row in tx.execute(made.from_select(columns, select(*arrays)).returning(*keys))}
+    values = [{name: row[name] for name in columns} for row in rows]
+    return {tuple(row) for row in tx.execute(made.returning(*keys), values)}
+
+
+def _without_standing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that are not the very point that stands at their step."""
+    standing: dict[tuple[Series, int], tuple[Any, ...]] = {}
+    steps: dict[Series, set[int]] = {}
+    for row in rows:
+        steps.setdefault(_series(row), set()).add(row["step"])
+    for of, wanted in steps.items():
+        for point in points_at(tx, of, sorted(wanted)):
+            standing[of, point.step] = (point.value, point.text, point.at)
+    return [
+        row
+        for row in rows
+        if standing.get((_series(row), row["step"])) != (row["value"], row["text"], row["at"])
+    ]
+
+
+def _mark(row: Mapping[str, Any]) -> int:
+    """A number for the value: equal for equal values, and hardly ever for others."""
+    said = f"{row['value']!r} {row['text']}".encode()
+    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "big", signed=True)
+
+
+def _series(row: Mapping[str, Any]) -> Series:
+    return Series(row["job_id"], row["attempt"], row["name"])
+
+
+def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "project_id": row["project_id"],
+        "last_step": row["step"],
+        "last_at": row["at"],
+        "last": _INFINITE.get(row["text"], row["value"]),
+        "last_text": row["text"],
+        "low": row["value"],
+        "high": row["value"],
+    }
+
+
+def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a series from two of its parts."""
+    newer = max(one, other, key=_recency)
+    lows = [part["low"] for part in (one, other) if part["low"] is not None]
+    highs = [part["high"] for part in (one, other) if part["high"] is not None]
+    return {**newer, "low": min(lows, default=None), "high": max(highs, default=None)}
+
+
+def _recency(part: Mapping[str, Any]) -> tuple[Any, ...]:
+    return part["last_step"], part["last_at"], -math.inf if part["last"] is None else part["last"]
+
+
+def _merge(tx: Tx, values: Sequence[Mapping[str, Any]]) -> Sequence[AnyRow]:
+    """Join what is new with what is known of each series; returns their rows as they are then."""
+    made = insert_or(tx, job_series)
+    if tx.conn.dialect.name == "postgresql":
+        names = list(values[0])
+        arrays = [unnested(job_series.c[name], [row[name] for row in values]) for name in names]
+        made = made.from_select(names, select(*arrays))
+    new, old = made.excluded, job_series.c
+    lowest = -(2.0**1023)
+    later = or_(
+        old.last_step.is_(None),
+        new.last_step > old.last_step,
+        and_(new.last_step == old.last_step, new.last_at > old.last_at),
+        and_(
+            new.last_step == old.last_step,
+            new.last_at == old.last_at,
+            func.coalesce(new.last, lowest) >= func.coalesce(old.last, lowest),
+        ),
+    )
+    newest = {
+        name: case((later, new[name]), else_=old[name])
+        for name in ("last_step", "last_at", "last", "last_text")
+    }
+    made = made.on_conflict_do_update(
+        index_elements=["job_id", "attempt", "name"],
+        set_={
+            "open": old.open + new.open,
+            "project_id": new.project_id,
+            **newest,
+            "low": case((or_(old.low.is_(None), new.low < old.low), new.low), else_=old.low),
+            "high": case((or_(old.high.is_(None), new.high > old.high), new.high), else_=old.high),
+        },
+    )
+    returned = made.returning(old.job_id, old.attempt, old.name, old.closed_to, old.open)
+    if tx.conn.dialect.name == "postgresql":
+        return tx.execute(returned).all()
+    return tx.execute(returned, [dict(row) for row in values]).all()
 
 
 def _close(tx: Tx, of: Series, closed_to: int | None) -> None:
@@ -145,6 +276,24 @@ def series_of(tx: Tx, job_id: JobId, attempt: int) -> dict[str, int]:
         .order_by(job_series.c.name)
     )
     return {str(name): int(count) for name, count in tx.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSummary:
+    """The last, the least and the largest value of one series; None for what is no number."""
+
+    name: str
+    last: float | None
+    low: float | None
+    high: float | None
+
+
+def summaries_of(tx: Tx, job_id: str, attempt: int) -> list[SeriesSummary]:
+    """By name."""
+    query = select(job_series.c.name, job_series.c.last, job_series.c.low, job_series.c.high).where(
+        job_series.c.job_id == job_id, job_series.c.attempt == attempt
+    )
+    return [SeriesSummary(*row) for row in tx.execute(query.order_by(job_series.c.name))]
 
 
 def outline(tx: Tx, of: Series, read_whole: int = READ_WHOLE) -> tuple[int, list[Mark]]:

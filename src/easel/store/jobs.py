@@ -16,6 +16,7 @@ from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
 from easel.ids import JobId, ProjectId, UserId
+from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import Job, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
@@ -47,10 +48,12 @@ _JOB = (
     jobs.c.attempt,
     jobs.c.kill_requested,
     jobs.c.exit_code,
+    jobs.c.end_reason,
     jobs.c.reason,
     jobs.c.result,
     jobs.c.usage,
     jobs.c.progress,
+    jobs.c.code_set,
     jobs.c.input_set,
     jobs.c.output_set,
     jobs.c.parent_id,
@@ -74,6 +77,7 @@ class NewJob:
     blocked: int = 0
     artifact_id: int | None = None
     code_set: str | None = None
+    code_id: int | None = None
     input_set: str | None = None
     input_id: int | None = None
     parent_id: JobId | None = None
@@ -131,10 +135,12 @@ def _queued(new: NewJob, now: datetime) -> Job:
         attempt=0,
         kill_requested=False,
         exit_code=None,
+        end_reason=None,
         reason=None,
         result=None,
         usage=None,
         progress=None,
+        code_set=new.code_set,
         input_set=new.input_set,
         output_set=None,
         parent_id=new.parent_id,
@@ -149,7 +155,8 @@ def _queued(new: NewJob, now: datetime) -> Job:
 def signature(spec: JobSpec, code_set: str | None, input_set: str | None) -> str:
     """Names the work: what runs, in which environment, on which versions. Not on how large a machine."""
     body = SPEC.dump_python(spec, mode="json")
-    work = [body["run"], body["environment"], body["output_folder"], code_set, input_set]
+    environment = {k: v for k, v in body["environment"].items() if k != "requirements" or v is not None}
+    work = [body["run"], environment, body["output_folder"], code_set, input_set]
     return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
 
 
@@ -171,10 +178,12 @@ def job_of(row: AnyRow) -> Job:
         attempt=row.attempt,
         kill_requested=row.kill_requested,
         exit_code=row.exit_code,
+        end_reason=EndReason(row.end_reason) if row.end_reason else None,
         reason=row.reason,
         result=row.result,
         usage=Usage(**row.usage) if row.usage else None,
         progress=row.progress,
+        code_set=row.code_set,
         input_set=row.input_set,
         output_set=row.output_set,
         parent_id=row.parent_id,
@@ -199,6 +208,16 @@ def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
     return job_of(row)
 
 
+def waits_for(tx: Tx, job_id: JobId) -> list[str]:
+    """The jobs that must end before this one may start, those that have not."""
+    query = (
+        select(jobs.c.id)
+        .join(job_needs, job_needs.c.needs == jobs.c.id)
+        .where(job_needs.c.job_id == job_id, jobs.c.ended_at.is_(None))
+    )
+    return list(tx.execute(query.order_by(jobs.c.seq)).scalars())
+
+
 def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:
     """In the order of `ids`."""
     found: dict[str, Job] = {}
@@ -218,9 +237,40 @@ def rows(tx: Tx, ids: Iterable[str]) -> dict[str, AnyRow]:
     wanted = sorted(set(ids))
     found: dict[str, AnyRow] = {}
     for start in range(0, len(wanted), 500):
-        query = select(jobs).where(jobs.c.id.in_(wanted[start : start + 500])).with_for_update()
+        query = select(jobs).where(jobs.c.id.in_(wanted[start : start + 500]))
+        # Everybody locks jobs in the order of their ids: two who want the same ones never wait for each other.
+        query = query.order_by(jobs.c.id).with_for_update()
         found.update((row.id, row) for row in tx.execute(query))
     return found
+
+
+_STATES = select(jobs.c.id, jobs.c.state, jobs.c.device).where(
+    jobs.c.id.in_(bindparam("ids", expanding=True))
+)
+_OUTCOMES = select(
+    jobs.c.id,
+    jobs.c.user_id,
+    jobs.c.state,
+    jobs.c.result,
+    jobs.c.reason,
+    jobs.c.output_set,
+    jobs.c.usage,
+    jobs.c.spec,
+    jobs.c.started_at,
+    jobs.c.ended_at,
+).where(jobs.c.id.in_(bindparam("ids", expanding=True)))
+
+
+def states(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, tuple[JobState, str | None]]:
+    """State and device of those of these jobs that exist."""
+    if not ids:
+        return {}
+    return {row.id: (JobState(row.state), row.device) for row in tx.execute(_STATES, {"ids": list(ids)})}
+
+
+def outcomes(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, AnyRow]:
+    """What came of these jobs: owner, state, result, output, usage, times and the specification as it is stored."""
+    return {row.id: row for row in tx.execute(_OUTCOMES, {"ids": list(ids)})}
 
 
 def active(tx: Tx) -> list[AnyRow]:
@@ -231,7 +281,7 @@ def active(tx: Tx) -> list[AnyRow]:
 def to_kill(tx: Tx) -> list[str]:
     """Keys of attempts whose end was asked for."""
     query = select(jobs.c.id, jobs.c.attempt).where(IS_ACTIVE, jobs.c.kill_requested.is_(True))
-    return [f"{row.id}.{row.attempt}" for row in tx.execute(query)]
+    return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
 
 
 def change(tx: Tx, changes: Sequence[tuple[AnyRow, Mapping[str, Any]]]) -> None:

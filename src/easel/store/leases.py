@@ -17,7 +17,7 @@ def take(tx: Tx, name: str, holder: str, seconds: float) -> int | None:
     row = tx.execute(select(leases).where(leases.c.name == name).with_for_update()).one_or_none()
     if row is None:
         try:
-            with tx.conn.begin_nested():
+            with tx.nested():
                 tx.execute(insert(leases).values(name=name, holder=holder, fence=1, expires_at=until))
         except IntegrityError:
             return None

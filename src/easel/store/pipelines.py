@@ -10,14 +10,14 @@ from pydantic import TypeAdapter
 from sqlalchemy import insert, select
 
 from easel.declare.page import PageRequest
-from easel.declare.pipeline import Step
+from easel.declare.pipeline import PipelineStep
 from easel.errors import NotFound
 from easel.ids import JobId, ProjectId, UserId
 from easel.store.engine import Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.jobs import pipelines
 
-_STEPS: TypeAdapter[tuple[Step, ...]] = TypeAdapter(tuple[Step, ...])
+_STEPS: TypeAdapter[tuple[PipelineStep, ...]] = TypeAdapter(tuple[PipelineStep, ...])
 PIPELINES = Collection(
     {"id": pipelines.c.id, "name": pipelines.c.name, "created_at": pipelines.c.created_at}, "id", "-id"
 )
@@ -31,7 +31,7 @@ class NewPipeline:
     project_id: ProjectId
     user_id: UserId
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     members: Mapping[str, JobId]
     reused: frozenset[str]
     parent_id: str | None
@@ -42,7 +42,7 @@ class StoredPipeline:
     id: str
     user_id: UserId
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     members: Mapping[str, JobId]
     reused: frozenset[str]
     parent_id: str | None

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import and_, exists, func, insert, not_, or_, select, update
 
 from easel.declare.page import PageRequest
 from easel.errors import NotFound
 from easel.ids import ProjectId, UserId
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
-from easel.store.schema.jobs import jobs
-from easel.store.schema.price import bill_lines, holds, profile_runs, profiles, provisions
+from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, IS_UNBILLED, job_attempts, jobs
+from easel.store.schema.price import bill_lines, profile_runs, profiles, provisions
 
 PROFILES = Collection(
     {
@@ -137,7 +137,7 @@ def add_runs(tx: Tx, profile_id: str, runs: Sequence[tuple[str, Mapping[str, flo
 def runs_of(tx: Tx, profile_id: str) -> list[AnyRow]:
     """Each run's features with its job's state, reason and usage, in order of submission."""
     query = select(
-        profile_runs.c.job_id, profile_runs.c.features, jobs.c.state, jobs.c.reason, jobs.c.usage
+        profile_runs.c.job_id, profile_runs.c.features, jobs.c.state, jobs.c.end_reason, jobs.c.usage
     ).join(jobs, jobs.c.id == profile_runs.c.job_id)
     return list(tx.execute(query.where(profile_runs.c.profile_id == profile_id).order_by(jobs.c.seq)))
 
@@ -154,16 +154,18 @@ def promise_of(tx: Tx, project_id: ProjectId, job_id: str) -> AnyRow | None:
     return tx.execute(query).one_or_none()
 
 
+_UNBILLED = exists().where(job_attempts.c.job_id == jobs.c.id, IS_UNBILLED)
+
+
 def promises_to_compare(tx: Tx, limit: int = 100) -> list[AnyRow]:
-    """Promises whose jobs are over and hold no device, with the job's state, usage and what it came to."""
+    """Promises whose jobs are over and billed, with the job's state, usage and what it came to."""
     came_to = select(func.coalesce(func.sum(bill_lines.c.micros), 0)).where(
         bill_lines.c.job_id == provisions.c.job_id
     )
     query = (
         select(provisions, jobs.c.state, jobs.c.usage, came_to.scalar_subquery().label("came_to"))
         .join(jobs, jobs.c.id == provisions.c.job_id)
-        .outerjoin(holds, holds.c.job_id == provisions.c.job_id)
-        .where(provisions.c.compared_at.is_(None), jobs.c.ended_at.is_not(None), holds.c.job_id.is_(None))
+        .where(provisions.c.compared_at.is_(None), jobs.c.ended_at.is_not(None), not_(_UNBILLED))
     )
     return list(tx.execute(query.order_by(jobs.c.seq).limit(limit)))
 
@@ -178,6 +180,20 @@ def promised_micros(tx: Tx, job_ids: Sequence[str]) -> dict[str, int]:
     query = select(provisions.c.job_id, provisions.c.promised_micros)
     found = tx.execute(query.where(provisions.c.job_id.in_(job_ids)))
     return {row.job_id: row.promised_micros for row in found}
+
+
+def waiting_micros(tx: Tx, project_id: ProjectId) -> int:
+    """What was promised to jobs of the project that hold no device yet."""
+    query = (
+        select(func.coalesce(func.sum(provisions.c.promised_micros), 0))
+        .join(jobs, jobs.c.id == provisions.c.job_id)
+        .where(
+            provisions.c.project_id == project_id,
+            provisions.c.compared_at.is_(None),
+            or_(IS_QUEUED, and_(IS_ACTIVE, jobs.c.held_at.is_(None))),
+        )
+    )
+    return int(tx.execute(query).scalar_one())
 
 
 def promised_seconds(tx: Tx, job_ids: Sequence[str]) -> dict[str, float]:

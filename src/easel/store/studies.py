@@ -12,10 +12,11 @@ from easel.declare.page import PageRequest
 from easel.declare.study import StudySpec, parse_study
 from easel.errors import Conflict, NotFound
 from easel.ids import JobId, ProjectId, StudyId, UserId
-from easel.records.study import Observation, Outcome, StoredStudy, StudyPoint, StudyState
+from easel.records.study import Observation, PointOutcome, StoredStudy, StudyPoint, StudyState
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.studies import studies, study_points, study_samples
+from easel.store.schema.tenants import tenants
 
 STUDIES = Collection(
     {
@@ -74,6 +75,11 @@ def by_id(tx: Tx, study_id: str) -> StoredStudy:
     return _study(tx.execute(select(studies).where(studies.c.id == study_id)).one())
 
 
+def maybe(tx: Tx, study_id: str) -> StoredStudy | None:
+    row = tx.execute(select(studies).where(studies.c.id == study_id)).first()
+    return None if row is None else _study(row)
+
+
 def with_unnoted(tx: Tx) -> list[StoredStudy]:
     """Studies with results after which nobody has yet asked for a recommendation."""
     unnoted = select(study_points.c.study_id).where(
@@ -112,6 +118,7 @@ def remove(tx: Tx, study_id: StudyId) -> None:
     """The study and its points; its jobs and file sets stay in the lake's history."""
     for table in (study_points, study_samples):
         tx.execute(delete(table).where(table.c.study_id == study_id))
+    tx.execute(delete(tenants).where(tenants.c.id == study_id))
     tx.execute(delete(studies).where(studies.c.id == study_id))
 
 
@@ -160,7 +167,12 @@ def add_point(
 
 
 def end_point(
-    tx: Tx, study_id: StudyId, number: int, values: Mapping[str, float], outcome: Outcome, reason: str | None
+    tx: Tx,
+    study_id: StudyId,
+    number: int,
+    values: Mapping[str, float],
+    outcome: PointOutcome,
+    reason: str | None,
 ) -> bool:
     """Once: a repeated report changes nothing."""
     count = select(func.count()).where(study_points.c.study_id == study_id, study_points.c.told.is_not(None))
@@ -224,7 +236,7 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 def _study(row: AnyRow) -> StoredStudy:
     earlier = tuple(
-        Observation(o["point"], _numbers(o["values"]), Outcome(o["outcome"]), o["number"])
+        Observation(o["point"], _numbers(o["values"]), PointOutcome(o["outcome"]), o["number"])
         for o in row.earlier
     )
     return StoredStudy(
@@ -247,7 +259,7 @@ def _point(row: AnyRow) -> StudyPoint:
         row.study_id,
         row.number,
         row.point,
-        None if row.state == RUNNING else Outcome(row.state),
+        None if row.state == RUNNING else PointOutcome(row.state),
         row.job_id,
         _numbers(row._mapping["values"]),
         row.why,

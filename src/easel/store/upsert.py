@@ -63,7 +63,7 @@ def insert_many(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]]) -> None
         return
     if tx.conn.dialect.name == "postgresql":
         names = list(rows[0])
-        columns = [_unnested(table.c[name], [row[name] for row in rows]) for name in names]
+        columns = [unnested(table.c[name], [row[name] for row in rows]) for name in names]
         tx.execute(insert(table).from_select(names, select(*columns)))
     else:
         tx.execute(insert(table), [dict(row) for row in rows])
@@ -87,7 +87,7 @@ class GivenRows:
         self._types = {name: column.type for name, column in columns.items()}
         if tx.conn.dialect.name == "postgresql":
             arrays = [
-                _unnested(column, [row[name] for row in rows]).label(name) for name, column in columns.items()
+                unnested(column, [row[name] for row in rows]).label(name) for name, column in columns.items()
             ]
             self._arrays = select(*arrays).subquery()
 
@@ -104,5 +104,6 @@ class GivenRows:
             self._tx.execute(statement, rows)
 
 
-def _unnested(column: Column[Any], values: list[Any]) -> ColumnElement[Any]:
+def unnested(column: Column[Any], values: list[Any]) -> ColumnElement[Any]:
+    """PostgreSQL only: the values of a column, one a row."""
     return func.unnest(cast(values, ARRAY(column.type)))

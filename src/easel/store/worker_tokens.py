@@ -9,10 +9,10 @@ from sqlalchemy import insert, or_, select, update
 
 from easel.errors import NotFound
 from easel.ids import UserId
-from easel.records.pool import WorkerToken
+from easel.records.worker import WorkerToken
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.identity import tokens
-from easel.store.schema.pool import worker_tokens, workers
+from easel.store.schema.workers import worker_tokens, workers
 from easel.store.upsert import is_in
 
 _TOKEN = tuple(c for c in worker_tokens.c if c.name not in ("secret_hash", "made_by"))

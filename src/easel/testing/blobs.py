@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from easel.errors import EaselError, InvalidInput, NotFound
-from easel.lake.blobs.store import BlobStore, Incoming, Member, Stage, put
+from easel.lake.blobs.store import BlobStore, Incoming, PackMember, Stage, put
 from easel.lake.digest import digest_of
 
 FIVE = 5 * 2**20
@@ -109,7 +109,7 @@ class BlobStoreSuite:
 
     def test_each_member_of_a_pack_is_checked(self, blobs: BlobStore) -> None:
         data = b"onetwo"
-        good = (Member(digest_of(b"one"), 0, 3), Member(digest_of(b"two"), 3, 3))
+        good = (PackMember(digest_of(b"one"), 0, 3), PackMember(digest_of(b"two"), 3, 3))
         stage = send(blobs, "a", data)
         blobs.check(stage, Incoming(digest_of(data), 6, good))
         assert blobs.read_stage(stage, 3, 3) == b"two"
@@ -122,7 +122,7 @@ class BlobStoreSuite:
         self, blobs: BlobStore, spans: tuple[tuple[int, int], ...]
     ) -> None:
         data = b"onetwo"
-        members = tuple(Member(digest_of(data[o : o + n]), o, n) for o, n in spans)
+        members = tuple(PackMember(digest_of(data[o : o + n]), o, n) for o, n in spans)
         stage = send(blobs, "a", data)
         with pytest.raises(InvalidInput):
             blobs.check(stage, Incoming(digest_of(data), 6, members))

@@ -24,8 +24,10 @@ from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
 from easel.ids import TokenId
 from easel.lake.blobs.address import open_blobs
+from easel.records.attempt import AttemptKey
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job
+from easel.run.entries import ProcessBorn
 from easel.run.journal import read
 from easel.run.tree import marked
 from easel.serve.controller import Controller, Pace
@@ -65,7 +67,7 @@ def options(home: Path, **changes: Any) -> EngineOptions:
 
 
 @dataclass
-class Engine:
+class EngineUnderTest:
     """One home. `turn_until` runs the controller's loop in the test's own thread: no sleeps, no races."""
 
     home: Path
@@ -144,13 +146,13 @@ class Engine:
 
     def agent_pid(self, job: Job) -> int:
         """The process that performs the job's latest attempt."""
-        journal = self.home / "run" / "attempts" / f"{job.id}.{self.job(job).attempt}.journal"
+        journal = self.home / "run" / "attempts" / f"{AttemptKey(job.id, self.job(job).attempt)}.journal"
         entries, _ = read(journal, 0, 1 << 24)
-        return next(int(entry["pid"]) for entry in entries if entry["k"] == "born")
+        return next(entry.body.pid for entry in entries if isinstance(entry.body, ProcessBorn))
 
     def processes(self, job: Job) -> list[int]:
         """Everything on this machine that was started for the job."""
-        return [pid for attempt in range(1, 10) for pid in marked(f"{job.id}.{attempt}")]
+        return [pid for attempt in range(1, 10) for pid in marked(str(AttemptKey(job.id, attempt)))]
 
     def upload(self, files: dict[str, bytes], name: str, who: str = "ana") -> str:
         """Put files in the lake as a set; returns `name:version`."""
@@ -186,16 +188,16 @@ def running(
     database_url: str | None = None,
     depot: str | None = None,
     credentials: Mapping[str, str] | None = None,
-) -> Iterator[Engine]:
+) -> Iterator[EngineUnderTest]:
     """An empty engine in `home`; whatever was started is ended, and nothing may be left.
 
     Bytes lie in a folder of `home`, or where `depot` says, which `credentials` open.
     """
     address, variables = depot or str(home / "blobs"), credentials or {}
-    home.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True, mode=0o700)
     store = Store(database_url or f"sqlite:///{home}/easel.sqlite")
     migrate(store, backup=lambda _revision: None)
-    made = Engine(home, store, Lake(store, open_blobs(address, variables)))
+    made = EngineUnderTest(home, store, Lake(store, open_blobs(address, variables)))
     made.defaults = {"depot": address, "credentials": variables}
     made.caller()
     try:

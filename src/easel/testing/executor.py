@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import time
 from collections.abc import Callable
@@ -14,8 +13,19 @@ from typing import Any
 
 from easel.declare.job import Command, Trial
 from easel.declare.resources import Resources
+from easel.run.entries import (
+    AttemptDone,
+    AttemptEnded,
+    AttemptLost,
+    EntryBody,
+    JournalEntry,
+    Kept,
+    LoggedLines,
+    MetricPoints,
+    ResultTold,
+    StateReached,
+)
 from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor, Report
-from easel.run.journal import LAST, Entry
 from easel.run.order import LogLimits, Order
 from easel.run.tree import marked
 
@@ -31,7 +41,7 @@ class Listener:
         self.executor = executor
         self.fence = next(_fences) if fence is None else fence
         self.reports: list[Report] = []
-        self.entries: dict[str, dict[int, Entry]] = {}
+        self.entries: dict[str, dict[int, JournalEntry]] = {}
         self.gone: dict[str, str] = {}
         executor.connect(self.fence, {})
 
@@ -40,7 +50,7 @@ class Listener:
             self.reports.append(report)
             if isinstance(report, Entries):
                 self.entries.setdefault(report.key, {}).update(
-                    (entry["n"], entry) for entry in report.entries
+                    (entry.number, entry) for entry in report.entries
                 )
             elif isinstance(report, AttemptGone):
                 self.gone[report.key] = report.reason
@@ -59,15 +69,40 @@ class Listener:
         return report
 
     def kinds(self, key: str) -> list[str]:
-        return [str(entry.get("state", entry["k"])) for _, entry in sorted(self.entries.get(key, {}).items())]
+        """States that it reached, and the types of its other entries, in order."""
+        bodies = self.bodies(key)
+        return [
+            body.state.value if isinstance(body, StateReached) else type(body).__name__ for body in bodies
+        ]
 
-    def last(self, key: str) -> Entry | None:
-        return next((e for e in self.entries.get(key, {}).values() if e["k"] in LAST), None)
+    def bodies(self, key: str) -> list[EntryBody]:
+        """What the entries of its journal say, in order."""
+        return [entry.body for _, entry in sorted(self.entries.get(key, {}).items())]
 
-    def ended(self, key: str) -> Entry:
-        self.until(lambda: self.last(key) is not None or key in self.gone)
+    def last(self, key: str) -> AttemptDone | AttemptEnded | AttemptLost | None:
+        ends = (b for b in self.bodies(key) if isinstance(b, AttemptDone | AttemptEnded | AttemptLost))
+        return next(ends, None)
+
+    def lost(self, key: str) -> str | None:
+        """Why nothing of it is left, whoever says so."""
         last = self.last(key)
-        assert last is not None, f"{key} is gone: {self.gone.get(key)}"
+        return last.reason if isinstance(last, AttemptLost) else self.gone.get(key)
+
+    def ended(self, key: str) -> AttemptDone | AttemptEnded:
+        """How it ended by itself."""
+        self.over(key)
+        last = self.last(key)
+        assert isinstance(last, AttemptDone | AttemptEnded), f"{key} is gone: {self.lost(key)}"
+        return last
+
+    def done(self, key: str) -> AttemptDone:
+        last = self.ended(key)
+        assert isinstance(last, AttemptDone), last
+        return last
+
+    def failed(self, key: str) -> AttemptEnded:
+        last = self.ended(key)
+        assert isinstance(last, AttemptEnded), last
         return last
 
     def over(self, key: str) -> None:
@@ -77,8 +112,7 @@ class Listener:
         self.until(lambda: state in self.kinds(key))
 
     def log(self, key: str) -> bytes:
-        found = [entry for _, entry in sorted(self.entries.get(key, {}).items()) if entry["k"] == "log"]
-        return b"".join(base64.b64decode(entry["data"]) for entry in found)
+        return b"".join(body.data or b"" for body in self.bodies(key) if isinstance(body, LoggedLines))
 
 
 def clean(executor: Executor) -> None:
@@ -111,7 +145,7 @@ class ExecutorSuite:
         if not self.capacity_is_told:
             heard = Listener(make("a"))
             heard.executor.start(sh("j", "echo here", resources=Resources(2.0, 2048)))
-            assert heard.ended("j.1")["k"] == "done"
+            heard.done("j.1")
             return
         capacity = Listener(make("a")).connected().capacity
         assert (capacity.vcpu, capacity.memory_mb) == (2.0, 2048)
@@ -119,15 +153,29 @@ class ExecutorSuite:
     def test_a_command_goes_through_all_states_and_says_what_it_used(self, make: Make) -> None:
         heard = Listener(make("a"))
         heard.executor.start(sh("j", "echo one; echo two >&2; echo out > output/file.txt"))
-        done = heard.ended("j.1")
-        states = [
-            kind for kind in heard.kinds("j.1") if kind in ("downloading", "running", "uploading", "done")
-        ]
-        assert states == ["downloading", "running", "uploading", "done"]
+        done = heard.done("j.1")
+        states = [kind for kind in heard.kinds("j.1") if kind in ("downloading", "running", "uploading")]
+        assert states == ["downloading", "running", "uploading"]
         assert sorted(heard.log("j.1").split()) == [b"one", b"two"]
-        assert done["usage"]["wall_seconds"] > 0
-        output = next(e for e in heard.entries["j.1"].values() if e["k"] == "output")
-        assert [file[0] for file in output["files"]] == ["/file.txt"]
+        assert done.usage.wall_seconds > 0
+        output = next(body for body in heard.bodies("j.1") if isinstance(body, Kept))
+        assert [file.path for file in output.files] == ["/file.txt"]
+
+    def test_its_entries_are_numbered_without_gaps_and_its_last_is_the_end(self, make: Make) -> None:
+        heard = Listener(make("a"))
+        heard.executor.start(sh("j", "for i in 1 2 3; do echo $i; sleep 0.3; done"))
+        heard.ended("j.1")
+        assert sorted(heard.entries["j.1"]) == list(range(len(heard.entries["j.1"])))
+        assert heard.entries["j.1"][len(heard.entries["j.1"]) - 1].last
+
+    def test_a_journal_is_said_again_from_where_it_is_asked_for(self, make: Make) -> None:
+        heard = Listener(make("a"))
+        heard.executor.start(sh("j", "echo one; echo two"))
+        heard.ended("j.1")
+        whole = heard.entries.pop("j.1")
+        heard.executor.resend("j.1", 2)
+        heard.ended("j.1")
+        assert heard.entries["j.1"] == {number: e for number, e in whole.items() if number >= 2}
 
     def test_starting_twice_starts_once(self, make: Make, tmp_path: Path) -> None:
         heard = Listener(make("a"))
@@ -145,9 +193,9 @@ class ExecutorSuite:
             heard.executor.start(sh(job, f"echo {job}", resources=Resources(2.0, 256)))
         heard.executor.kill("big.1")
         heard.ended("c.1")
-        assert heard.entries["b.1"][0]["at"] <= heard.entries["c.1"][0]["at"]
-        running = [e["at"] for e in heard.entries["b.1"].values() if e["k"] in LAST]
-        assert running[0] <= heard.entries["c.1"][0]["at"]
+        assert heard.entries["b.1"][0].at <= heard.entries["c.1"][0].at
+        ended = next(e.at for e in heard.entries["b.1"].values() if e.last)
+        assert ended <= heard.entries["c.1"][0].at
 
     def test_capacity_comes_back_however_an_attempt_ends(self, make: Make) -> None:
         heard = Listener(make("a"))
@@ -163,7 +211,7 @@ class ExecutorSuite:
             heard.executor.start(each)
         heard.executor.start(sh("last", "echo here", resources=whole))
         heard.ended("last.1")
-        reasons = {job: heard.ended(f"{job}.1").get("reason") for job in ("bad", "none", "dead", "late")}
+        reasons = {job: heard.failed(f"{job}.1").reason for job in ("bad", "none", "dead", "late")}
         assert reasons["bad"] == "exit code 3"
         assert "no-such-program" in str(reasons["none"])
         assert reasons["dead"] == "exit code -9 (SIGKILL)"
@@ -176,13 +224,13 @@ class ExecutorSuite:
         heard.executor.start(sh("j", stubborn))
         heard.until(lambda: b"up" in heard.log("j.1"))
         heard.executor.kill("j.1")
-        assert heard.ended("j.1")["reason"] == "stopped"
+        assert heard.failed("j.1").reason == "stopped"
         assert marked("j.1") == []
 
     def test_what_a_finished_command_left_running_is_ended(self, make: Make) -> None:
         heard = Listener(make("a"))
         heard.executor.start(sh("j", "setsid sleep 1000 & echo started"))
-        assert heard.ended("j.1")["k"] == "done"
+        heard.done("j.1")
         assert marked("j.1") == []
 
     def test_a_waiting_attempt_is_killed_without_ever_starting(self, make: Make) -> None:
@@ -205,13 +253,13 @@ class ExecutorSuite:
         heard = Listener(make("a"))
         fill = 'python -c "x = bytearray(600 << 20); print(len(x))"'
         heard.executor.start(sh("j", fill, resources=Resources(0.5, 128)))
-        assert heard.ended("j.1")["reason"] == "the memory limit of 128 MB was reached"
+        assert heard.failed("j.1").reason == "the memory limit of 128 MB was reached"
 
     def test_a_line_without_end_and_bytes_that_are_no_text_do_no_harm(self, make: Make) -> None:
         heard = Listener(make("a"))
         script = "printf '\\377\\376 raw\\n'; head -c 50000000 /dev/zero | tr '\\0' x; echo; echo after"
         heard.executor.start(sh("j", script, resources=Resources(1.0, 256)))
-        assert heard.ended("j.1")["k"] == "done"
+        heard.done("j.1")
         lines = heard.log("j.1").split(b"\n")
         assert lines[0] == b"\xff\xfe raw"
         assert lines[1].endswith(b"more bytes of this line were left out]")
@@ -284,11 +332,11 @@ class ExecutorSuite:
         for job in ("a", "b"):
             run = Trial("easel.testing.trials:count", {"steps": 3})
             heard.executor.start(Order(job, 1, "prj", run, resources=Resources(0.5, 512)))
-            assert heard.ended(f"{job}.1")["k"] == "done"
-        results = [next(e["v"] for e in heard.entries[f"{j}.1"].values() if e["k"] == "result") for j in "ab"]
-        assert all(result["score"] == 0.5 for result in results)
-        metrics = next(e for e in heard.entries["a.1"].values() if e["k"] == "metrics")
-        assert metrics["v"] == [["loss", 0, 1.0], ["loss", 1, 0.5], ["loss", 2, 1 / 3]]
+            heard.done(f"{job}.1")
+        said = [body for j in "ab" for body in heard.bodies(f"{j}.1") if isinstance(body, ResultTold)]
+        assert [result.value["score"] for result in said] == [0.5, 0.5]
+        metrics = next(body for body in heard.bodies("a.1") if isinstance(body, MetricPoints))
+        assert metrics.points == [("loss", 0, 1.0), ("loss", 1, 0.5), ("loss", 2, 1 / 3)]
 
     def test_a_trial_that_fails_dies_or_lasts_too_long_ends_and_the_next_one_runs(self, make: Make) -> None:
         heard = Listener(make("a"))
@@ -301,11 +349,11 @@ class ExecutorSuite:
         trial("dies", "die")
         trial("long", "wait", arguments={"until": "/nowhere"}, time_limit_s=0.3)
         trial("unknown", "no_such_trial")
-        assert heard.ended("raises.1")["reason"] == "RuntimeError: the loss is not a number"
+        assert heard.failed("raises.1").reason == "RuntimeError: the loss is not a number"
         assert b"Traceback" in heard.log("raises.1")
         heard.over("dies.1")
-        assert heard.gone["dies.1"] == "its process died"
-        assert heard.ended("long.1")["reason"] == "the time limit of 0.3 s was reached"
-        assert heard.ended("unknown.1")["final"]
+        assert heard.lost("dies.1") == "its process died"
+        assert heard.failed("long.1").reason == "the time limit of 0.3 s was reached"
+        assert heard.failed("unknown.1").final
         trial("after", "noop")
-        assert heard.ended("after.1")["k"] == "done"
+        heard.done("after.1")

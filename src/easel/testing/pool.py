@@ -1,145 +1,108 @@
-"""A server for workers that pull, in a thread of the test, and real workers in processes of their own."""
+"""The pool for tests: a keeper over a real store, and jobs that end as the test says, without any worker."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import socket
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
 
-import uvicorn
+from sqlalchemy import select, update
 
-from easel.clock import SystemClock
-from easel.flow.pool.executor import PoolExecutor
-from easel.flow.pool.seal import Seal
-from easel.flow.pool.tokens import issue
-from easel.serve.app import create_app
-from easel.serve.lake import signing_key
-from easel.serve.settings import Settings
-from easel.store.engine import Store
-from easel.store.migrate import migrate
-from easel.testing.engine import alive, until
+from easel.declare.resources import Room
+from easel.flow.lake.upload import Lake
+from easel.ids import JobId, ProjectId
+from easel.records.job import Job, JobState
+from easel.schedule.policies import Policy
+from easel.serve.learning import build_keeper
+from easel.store import devices
+from easel.store import jobs as job_queries
+from easel.store.engine import AnyRow, Store
+from easel.store.schema.jobs import jobs
+from easel.tenancy.keeper import Keeper, Rules
 
 
-class PoolServer:
-    """API routes over one home. `pool(name)` drives the devices that pull from it, as a controller would."""
+@dataclass
+class PoolUnderTest:
+    """`turn` is what the controller does when it is woken; `end` is what a worker reports."""
 
-    def __init__(self, home: Path, database_url: str | None = None) -> None:
-        home.mkdir(parents=True, exist_ok=True)
-        self.home = home
-        self.settings = Settings(home=home, sandbox=False)
-        self.store = Store(database_url or f"sqlite:///{home}/easel.sqlite")
-        migrate(self.store, backup=lambda _revision: None)
-        self.seal = Seal(signing_key(home))
-        with self.store.write() as tx:
-            made = issue(tx, None, "test")
-        self.token, self.token_id = made.secret, made.token.id
-        self.port = 0
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
-        self.workers: list[subprocess.Popen[bytes]] = []
+    lake: Lake
+    rules: Rules = field(default_factory=Rules)
+    policy: Policy | None = None
+    keeper: Keeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart()
 
     @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    def store(self) -> Store:
+        return self.lake.store
 
-    def start(self) -> None:
-        """Serve; after `stop`, again at the same port."""
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
-        self.port = listener.getsockname()[1]
-        self.app = create_app(self.settings, self.store)
-        config = uvicorn.Config(self.app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [listener]}, name="pool-server", daemon=True
-        )
-        self._thread.start()
-        until(lambda: self._server is not None and self._server.started)
+    def restart(self) -> None:
+        """Another controller, which knows what the records say."""
+        self.keeper = build_keeper(self.lake, self.policy, self.rules)
 
-    def stop(self) -> None:
-        assert self._server is not None
-        assert self._thread is not None
-        self.app.state.parts.stopping.set()
-        self.app.state.parts.desk.close()
-        self._server.should_exit = True
-        self._thread.join(30)
-
-    def pool(self, name: str = "remote", lost_after: float = 60.0) -> PoolExecutor:
-        return PoolExecutor(self.store, self.seal, SystemClock(), name, lost_after)
-
-    def worker(
+    def device(
         self,
-        name: str,
-        *more: str,
-        vcpu: float = 2.0,
-        memory_mb: int = 2048,
-        server: str | None = None,
-        variables: Mapping[str, str] | None = None,
-    ) -> subprocess.Popen[bytes]:
-        """`easel worker --server`, which is ended with the server."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("EASEL_")}
-        environment = {
-            **kept,
-            "EASEL_TOKEN": self.token,
-            "EASEL_WARM_TRIALS": "false",
-            "EASEL_SANDBOX": "false",
-        }
-        folder = self.home / "workers"
-        folder.mkdir(exist_ok=True)
-        with (folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "easel.cli.main", "worker"),
-                    *("--server", server or self.address, "--name", name, "--home", str(folder / name)),
-                    *("--vcpu", str(vcpu), "--memory-mb", str(memory_mb), *more),
-                ],
-                env={**environment, **(variables or {})},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+        name: str = "core",
+        vcpu: float = 1.0,
+        memory_mb: int = 8192,
+        notes: Mapping[str, str] | None = None,
+    ) -> None:
+        with self.store.write() as tx:
+            devices.seen(tx, name, "local", Room(vcpu, memory_mb), notes or {})
+
+    def turn(self) -> list[Job]:
+        """The jobs that were started."""
+        before = self._newest()
+        self.keeper.turn()
+        return [job for job in self.waiting() if self._seq(job.id) > before]
+
+    def waiting(self) -> list[Job]:
+        """Jobs that have not ended, oldest first."""
+        over = [state.value for state in (JobState.FINISHED, JobState.FAILED, JobState.KILLED)]
+        query = select(jobs).where(jobs.c.state.not_in(over)).order_by(jobs.c.seq)
+        with self.store.read() as tx:
+            return [job_queries.job_of(row) for row in tx.execute(query)]
+
+    def _newest(self) -> int:
+        with self.store.read() as tx:
+            return job_queries.ever(tx)
+
+    def _seq(self, job_id: str) -> int:
+        with self.store.read() as tx:
+            row: AnyRow = tx.execute(select(jobs.c.seq).where(jobs.c.id == job_id)).one()
+            return int(row.seq)
+
+    def end(
+        self,
+        job: Job | JobId,
+        quality: float | None = None,
+        seconds: float = 1.0,
+        result: Mapping[str, Any] | None = None,
+        peak_memory_mb: float = 100.0,
+    ) -> None:
+        """The job is over: finished with this quality, or failed where there is none."""
+        job_id = job.id if isinstance(job, Job) else job
+        state = JobState.FAILED if quality is None and result is None else JobState.FINISHED
+        told = dict(result or {})
+        if quality is not None:
+            told["quality"] = quality
+        with self.store.write() as tx:
+            row = tx.execute(select(jobs).where(jobs.c.id == job_id)).one()
+            output = f"{row.spec['output_set'] or row.id}:{row.seq}" if state is JobState.FINISHED else None
+            usage = {"cpu_seconds": seconds, "peak_memory_mb": peak_memory_mb, "wall_seconds": seconds}
+            tx.execute(
+                update(jobs)
+                .where(jobs.c.id == job_id)
+                .values(
+                    state=state.value,
+                    revision=row.revision + 1,
+                    result=told or None,
+                    usage=usage,
+                    output_set=output,
+                    started_at=tx.now - timedelta(seconds=seconds),
+                    ended_at=tx.now,
+                )
             )
-        self.workers.append(process)
-        return process
-
-    def worker_log(self, name: str) -> str:
-        return (self.home / "workers" / f"{name}.log").read_text()
-
-    def close(self) -> None:
-        for process in self.workers:
-            if process.poll() is None:
-                process.terminate()
-        for process in self.workers:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(60)
-            process.kill()
-            process.wait()
-        self.end_leftovers()
-        if self._thread is not None and self._thread.is_alive():
-            self.stop()
-        self.store.close()
-
-    def end_leftovers(self) -> None:
-        """Workers whose courier was killed outlive it, as they should."""
-        for lock in self.home.glob("workers/*/run/worker.lock"):
-            with contextlib.suppress(ValueError, ProcessLookupError):
-                pid = int(lock.read_text())
-                if alive(pid):
-                    os.kill(pid, signal.SIGTERM)
-                    until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
-
-
-@contextlib.contextmanager
-def serving(home: Path, database_url: str | None = None) -> Iterator[PoolServer]:
-    server = PoolServer(home, database_url)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.close()
+            tx.emit(f"job.{state.value}", job_id, project_id=ProjectId(row.project_id), body={})

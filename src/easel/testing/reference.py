@@ -1,10 +1,13 @@
-"""The reference pages, made from the code: settings, command line, API. `scripts/reference` writes them."""
+"""The reference pages, made from the code: settings, command line, API, Python. `scripts/reference` writes them."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +96,104 @@ def api_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"settings.md": settings_page, "cli.md": cli_page, "api.md": api_page}
+def access_page() -> str:
+    """Returns which role may make which call: what the server itself enforces, read from its routes."""
+    from easel.flow.authenticate import Level
+    from easel.serve.app import api_routes, create_app, declared_level
+    from easel.serve.settings import Settings
+    from easel.store.engine import Store
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(f"sqlite:///{folder}/easel.sqlite")
+        app = create_app(Settings(home=Path(folder)), store)
+        store.close()
+    roles = {
+        "nobody": Level.ANYONE,
+        "signed in": Level.SIGNED_IN,
+        "member": Level.MEMBER,
+        "project admin": Level.PROJECT_ADMIN,
+        "platform admin": Level.PLATFORM_ADMIN,
+    }
+    lines = [
+        "# Who may call what",
+        MADE,
+        "A member and a project admin only within their own project: what is another project's answers 404. Inside a "
+        "project, grants hide files, file sets and what names them (docs/design/lake.md), and only its owner or an "
+        "admin changes or deletes a thing. Addresses under `/blobs` are signed: the address is the permission.",
+        "",
+        f"| call | {' | '.join(roles)} | worker |",
+        f"|---|{'---|' * (len(roles) + 1)}",
+    ]
+    for route in sorted(api_routes(app), key=lambda r: r.path):
+        level = declared_level(route)
+        for method in sorted(route.methods or ()):
+            is_worker = level is Level.WORKER
+            marks = [
+                "✓" if level is not None and not is_worker and has >= level else "" for has in roles.values()
+            ]
+            worker = "✓" if is_worker or level is Level.ANYONE else ""
+            lines.append(f"| `{method} {route.path}` | {' | '.join(marks)} | {worker} |")
+    return "\n".join(lines) + "\n"
+
+
+def python_page() -> str:
+    lines = [
+        "# Python",
+        MADE,
+        "What scripts and notebooks may import. Everything else inside the package may change without notice.",
+        "",
+    ]
+    for face, about in (("easel", "The client, jobs and studies"), ("easel.study", "Declaring a study")):
+        module = import_module(face)
+        lines += [f"## `{face}`", "", f"{about}.", "", "| name | what |", "|---|---|"]
+        for name in module.__all__:
+            if not name.startswith("__"):
+                lines.append(
+                    f"| `{name}{_signature(getattr(module, name))}` | {_first_line(getattr(module, name))} |"
+                )
+        lines.append("")
+        if face == "easel":
+            lines += _client_lines()
+    return "\n".join(lines) + "\n"
+
+
+def _client_lines() -> list[str]:
+    """Returns the methods of the client, group by group."""
+    from easel.sdk.client import Client
+
+    lines = ["## `easel.Client`", "", (inspect.getdoc(Client) or "").split("\n\n")[0], ""]
+    with Client("http://localhost", "easel_x", "p") as client:
+        for name in sorted(name for name in dir(client) if not name.startswith("_") and name != "connection"):
+            one = getattr(client, name)
+            methods = [m for m in vars(type(one)).items() if not m[0].startswith("_") and callable(m[1])]
+            if not type(one).__module__.startswith("easel.sdk.") or not methods:
+                continue
+            lines += [f"### `client.{name}`", "", "| call | what |", "|---|---|"]
+            lines += [f"| `{label}{_signature(call)}` | {_first_line(call)} |" for label, call in methods]
+            lines.append("")
+    return lines
+
+
+def _signature(thing: Any) -> str:
+    try:
+        text = str(inspect.signature(thing)) if callable(thing) else ""
+    except (TypeError, ValueError):
+        return ""
+    text = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", re.sub(r"\(self(, )?", "(", text))
+    return text.replace("'", "").replace('"', "").replace("|", "\\|")
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n")[0].replace("|", "\\|")
+
+
+PAGES = {
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "api.md": api_page,
+    "python.md": python_page,
+    "access.md": access_page,
+}
 
 
 def main(folder: Path) -> None:

@@ -32,7 +32,7 @@ def forward(quantity: str, values: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Belief:
+class CandidateBelief:
     """A normal distribution at each of `m` candidates, of the quantity or (`log`) of its logarithm.
 
     The arrays are `(m,)`; in a lookahead they have leading axes for the paths, `(p, m)`.
@@ -75,7 +75,7 @@ class Beliefs:
     """One belief per quantity of the goal, over the same candidates."""
 
     goal: Goal
-    of: Mapping[str, Belief]
+    of: Mapping[str, CandidateBelief]
 
     def probability(self) -> Array:
         """`(m,)`: how likely all constraints hold, taken as independent given the data."""
@@ -122,8 +122,8 @@ def assemble(goal: Goal, price: Array, of: Mapping[str, tuple[Array, Array]], *,
 
     `price`: `(m,)` money per second.
     """
-    found = {name: Belief(mean, sd, is_log(name)) for name, (mean, sd) in of.items()}
+    found = {name: CandidateBelief(mean, sd, is_log(name)) for name, (mean, sd) in of.items()}
     if rated and TIME in found:
         time = found[TIME]
-        found[COST] = Belief(time.mean + np.log(np.maximum(price, 1e-300)), time.sd, log=True)
+        found[COST] = CandidateBelief(time.mean + np.log(np.maximum(price, 1e-300)), time.sd, log=True)
     return Beliefs(goal, found)

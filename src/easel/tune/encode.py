@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # its parts load when they are used: a server that starts pays for none
 
-from easel.declare.dimensions import Categorical, Dimension, Role, Value
+from easel.declare.dimensions import Categorical, Dimension, DimensionRole, Value
 from easel.declare.space import Point, PointKey, Space, point_key
 
 Array = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Table:
+class EncodedPoints:
     """`m` points as arrays.
 
     `x`: `(m, d)`; `s`: `(m, f)` fidelities relative to the full one, in (0, 1]; `u`: `(m, f)` the same on a log scale
@@ -47,8 +47,8 @@ class Table:
         """`(m, d + f)`: what a tree sees."""
         return np.concatenate([self.x, self.u], axis=1)
 
-    def rows(self, take: Ints) -> Table:
-        return Table(
+    def rows(self, take: Ints) -> EncodedPoints:
+        return EncodedPoints(
             [self.points[i] for i in take], self.x[take], self.s[take], self.u[take], self.price[take]
         )
 
@@ -58,7 +58,7 @@ class Codec:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self._tuned = [d for d in space.dimensions if d.role is not Role.FIDELITY]
+        self._tuned = [d for d in space.dimensions if d.role is not DimensionRole.FIDELITY]
         self.width = sum(self._columns(d) for d in self._tuned)
 
     @staticmethod
@@ -66,7 +66,7 @@ class Codec:
         own = len(dimension.values) if isinstance(dimension, Categorical) else 1
         return own + (dimension.when is not None)
 
-    def table(self, points: Iterable[Point]) -> Table:
+    def table(self, points: Iterable[Point]) -> EncodedPoints:
         rows = list(points)
         x = np.zeros((len(rows), self.width))
         at = 0
@@ -81,7 +81,7 @@ class Codec:
         s = s / top
         u = 1.0 + np.log(s) / np.maximum(np.log(top / low), 1e-9)
         price = np.array([1.0 if (p := self.space.price_per_hour(r)) is None else p / 3600.0 for r in rows])
-        return Table(rows, x, s, u, price)
+        return EncodedPoints(rows, x, s, u, price)
 
     def _block(self, dimension: Dimension, rows: Sequence[Point], width: int) -> Array:
         seen: dict[Value, Array] = {}

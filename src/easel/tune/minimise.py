@@ -14,19 +14,20 @@ from typing import Any
 
 from easel.clock import Clock, SystemClock
 from easel.declare.dimensions import Dimension
-from easel.declare.goal import TIME, BudgetKind, Goal, parse_goal
+from easel.declare.goal import COST, TIME, BudgetKind, Goal, parse_goal
 from easel.declare.space import Space
 from easel.errors import InvalidInput
-from easel.records.study import Finished, Observation, Outcome, Recommendation, Suggestion
+from easel.records.study import Finished, Observation, PointOutcome, Recommendation, Suggestion
 from easel.tune.curves import hopeless
 from easel.tune.exchange.csv import append_csv, read_csv
 from easel.tune.strategy import Strategy
 from easel.tune.tuner import Tuner
 
+_FIRST = 3
 log = logging.getLogger("easel.tune")
 
 Measured = float | Mapping[str, float]
-Objective = Callable[[dict[str, Any]], Measured] | Callable[[dict[str, Any], "Running"], Measured]
+Objective = Callable[[dict[str, Any]], Measured] | Callable[[dict[str, Any], "RunningTrial"], Measured]
 
 
 class Stopped(Exception):
@@ -34,7 +35,7 @@ class Stopped(Exception):
 
 
 @dataclass
-class Running:
+class RunningTrial:
     """Handed to an objective with two parameters, so that it can report a curve and be stopped early."""
 
     suggestion: Suggestion
@@ -65,7 +66,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Study:
+class LocalStudy:
     """What `minimise` returns: the recommendation and the whole history."""
 
     tuner: Tuner
@@ -86,7 +87,7 @@ class Study:
 
 def minimise(
     f: Objective, space: Space | Iterable[Dimension], quantity: str = "loss", **others: Any
-) -> Study:
+) -> LocalStudy:
     """Find the point with the smallest `quantity`. See `run` for the options.
 
     `f(point)` returns the quantity, or a mapping of everything it measured; `time` (seconds) is measured where it
@@ -97,7 +98,7 @@ def minimise(
 
 def maximise(
     f: Objective, space: Space | Iterable[Dimension], quantity: str = "score", **others: Any
-) -> Study:
+) -> LocalStudy:
     """Find the point with the largest `quantity`; otherwise as `minimise`."""
     return run(f, space, {"maximise": quantity}, **others)
 
@@ -117,7 +118,7 @@ def run(
     journal: Path | str | None = None,
     workers: int = 1,
     clock: Clock | None = None,
-) -> Study:
+) -> LocalStudy:
     """`budget`: `{"cost": …}`, `{"time": …}` or `{"count": …}`, by default 30 trials. `journal`: a CSV file to which
     every trial is appended and from which an interrupted study resumes. `workers`: threads that evaluate `f`.
     """
@@ -131,7 +132,7 @@ def run(
     known = read_csv(path, declared) if path is not None and path.exists() else []
     tuner = Tuner.resume(declared, goal, strategy, known, seed=seed, options=options, earlier=earlier)
     loop = _Loop(f, tuner, clock or SystemClock(), path)
-    return Study(tuner, loop.run(workers))
+    return LocalStudy(tuner, loop.run(workers))
 
 
 class _Loop:
@@ -145,10 +146,11 @@ class _Loop:
         self.journal = journal
         self.curves: list[dict[int, float]] = []
         self.lock = threading.Lock()
+        self.last_error: Exception | None = None
 
     def run(self, workers: int) -> str:
         with ThreadPoolExecutor(workers) as pool:
-            running: dict[Future[tuple[dict[str, float], Outcome]], Suggestion] = {}
+            running: dict[Future[tuple[dict[str, float], PointOutcome]], Suggestion] = {}
             while True:
                 reason = ""
                 while not reason and len(running) < workers:
@@ -165,10 +167,24 @@ class _Loop:
                     suggestion = running.pop(future)
                     values, outcome = future.result()
                     self.tuner.tell(suggestion.number, values, outcome)
+                    self._check_first()
                     if self.journal is not None:
                         append_csv(self.journal, self.tuner.observations[-1], self.tuner.problem.space)
 
-    def _evaluate(self, suggestion: Suggestion) -> tuple[dict[str, float], Outcome]:
+    def _check_first(self) -> None:
+        """InvalidInput where the first trials all failed, or none returned the objective: a slip, not bad luck."""
+        seen, quantity = self.tuner.observations, self.tuner.problem.goal.quantity
+        if len(seen) != _FIRST or any(quantity in o.values for o in seen):
+            return
+        if all(o.outcome is PointOutcome.FAILED for o in seen):
+            raise InvalidInput(f"the first {_FIRST} trials all failed, the last with {self.last_error!r}")
+        returned = sorted({name for o in seen for name in o.values} - {TIME, COST})
+        raise InvalidInput(
+            f"the first {_FIRST} trials returned no {quantity}, which is to be optimised: they returned "
+            f"{', '.join(returned) or 'nothing'}"
+        )
+
+    def _evaluate(self, suggestion: Suggestion) -> tuple[dict[str, float], PointOutcome]:
         began = self.clock.monotonic()
 
         def elapsed() -> float:
@@ -178,16 +194,17 @@ class _Loop:
         with self.lock:
             others = list(self.curves)
         price = self.tuner.problem.space.price_per_hour(suggestion.point)
-        trial = Running(suggestion, goal, others, elapsed, price)
+        trial = RunningTrial(suggestion, goal, others, elapsed, price)
         point: dict[str, Any] = dict(suggestion.point)
-        outcome = Outcome.COMPLETED
+        outcome = PointOutcome.COMPLETED
         try:
             values = _numbers(self.f(point, trial) if self.two else self.f(point), goal.quantity)
         except Stopped:
-            values, outcome = dict(trial.last), Outcome.STOPPED
+            values, outcome = dict(trial.last), PointOutcome.STOPPED
         except Exception as error:  # noqa: BLE001 - a trial may fail in any way; the study goes on
             log.warning("trial %d failed (%s: %s)", suggestion.number, type(error).__name__, error)
-            values, outcome = dict(trial.last), Outcome.FAILED
+            self.last_error = error
+            values, outcome = dict(trial.last), PointOutcome.FAILED
         values.setdefault(TIME, elapsed())
         with self.lock:
             if trial.curve:

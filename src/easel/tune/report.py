@@ -11,8 +11,9 @@ from easel.declare.dimensions import Value
 from easel.declare.goal import At, Direction
 from easel.declare.space import Point, Space
 from easel.errors import InvalidInput
-from easel.records.study import Estimate, Observation, Outcome, Recommendation
+from easel.records.study import Estimate, Observation, PointOutcome, Recommendation
 from easel.tune.belief import Beliefs
+from easel.tune.recommend import clip, clipped
 from easel.tune.state import State
 from easel.tune.surrogate import learn
 
@@ -32,7 +33,7 @@ def front(state: State) -> list[Observation]:
     scored: list[tuple[tuple[float, ...], Observation]] = []
     for observation in state.observations:
         values = state.values(observation)
-        if observation.outcome is not Outcome.COMPLETED or not goal.meets(values):
+        if observation.outcome is not PointOutcome.COMPLETED or not goal.meets(values):
             continue
         if goal.at is At.FULL and not state.problem.space.is_target(observation.point):
             continue
@@ -48,7 +49,7 @@ def _beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 
 @dataclass(frozen=True)
-class Slice:
+class DimensionProfile:
     """The models along one dimension, all else held at `fixed`: an estimate of each quantity at each of `values`."""
 
     fixed: Point
@@ -75,17 +76,17 @@ def with_predictions(state: State, found: Recommendation) -> Recommendation:
         return found
     beliefs = _beliefs(state, [found.point])
     chance = float(beliefs.probability()[0]) if found.probability is None else found.probability
-    return replace(found, predicted=beliefs.estimates(0), probability=chance)
+    return clipped(state, replace(found, predicted=beliefs.estimates(0), probability=chance))
 
 
-def slice_along(state: State, name: str, around: Point) -> Slice:
+def slice_along(state: State, name: str, around: Point) -> DimensionProfile:
     space = state.problem.space
     points = {v: with_value(space, around, name, v) for v in _levels(space, name)}
     kept = {v: p for v, p in points.items() if not space.is_forbidden(p)}
     beliefs = _beliefs(state, list(kept.values()))
-    of = {q: [belief.at(i) for i in range(len(kept))] for q, belief in beliefs.of.items()}
+    of = {q: [clip(state, q, belief.at(i)) for i in range(len(kept))] for q, belief in beliefs.of.items()}
     fixed = {key: value for key, value in around.items() if key != name}
-    return Slice(fixed, tuple(kept), of, [float(p) for p in beliefs.probability()])
+    return DimensionProfile(fixed, tuple(kept), of, [float(p) for p in beliefs.probability()])
 
 
 def region_over(state: State, x: str, y: str, around: Point) -> Region:

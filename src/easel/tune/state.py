@@ -14,9 +14,9 @@ import numpy as np
 from easel.declare.dimensions import Value
 from easel.declare.goal import COST, TIME, At, Goal
 from easel.declare.space import Point, PointKey, Space, point_key
-from easel.records.study import Observation, Outcome
+from easel.records.study import Observation, PointOutcome
 from easel.tune.belief import forward
-from easel.tune.encode import Array, Codec, Table, latin, levels, near, scattered
+from easel.tune.encode import Array, Codec, EncodedPoints, latin, levels, near, scattered
 
 # Above this many grid points a space is sampled like a continuous one.
 GRID_LIMIT = 20_000
@@ -30,7 +30,7 @@ _BLOCKS = 200
 
 
 @dataclass(frozen=True)
-class Problem:
+class StudyProblem:
     """A study's declaration. `earlier`: observations of earlier studies over the same space (a warm start)."""
 
     space: Space
@@ -53,7 +53,7 @@ class Problem:
         return {d.name: d.target for d in self.space.fidelities}
 
     @cached_property
-    def grid(self) -> Table | None:
+    def grid(self) -> EncodedPoints | None:
         """Every point, where there are few enough to list."""
         if not self.space.is_finite or self.space.combinations > GRID_LIMIT:
             return None
@@ -76,10 +76,10 @@ class Problem:
 
 
 # Listing and encoding a grid takes milliseconds and many problems share one space; a table never changes.
-_GRIDS: dict[str, Table] = {}
+_GRIDS: dict[str, EncodedPoints] = {}
 
 
-def _grid(space: Space) -> Table:
+def _grid(space: Space) -> EncodedPoints:
     if space.fingerprint not in _GRIDS:
         _GRIDS[space.fingerprint] = Codec(space).table(space.grid())
     return _GRIDS[space.fingerprint]
@@ -89,7 +89,7 @@ def _grid(space: Space) -> Table:
 class State:
     """`observations` in the order told; `pending`: points asked for and not yet told."""
 
-    problem: Problem
+    problem: StudyProblem
     observations: tuple[Observation, ...] = ()
     pending: tuple[Point, ...] = ()
     # What was derived from this very state, so that a suggestion and a recommendation fit their models once.
@@ -140,7 +140,7 @@ class State:
         return values
 
     @cached_property
-    def seen(self) -> Table:
+    def seen(self) -> EncodedPoints:
         """The observed points, one row each."""
         return self.problem.codec.table([o.point for o in self.observations])
 
@@ -151,8 +151,8 @@ class State:
         """
         out = np.full(len(self.observations), np.nan)
         for i, observation in enumerate(self.observations):
-            if observation.outcome is Outcome.COMPLETED or (
-                observation.outcome is Outcome.STOPPED and quantity not in (TIME, COST)
+            if observation.outcome is PointOutcome.COMPLETED or (
+                observation.outcome is PointOutcome.STOPPED and quantity not in (TIME, COST)
             ):
                 value = self.values(observation).get(quantity, math.nan)
                 out[i] = value if math.isfinite(value) else math.nan
@@ -176,7 +176,7 @@ class State:
         """The best observation that meets all constraints at a fidelity where the goal is judged."""
         goal, best = self.problem.goal, None
         for i, observation in enumerate(self.observations):
-            if observation.outcome is not Outcome.COMPLETED:
+            if observation.outcome is not PointOutcome.COMPLETED:
                 continue
             if goal.at is At.FULL and not self.problem.space.is_target(observation.point):
                 continue
@@ -214,7 +214,7 @@ class State:
             guessed.append(Observation(point, values))
         return State(self.problem, self.observations + tuple(guessed))
 
-    def candidates(self, purpose: str) -> Table:
+    def candidates(self, purpose: str) -> EncodedPoints:
         """Points to choose from: the whole grid, or for a large space a fresh scatter and the leaders' surroundings.
 
         In a sampled space each drawn point is offered at every fidelity.
@@ -223,10 +223,10 @@ class State:
             return self.problem.grid
         if purpose not in self.memo:
             self.memo[purpose] = self._sampled(purpose)
-        found: Table = self.memo[purpose]
+        found: EncodedPoints = self.memo[purpose]
         return found
 
-    def _sampled(self, purpose: str) -> Table:
+    def _sampled(self, purpose: str) -> EncodedPoints:
         rng = self.rng(f"candidates {purpose}")
         space = self.problem.space
         drawn = scattered(space, _SCATTERED, rng)
@@ -240,7 +240,7 @@ class State:
                     found.setdefault(point_key(offered), offered)
         return self._away_from_pending(self.problem.codec.table(found.values()))
 
-    def _away_from_pending(self, table: Table) -> Table:
+    def _away_from_pending(self, table: EncodedPoints) -> EncodedPoints:
         """In a continuous space a second worker must not be sent within a hair of the first."""
         if not self.pending or not table.x.shape[1]:
             return table
@@ -262,7 +262,7 @@ class State:
                 ranked.append((not goal.meets(values), -goal.sign * value, i))
         return [i for _, _, i in sorted(ranked)[:count]]
 
-    def free(self, table: Table) -> np.typing.NDArray[np.bool_]:
+    def free(self, table: EncodedPoints) -> np.typing.NDArray[np.bool_]:
         """`(m,)`: candidates that were neither observed nor are running."""
         mask = np.ones(len(table), dtype=bool)
         for key in self.taken:
@@ -273,7 +273,7 @@ class State:
     def is_free(self, point: Point) -> bool:
         return point_key(point) not in self.taken
 
-    def full(self, table: Table) -> np.typing.NDArray[np.bool_]:
+    def full(self, table: EncodedPoints) -> np.typing.NDArray[np.bool_]:
         """`(m,)`: candidates at the top of every fidelity."""
         return np.asarray((table.s == 1.0).all(axis=1))
 
@@ -281,7 +281,7 @@ class State:
         """What was measured at exactly this point, where it completed."""
         key = point_key(point)
         for observation in reversed(self.observations):
-            if observation.outcome is Outcome.COMPLETED and point_key(observation.point) == key:
+            if observation.outcome is PointOutcome.COMPLETED and point_key(observation.point) == key:
                 return self.values(observation)
         return None
 

@@ -18,7 +18,7 @@ from easel.tune.state import State
 
 
 @dataclass(frozen=True)
-class Choice:
+class PointChoice:
     """The next point and the reasons: what was predicted there, its score, the runner-up's."""
 
     point: Point
@@ -26,7 +26,7 @@ class Choice:
 
 
 class Strategy(Protocol):
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         """A point that is in the space and neither observed nor pending; Finished when none is left."""
 
     def recommend(self, state: State) -> Recommendation | None:
@@ -51,7 +51,7 @@ _BUILT_IN = {
     "bohb": ("hyperband", "Bohb"),
     "random": ("plain", "Random"),
     "lhs": ("plain", "Latin"),
-    "grid": ("plain", "Grid"),
+    "grid": ("plain", "GridSearch"),
 }
 _ADDED: dict[str, Factory] = {}
 

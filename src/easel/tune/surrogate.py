@@ -29,7 +29,7 @@ from easel.optimise.kernels import (
     quality_basis,
 )
 from easel.tune.belief import Array, Beliefs, assemble, is_log
-from easel.tune.encode import Table
+from easel.tune.encode import EncodedPoints
 from easel.tune.state import State
 
 # Hyperparameters are learnt from at most this many observations; the posterior uses all of them.
@@ -37,8 +37,8 @@ _LEARN_FROM = 150
 _STEPS = 30
 
 
-def inputs(table: Table, *, fidelities: bool) -> Array:
-    """`(m, d)`, or `(m, d + 2f)`: `x`, then each `s`, then each `u` (see `Table`)."""
+def inputs(table: EncodedPoints, *, fidelities: bool) -> Array:
+    """`(m, d)`, or `(m, d + 2f)`: `x`, then each `s`, then each `u` (see `EncodedPoints`)."""
     return np.concatenate([table.x, table.s, table.u], axis=1) if fidelities else table.x
 
 
@@ -56,7 +56,7 @@ def kernel_for(quantity: str, width: int, fidelities: int, *, paper: bool) -> Ke
     return Linear(np.zeros(len(columns) + 1), columns) + rough
 
 
-def prior_mean(quantity: str, table: Table, *, fidelities: bool, paper: bool) -> Array:
+def prior_mean(quantity: str, table: EncodedPoints, *, fidelities: bool, paper: bool) -> Array:
     """`(m,)` on the model's scale."""
     if fidelities and not paper and is_log(quantity):
         return np.asarray(np.log(table.s).sum(axis=1))
@@ -98,17 +98,17 @@ class Surrogates:
     # What earlier studies believe: the prior mean of this one, so that only the difference is to be learnt.
     before: Surrogates | None = None
 
-    def mean_of(self, quantity: str, table: Table) -> Array:
+    def mean_of(self, quantity: str, table: EncodedPoints) -> Array:
         """`(m,)`: the prior mean on the model's scale."""
         if self.before is not None:
             gp = self.before.of[quantity]
             return np.asarray(gp.posterior(self.inputs(table))[0] + self.before.mean_of(quantity, table))
         return prior_mean(quantity, table, fidelities=self.fidelities, paper=self.paper)
 
-    def inputs(self, table: Table) -> Array:
+    def inputs(self, table: EncodedPoints) -> Array:
         return inputs(table, fidelities=self.fidelities)
 
-    def beliefs(self, table: Table) -> Beliefs:
+    def beliefs(self, table: EncodedPoints) -> Beliefs:
         Z = self.inputs(table)
         of = {}
         for name, gp in self.of.items():

@@ -12,8 +12,9 @@ import numpy as np
 from easel.declare.goal import BudgetKind, Goal
 from easel.declare.space import Point, Space, point_key
 from easel.errors import Conflict, InvalidInput
-from easel.records.study import Finished, Observation, Outcome, Recommendation, Suggestion
-from easel.tune.state import Problem, State
+from easel.records.study import Finished, Observation, PointOutcome, Recommendation, Suggestion
+from easel.tune.recommend import clipped, settle_for_measured
+from easel.tune.state import State, StudyProblem
 from easel.tune.strategy import Strategy, make
 
 
@@ -30,7 +31,7 @@ class Tuner:
         options: Mapping[str, Any] | None = None,
         earlier: Iterable[Observation] = (),
     ) -> None:
-        self.problem = Problem(space, goal, seed, dict(options or {}), tuple(earlier))
+        self.problem = StudyProblem(space, goal, seed, dict(options or {}), tuple(earlier))
         self.strategy = make(strategy, **(options or {})) if isinstance(strategy, str) else strategy
         self.observations: list[Observation] = []
         self.pending: dict[int, Point] = {}
@@ -99,7 +100,7 @@ class Tuner:
         self,
         trial: int | Point,
         values: Mapping[str, float] | None = None,
-        outcome: Outcome = Outcome.COMPLETED,
+        outcome: PointOutcome = PointOutcome.COMPLETED,
     ) -> None:
         """Report a finished trial, by its number or (for a point never asked for) by its point.
 
@@ -127,11 +128,14 @@ class Tuner:
         self._state = None
 
     def fail(self, trial: int | Point, values: Mapping[str, float] | None = None) -> None:
-        self.tell(trial, values, Outcome.FAILED)
+        self.tell(trial, values, PointOutcome.FAILED)
 
     def recommend(self) -> Recommendation | None:
         """None while the objective was never measured: there is nothing to go by."""
         if not np.isfinite(self.state.measurements(self.problem.goal.quantity)).any():
             return None
         found = self.strategy.recommend(self.state)
-        return None if found is None else replace(found, point=self.problem.space.check(found.point))
+        if found is None:
+            return None
+        found = replace(found, point=self.problem.space.check(found.point))
+        return settle_for_measured(self.state, clipped(self.state, found))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field
 
 from easel.wire.model import Answer, Request
+from easel.wire.terms import Terms
 
 ProgramText = Annotated[
     str,
@@ -40,7 +41,15 @@ class DeclareApp(Request):
 
 
 class ChangeApp(Request):
-    metric: Annotated[str, Field(max_length=40, description="What was tried is tried again under it")]
+    """Another metric, a wider program, or both."""
+
+    metric: Annotated[
+        str | None, Field(max_length=40, description="Models go on serving by their scores in it")
+    ] = None
+    program: Annotated[
+        ProgramText | None,
+        Field(description="The same fields; values may become optional, classes may be added"),
+    ] = None
 
 
 class MatchProgram(Request):
@@ -181,6 +190,9 @@ class Suspects(Answer):
 
 class Infer(Request):
     objects: Annotated[list[Value], Field(max_length=10_000)]
+    skip_bad: Annotated[
+        bool, Field(description="Answer objects that do not fit with their error, rather than refuse all")
+    ] = False
 
 
 class Answers(Answer):
@@ -189,6 +201,9 @@ class Answers(Answer):
     model: Annotated[str, Field(description="The file set, name:version, that holds it")]
     quality: Annotated[float, Field(description="Its validation score")]
     pinned: bool = False
+    notes: Annotated[
+        list[str], Field(default_factory=list, description="What was missing or new, and how it was taken")
+    ]
 
 
 class PinModel(Request):
@@ -199,11 +214,20 @@ class BestModel(Answer):
     candidate: str
     model: str
     quality: float
+    error: Annotated[float | None, Field(description="One standard deviation of the score by sampling")] = (
+        None
+    )
+    baseline: Annotated[float | None, Field(description="What always giving the same answer scores")] = None
 
 
 class NextTrial(Answer):
     candidate: str
-    why: str
+    why: Annotated[
+        str, Field(description="In plain words: its chance to beat the best, and how long it takes")
+    ]
+    details: Annotated[str, Field(description="The numbers that the policy weighed")]
+    chance: Annotated[float, Field(description="Of beating the best so far")]
+    gain: Annotated[float, Field(description="By how much, if it does; scores go from 0 to 1")]
     first: Annotated[bool, Field(description="Whether it is the very next trial of the whole pool")]
 
 
@@ -235,6 +259,11 @@ class App(Answer):
     why: Annotated[str | None, Field(description="What the policy weighed when it last chose for this app")]
     next: Annotated[NextTrial | None, Field(description="What it would run next, and why")] = None
     lacks: Annotated[str | None, Field(description="What it needs before it can learn")] = None
+    status: Annotated[str, Field(description="running, waits-for-turn, paused, exhausted, …")]
+    waiting: Annotated[
+        str, Field(description="What it does or waits for, since when, and what would change it")
+    ]
+    terms: Annotated[Terms, Field(description="What people said about it")]
 
 
 class AppList(Answer):
@@ -257,6 +286,7 @@ class TrialView(Answer):
     started_at: AwareDatetime
     ended_at: AwareDatetime | None
     why: str
+    details: Annotated[str, Field(description="The numbers that the policy weighed")]
 
 
 class TrialList(Answer):
@@ -270,7 +300,7 @@ class Improvement(Answer):
     model: str
 
 
-class Progress(Answer):
+class TrialProgress(Answer):
     """The best score over time."""
 
     metric: str
@@ -295,12 +325,17 @@ class Report(Answer):
 
 
 class Prospect(Answer):
-    """What is believed of one candidate: `mean` ± `deviation` of its score, from 0 to 1, and its cost."""
+    """What is believed of one candidate: `mean` ± `deviation` of its score, and its cost.
+
+    `low` to `high` are the central 90 % of it, as far as a score can go: from 0 to 1.
+    """
 
     candidate: str
     state: Literal["open", "running", "done", "failed"]
     mean: float
     deviation: float
+    low: float
+    high: float
     cost_s: float
     quality: float | None
 
@@ -312,7 +347,7 @@ class Prospects(Answer):
     items: list[Prospect]
 
 
-class Sources(Answer):
+class GeneratedFiles(Answer):
     """Generated programs by file name."""
 
     files: dict[str, str]

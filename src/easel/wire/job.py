@@ -58,6 +58,23 @@ class Environment(Request):
         default_factory=dict, max_length=100, description="Variable to the name of a secret of the project"
     )
     network: Annotated[bool, Field(description="Whether the command may use the network")] = False
+    requirements: Annotated[
+        Plain | None, Field(description="A file of the code that names packages: requirements.txt, uv.lock")
+    ] = None
+
+
+class CodeOrigin(Request):
+    """Where the code came from: for the record."""
+
+    folder: Plain = ""
+    commit: Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f]*$")] = ""
+    branch: Plain = ""
+    remote: Plain = ""
+    changed: Annotated[bool, Field(description="Whether something was not committed")] = False
+    executable: Annotated[
+        list[Annotated[str, Field(max_length=1000)]],
+        Field(max_length=1000, description="Paths of the code that are programs"),
+    ] = Field(default_factory=list)
 
 
 class RetryRule(Request):
@@ -88,6 +105,7 @@ class JobFields(Request):
     wants: Annotated[
         dict[Label, Label], Field(max_length=16, description="Labels that its device must have: gpu=A100")
     ] = Field(default_factory=dict)
+    origin: CodeOrigin | None = None
 
     def spec(self) -> declare.JobSpec:
         run: declare.Runnable
@@ -110,11 +128,22 @@ class JobFields(Request):
             description=self.description,
             workers=self.workers,
             wants=dict(self.wants),
+            origin=_origin(self.origin),
         )
 
 
+def _origin(given: CodeOrigin | None) -> declare.CodeOrigin | None:
+    if given is None:
+        return None
+    values = given.model_dump()
+    return declare.CodeOrigin(**values | {"executable": tuple(values["executable"])})
+
+
 class SubmitJob(JobFields):
-    pass
+    after: Annotated[
+        list[Annotated[str, Field(max_length=60)]],
+        Field(max_length=1000, description="Jobs that must finish first; where one fails, this one does"),
+    ] = Field(default_factory=list)
 
 
 def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
@@ -149,15 +178,23 @@ class Job(Answer):
     attempt: int
     kill_requested: bool
     exit_code: int | None
+    end_reason: Annotated[
+        str | None,
+        Field(description="Why it ended, for programs: exit-code, time-limit, killed, device-lost, …"),
+    ] = None
     reason: str | None
     result: Json | None
     usage: Usage | None
     progress: float | None
+    code_set: Annotated[str | None, Field(description="The very version of the code that it runs")] = None
     input_set: str | None
     output_set: str | None
     parent_id: str | None
     pipeline_id: str | None
     device: str | None
+    waiting: Annotated[
+        str | None, Field(description="Why it has not begun; told of one job, not in lists")
+    ] = None
     submitted_at: Moment
     started_at: Moment | None
     ended_at: Moment | None
@@ -175,6 +212,25 @@ class RerunJob(Request):
     input: Annotated[Reference | None, Field(description="Another input; without it the very same one")] = (
         None
     )
+
+
+class JobAttempt(Answer):
+    """One attempt that is over. `seconds` is how long it held a device, by its own journal: what is billed."""
+
+    attempt: int
+    device: str | None
+    started_at: Moment | None
+    ended_at: Moment
+    seconds: float
+    state: Annotated[str, Field(description="What the job was then; queued where it was tried again")]
+    end_reason: str | None
+    reason: str | None
+    exit_code: int | None
+    log_lines: int
+
+
+class JobAttempts(Answer):
+    items: list[JobAttempt]
 
 
 class LogLine(Answer):
@@ -298,7 +354,7 @@ class RerunPipeline(Request):
     reuse: bool = True
 
 
-class Step(Answer):
+class PipelineStep(Answer):
     name: str
     needs: list[str]
     reused: bool
@@ -315,4 +371,4 @@ class Pipeline(Answer):
     user_id: str
     parent_id: str | None
     created_at: Moment
-    steps: list[Step]
+    steps: list[PipelineStep]

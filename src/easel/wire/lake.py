@@ -136,6 +136,15 @@ class CreateFileSet(Request):
     sources: Annotated[list[Reference], Field(min_length=1, max_length=20_000)]
 
 
+class SaveCode(Request):
+    """A version of a code set: `base` without some paths, plus the files of a committed upload."""
+
+    name: SetName
+    base: Annotated[str | None, Field(max_length=150, examples=["code-mnist:3"])] = None
+    upload: Annotated[str | None, Field(max_length=40)] = None
+    without: Annotated[list[Path], Field(max_length=20_000)] = Field(default_factory=list)
+
+
 class FileSet(Answer):
     name: str
     version: int
@@ -161,7 +170,7 @@ class Fetch(Request):
     limit: Annotated[int, Field(ge=1, le=5000)] = 2000
 
 
-class Slice(Answer):
+class ObjectRange(Answer):
     hash: str
     offset: Annotated[int, Field(description="From the beginning of the range")]
     size: int
@@ -173,7 +182,7 @@ class Range(Answer):
     url: str
     start: int
     length: int
-    blobs: list[Slice]
+    blobs: list[ObjectRange]
 
 
 class Fetched(Answer):
@@ -274,7 +283,7 @@ class Collected(Answer):
 
 class CollectUnused(Request):
     prefix: Path = "/"
-    older_than_days: Annotated[float, Field(ge=0)] = 30.0
+    older_than_days: Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)] = 30.0
     really: Annotated[bool, Field(description="Without this it is only told what would go")] = False
 
 

@@ -96,7 +96,7 @@ class AskShape(Request):
     gpus: Annotated[float, Field(ge=0, le=64, allow_inf_nan=False)] = 0.0
 
 
-class Estimate(Request):
+class EstimateRequest(Request):
     values: Values
     shapes: Annotated[list[AskShape], Field(min_length=1, max_length=500)]
     confidence: Confidence | None = None
@@ -116,6 +116,9 @@ class Offer(Answer):
     sure_cost: float
     per_hour: float
     extrapolated: list[str]
+    wait_seconds: Annotated[
+        float, Field(description="In the queue, in the middle of what is to be expected")
+    ] = 0.0
 
 
 class OfferList(Answer):
@@ -212,6 +215,9 @@ class Budget(Answer):
     warn_at: list[float]
     hard_stop: bool
     spent: Annotated[float, Field(description="Billed in this period, and run up by jobs that still run")]
+    billed: Annotated[
+        float, Field(description="Of `spent` what ended jobs came to: the sum of the bills of this period")
+    ] = 0.0
     committed: Annotated[
         float, Field(description="`spent`, and what running jobs were expected to cost beyond it")
     ]

@@ -11,10 +11,12 @@ from pydantic import Field, ValidationError
 from easel.declare.goal import parse_goal
 from easel.declare.space import parse_space
 from easel.declare.study import FRACTION, MAX_WORKERS, DataPlan, StudySpec
+from easel.declare.unicode import check_unicode
 from easel.errors import InvalidInput
 from easel.wire.identity import Slug
 from easel.wire.job import JobFields, job_fields
 from easel.wire.model import Answer, Json, Moment, Request
+from easel.wire.terms import Terms
 
 
 class DataFields(Request):
@@ -83,6 +85,10 @@ class StartStudy(Request):
     ] = None
 
 
+class VerifyStudy(Request):
+    """Nothing to say: the study knows what it recommends."""
+
+
 class CsvText(Request):
     csv: Annotated[str, Field(max_length=10_000_000)]
 
@@ -102,6 +108,17 @@ class Recommendation(Answer):
     predicted: dict[str, Estimate]
     probability: float | None
     observed: dict[str, float] | None
+
+
+class BestMeasured(Answer):
+    """The best point that was really run; where nothing meets the constraints, the one that comes nearest."""
+
+    number: int
+    point: Json
+    values: Annotated[dict[str, float | None], Field(description="None for what is no number")]
+    job_id: str | None
+    output_set: str | None
+    missed: Annotated[list[str], Field(description="Constraints that it breaks; none where it is feasible")]
 
 
 class BudgetUse(Answer):
@@ -128,7 +145,13 @@ class Study(Answer):
     budget: BudgetUse
     points: Annotated[dict[str, int], Field(description="How many run, completed, failed, were stopped")]
     best: Recommendation | None
+    measured: BestMeasured | None = None
     why: Annotated[str | None, Field(description="Why the pool last served this study")]
+    status: Annotated[str, Field(description="running, waits-for-turn, paused, finished, …")]
+    waiting: Annotated[
+        str, Field(description="What it does or waits for, since when, and what would change it")
+    ]
+    terms: Annotated[Terms, Field(description="What people said about it")]
     created_at: Moment
     changed_at: Moment
 
@@ -160,7 +183,7 @@ class StudyPoints(Answer):
     items: list[StudyPoint]
 
 
-class Slice(Answer):
+class DimensionProfile(Answer):
     """The models along one dimension, the others held at the recommendation."""
 
     dimension: str
@@ -194,6 +217,11 @@ def study_fields(text: str) -> CreateStudy:
         fields = yaml.load(text, _loader())  # noqa: S506 - a SafeLoader that also knows 1e-4
     except yaml.YAMLError as error:
         raise InvalidInput(f"the study is not YAML: {error}") from error
+    except RecursionError:
+        raise InvalidInput("the study nests too deeply") from None
+    except (ValueError, OverflowError) as error:  # a number or a date that no machine can hold
+        raise InvalidInput(f"the study holds a value that cannot be read: {str(error)[:200]}") from None
+    check_unicode(fields, "the study")
     if not isinstance(fields, dict):
         raise InvalidInput("a study file has the fields name, job, space and goal")
     missing = [name for name in ("name", "job", "space", "goal") if not fields.get(name)]

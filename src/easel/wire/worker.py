@@ -29,6 +29,9 @@ class AttemptNews(Request):
     key: Key
     entries: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = Field(default_factory=list)
     gone: Annotated[str | None, Field(max_length=2000)] = None
+    end: Annotated[str | None, Field(max_length=20, description="Why it is gone, as a code compares it")] = (
+        None
+    )
 
 
 class Exchange(Request):
@@ -39,6 +42,13 @@ class Exchange(Request):
     session: Annotated[int, Field(ge=0, lt=2**60)] = 0
     number: Annotated[int, Field(ge=1, lt=2**60)]
     clock: Annotated[float, Field(description="The worker's time, seconds since 1970", allow_inf_nan=False)]
+    monotonic: Annotated[
+        float | None,
+        Field(
+            description="Seconds of the worker's clock that nobody sets, as in `m` of entries",
+            allow_inf_nan=False,
+        ),
+    ] = None
     capacity: Capacity
     labels: Annotated[dict[str, Annotated[str, Field(max_length=200)]], Field(max_length=64)] = Field(
         default_factory=dict
@@ -71,9 +81,12 @@ class Orders(Answer):
     start: list[Given] = Field(default_factory=list)
     kill: dict[str, bool] = Field(default_factory=dict)
     forget: dict[str, bool] = Field(default_factory=dict)
+    resend: Annotated[
+        dict[str, int], Field(description="Attempts whose journals must be sent again, from which entry on")
+    ] = Field(default_factory=dict)
 
 
-class Source(Request):
+class ObjectSource(Request):
     """`size` bytes of an object from `offset`."""
 
     object: Digest
@@ -81,11 +94,11 @@ class Source(Request):
     size: Annotated[int, Field(ge=0, lt=2**50)]
 
 
-class Sources(Request):
-    items: Annotated[list[Source], Field(max_length=10_000)]
+class ObjectSources(Request):
+    items: Annotated[list[ObjectSource], Field(max_length=10_000)]
 
 
-class Addresses(Answer):
+class ObjectAddresses(Answer):
     items: list[str]
 
 
@@ -94,7 +107,7 @@ class OpenStage(Request):
     size: Annotated[int, Field(ge=0, lt=2**50)]
 
 
-class Stage(Request):
+class WireStage(Request):
     """Where an output is gathered, as the server said it."""
 
     id: Annotated[str, Field(pattern="^[a-z0-9_-]{1,120}$")]
@@ -111,17 +124,17 @@ class OpenedStage(Answer):
     addresses: Annotated[list[str], Field(description="Where to PUT each part")]
 
 
-class Member(Request):
+class WirePackMember(Request):
     digest: Digest
     offset: Annotated[int, Field(ge=0, lt=2**50)]
     size: Annotated[int, Field(ge=0, lt=2**50)]
 
 
 class FinishStage(Request):
-    stage: Stage
+    stage: WireStage
     digest: Digest
     size: Annotated[int, Field(ge=0, lt=2**50)]
-    members: Annotated[list[Member], Field(max_length=100_000)] = Field(default_factory=list)
+    members: Annotated[list[WirePackMember], Field(max_length=100_000)] = Field(default_factory=list)
 
 
 class Done(Answer):
@@ -142,7 +155,7 @@ class WorkerToken(Answer):
     last_used_at: Moment | None
 
 
-class WorkerTokens(Answer):
+class WorkerTokenList(Answer):
     items: list[WorkerToken]
 
 

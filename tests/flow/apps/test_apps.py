@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from easel.clock import Clock
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, InvalidInput, NotFound
-from easel.flow.apps.declare import declare_app, delete_app
+from easel.flow.apps.declare import change_app, change_program, declare_app, delete_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import PATIENCE, feed_files
-from easel.flow.apps.gather import gather
 from easel.flow.apps.infer import Models, infer
-from easel.flow.apps.next_trial import next_trial, settle
 from easel.flow.apps.refine import browse, refine, undo_refine
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import commit
 from easel.records.app import Fed, FedExample
-from easel.records.decision import LeaveIdle
 from easel.records.identity import Caller
 from easel.records.job import JobState
-from easel.schedule.policies import named
-from easel.schedule.state import Device
 from easel.store import app_trials, apps, identity
 from easel.store.engine import Tx
-from easel.testing.engine import Engine
+from easel.testing.engine import EngineUnderTest
+from easel.testing.pool import PoolUnderTest
 
 PROGRAM = "input: {size: number, town: category}\noutput: [no, yes]"
-DEVICE = Device("core")
 
 
 def rows(n: int, seed: int = 0) -> list[tuple[Any, Any]]:
@@ -44,14 +42,21 @@ def fed(tx: Tx, caller: Caller, name: str = "flowers") -> list[FedExample]:
     return list(browse(tx, caller, name, PageRequest(limit=500)).items)
 
 
-def declared(engine: Engine, name: str = "flowers") -> Caller:
+def pool_of(engine: EngineUnderTest) -> PoolUnderTest:
+    """With room for one trial."""
+    pool = PoolUnderTest(engine.lake)
+    pool.device()
+    return pool
+
+
+def declared(engine: EngineUnderTest, name: str = "flowers") -> Caller:
     ana = engine.caller()
     with engine.store.write() as tx:
         declare_app(tx, ana, name, PROGRAM)
     return ana
 
 
-def test_the_same_pair_is_kept_once_however_often_it_is_fed(engine: Engine) -> None:
+def test_the_same_pair_is_kept_once_however_often_it_is_fed(engine: EngineUnderTest) -> None:
     ana = declared(engine)
     assert feed(engine.lake, ana, "flowers", rows(20)) == Fed(20, 0, 20)
     assert feed(engine.lake, ana, "flowers", [*rows(20), *rows(5, seed=1), *rows(5, seed=1)]) == Fed(
@@ -65,7 +70,18 @@ def test_the_same_pair_is_kept_once_however_often_it_is_fed(engine: Engine) -> N
     assert app.summary["examples"] == 25
 
 
-def test_one_wrong_pair_refuses_the_feed_and_names_the_pair(engine: Engine) -> None:
+def test_one_example_is_one_example_in_whatever_form_it_is_fed(engine: EngineUnderTest) -> None:
+    ana = declared(engine)
+    assert feed(engine.lake, ana, "flowers", [({"size": 71, "town": "Bern"}, "yes")]) == Fed(1, 0, 1)
+    forms = [
+        ({"size": "71", "town": "Bern"}, "yes"),
+        ({"size": 71.0, "town": " Bern "}, "yes"),
+        (["71.0", "Bern"], "yes"),
+    ]
+    assert feed(engine.lake, ana, "flowers", forms) == Fed(0, 3, 1)
+
+
+def test_one_wrong_pair_refuses_the_feed_and_names_the_pair(engine: EngineUnderTest) -> None:
     ana = declared(engine)
     wrong = [*rows(3), ({"size": "tall", "town": "Bern"}, "no")]
     with pytest.raises(InvalidInput, match=r"pair 4: input\.size: expected a number, found 'tall'"):
@@ -74,7 +90,7 @@ def test_one_wrong_pair_refuses_the_feed_and_names_the_pair(engine: Engine) -> N
         assert fed(tx, ana) == []
 
 
-def test_examples_are_switched_off_and_on_and_the_switch_is_undone(engine: Engine) -> None:
+def test_examples_are_switched_off_and_on_and_the_switch_is_undone(engine: EngineUnderTest) -> None:
     ana = declared(engine)
     feed(engine.lake, ana, "flowers", rows(6))
     with engine.store.write() as tx:
@@ -88,7 +104,7 @@ def test_examples_are_switched_off_and_on_and_the_switch_is_undone(engine: Engin
             undo_refine(tx, ana, "flowers")
 
 
-def test_an_app_of_another_project_does_not_exist(engine: Engine) -> None:
+def test_an_app_of_another_project_does_not_exist(engine: EngineUnderTest) -> None:
     declared(engine)
     eve = engine.caller("eve", project="bio")
     with pytest.raises(NotFound):
@@ -96,21 +112,25 @@ def test_an_app_of_another_project_does_not_exist(engine: Engine) -> None:
 
 
 def test_nothing_is_started_before_two_classes_were_fed_nor_when_all_is_off(
-    engine: Engine, tmp_path: Path
+    engine: EngineUnderTest, tmp_path: Path
 ) -> None:
     ana = declared(engine)
     feed(engine.lake, ana, "flowers", [pair for pair in rows(20) if pair[1] == "yes"])
-    with engine.store.write() as tx:
-        assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+    pool = pool_of(engine)
+    assert pool.turn() == []
     with pytest.raises(Conflict, match=r"two examples each of at least two classes \(.* \d+ yes\)"):
         infer(engine.lake, Models(tmp_path), ana, "flowers", [{"size": 1.0, "town": "Bern"}])
     feed(engine.lake, ana, "flowers", rows(20))
     with engine.store.write() as tx:
         refine(tx, ana, "flowers", [e.digest for e in fed(tx, ana)], on=False)
-        assert isinstance(next_trial(tx, named("easel"), DEVICE, 0.0)[0], LeaveIdle)
+    assert pool.turn() == []
+    pool.restart()
+    assert pool.turn() == []
 
 
-def stored(engine: Engine, caller: Caller, folder: Path, files: dict[str, list[tuple[Any, Any]]]) -> None:
+def stored(
+    engine: EngineUnderTest, caller: Caller, folder: Path, files: dict[str, list[tuple[Any, Any]]]
+) -> None:
     """Pairs as files of the lake, below /in/."""
     for name, pairs in files.items():
         lines = [json.dumps({"input": one, "output": answer}) for one, answer in pairs]
@@ -121,24 +141,41 @@ def stored(engine: Engine, caller: Caller, folder: Path, files: dict[str, list[t
 
 
 def test_nothing_is_learned_from_half_a_feed_unless_the_rest_never_comes(
-    engine: Engine, tmp_path: Path
+    engine: EngineUnderTest, tmp_path: Path
 ) -> None:
     ana = declared(engine)
     (tmp_path / "in").mkdir()
     stored(engine, ana, tmp_path / "in", {"a.jsonl": rows(20), "b.jsonl": rows(20, seed=1)})
     assert feed_files(engine.lake, ana, "flowers", "/in/a.jsonl", more=True).new == 20
-    with engine.store.write() as tx:
-        now = tx.now.timestamp()
-        assert isinstance(next_trial(tx, named("easel"), DEVICE, now)[0], LeaveIdle)
-        late = gather(tx, DEVICE, now + PATIENCE.total_seconds() + 1)
-        assert late is not None
-        assert [ready.examples for ready in late.ready.values()] == [20]
+    pool, clock = pool_of(engine), Later(engine.store.clock)
+    assert pool.turn() == []
+    engine.store.clock = clock
+    clock.by += PATIENCE.total_seconds() + 1
+    (job,) = pool.turn()
+    pool.end(job, 0.9)
+    clock.by = 0.0
     assert feed_files(engine.lake, ana, "flowers", "/in/b.jsonl").new == 20
-    with engine.store.write() as tx:
-        assert next_trial(tx, named("easel"), DEVICE, tx.now.timestamp())[1] is not None
+    assert len(pool.turn()) == 1
 
 
-def test_a_last_part_that_is_refused_ends_the_waiting_too(engine: Engine, tmp_path: Path) -> None:
+@dataclass
+class Later:
+    """A clock that is `by` seconds ahead of another."""
+
+    clock: Clock
+    by: float = 0.0
+
+    def now(self) -> datetime:
+        return self.clock.now() + timedelta(seconds=self.by)
+
+    def monotonic(self) -> float:
+        return self.clock.monotonic() + self.by
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+
+
+def test_a_last_part_that_is_refused_ends_the_waiting_too(engine: EngineUnderTest, tmp_path: Path) -> None:
     ana = declared(engine)
     (tmp_path / "in").mkdir()
     wrong = [({"size": "tall", "town": "Bern"}, "no")]
@@ -146,11 +183,10 @@ def test_a_last_part_that_is_refused_ends_the_waiting_too(engine: Engine, tmp_pa
     feed_files(engine.lake, ana, "flowers", "/in/a.jsonl", more=True)
     with pytest.raises(InvalidInput, match="expected a number"):
         feed_files(engine.lake, ana, "flowers", "/in/b.jsonl")
-    with engine.store.write() as tx:
-        assert next_trial(tx, named("easel"), DEVICE, tx.now.timestamp())[1] is not None
+    assert len(pool_of(engine).turn()) == 1
 
 
-def test_what_an_upload_brought_is_fed_and_nothing_beside_it(engine: Engine, tmp_path: Path) -> None:
+def test_what_an_upload_brought_is_fed_and_nothing_beside_it(engine: EngineUnderTest, tmp_path: Path) -> None:
     ana = declared(engine)
     for name, seed in (("one", 0), ("two", 1)):
         (tmp_path / name).mkdir()
@@ -169,13 +205,13 @@ def test_what_an_upload_brought_is_fed_and_nothing_beside_it(engine: Engine, tmp
         feed_files(engine.lake, ben, "flowers", f"upload:{sessions[0].id}")
 
 
-def test_asking_before_there_is_a_model_says_so(engine: Engine, tmp_path: Path) -> None:
+def test_asking_before_there_is_a_model_says_so(engine: EngineUnderTest, tmp_path: Path) -> None:
     ana = declared(engine)
     with pytest.raises(Conflict, match="no model yet"):
         infer(engine.lake, Models(tmp_path), ana, "flowers", [{"size": 1.0, "town": "Bern"}])
 
 
-def test_an_app_whose_owner_left_keeps_nobody_else_waiting(engine: Engine) -> None:
+def test_an_app_whose_owner_left_keeps_nobody_else_waiting(engine: EngineUnderTest) -> None:
     ana = declared(engine)
     ben = engine.caller("ben")
     with engine.store.write() as tx:
@@ -184,26 +220,25 @@ def test_an_app_whose_owner_left_keeps_nobody_else_waiting(engine: Engine) -> No
     feed(engine.lake, ben, "others", rows(10))
     with engine.store.write() as tx:
         identity.remove_member(tx, ana.project_id, ana.user.id)
-        _, job = next_trial(tx, named("easel"), DEVICE, 0.0)
-        assert job is not None
-        assert job.user_id == ben.user.id
+    (job,) = pool_of(engine).turn()
+    assert job.user_id == ben.user.id
 
 
 @pytest.mark.slow
-def test_an_app_learns_on_the_engine_and_answers_with_its_best_model(engine: Engine, tmp_path: Path) -> None:
+def test_an_app_learns_on_the_engine_and_answers_with_its_best_model(
+    engine: EngineUnderTest, tmp_path: Path
+) -> None:
     ana = declared(engine)
     feed(engine.lake, ana, "flowers", rows(60))
-    controller = engine.controller()
-    policy = named("easel")
-    for step in range(2):
-        with engine.store.write() as tx:
-            _, job = next_trial(tx, policy, DEVICE, float(step))
-        assert job is not None
-        (ended,) = engine.finish(controller, job, seconds=240)
+    controller, pool = engine.controller(), PoolUnderTest(engine.lake)
+    engine.turn_until(controller, lambda: controller.connected)
+    first = pool.turn()
+    assert len(first) == 2
+    for ended in engine.finish(controller, *first, seconds=240):
         assert ended.state is JobState.FINISHED, ended.reason
-        with engine.store.write() as tx:
-            assert len(settle(tx)) == 1
-            assert settle(tx) == []
+    pool.turn()
+    with engine.store.read() as tx:
+        assert sum(trial.ended for trial in app_trials.trials(tx)) == 2
     found = infer(
         engine.lake,
         Models(tmp_path),
@@ -216,6 +251,22 @@ def test_an_app_learns_on_the_engine_and_answers_with_its_best_model(engine: Eng
     assert found.quality > 0.8
     with engine.store.write() as tx:
         names = [t.decision["candidate"] for t in app_trials.trials(tx)]
-        assert len(set(names)) == 2
+        assert len(set(names)) == len(names) >= 2
+        change_app(tx, ana, "flowers", "roc_auc")
+    again = infer(engine.lake, Models(tmp_path), ana, "flowers", [{"size": 2.0, "town": "Bern"}])
+    assert again.model.startswith("flowers-model:"), "a model goes on serving while the metric changes"
+    assert 0.8 < again.quality <= 1.0
+    with engine.store.write() as tx:
         delete_app(tx, ana, "flowers")
         assert app_trials.trials(tx) == []
+
+
+def test_a_program_may_become_wider_while_its_app_lives(engine: EngineUnderTest) -> None:
+    ana = declared(engine)
+    feed(engine.lake, ana, "flowers", rows(5))
+    with engine.store.write() as tx:
+        change_program(
+            tx, ana, "flowers", "input: {size: optional number, town: category}\noutput: [no, yes, maybe]"
+        )
+    more = [({"size": None, "town": "Bern"}, "maybe"), *rows(5)]
+    assert feed(engine.lake, ana, "flowers", more) == Fed(1, 5, 6)

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.match import worlds
 
-from easel.flow.apps.batches import MOST_TOGETHER, Batched
+from easel.flow.apps.batches import MAX_BATCH, Batched
 from easel.match.candidate import Candidate
 from easel.match.examples import Object, Single
 from easel.match.model import Model
@@ -74,10 +74,10 @@ def test_a_question_that_fails_is_nobody_elses_error() -> None:
 
 
 def test_large_questions_are_not_put_together() -> None:
-    many = [1.0] * MOST_TOGETHER
+    many = [1.0] * MAX_BATCH
     body, told = asked_at_once([[1.0], many, many])
-    assert body.calls == [1, MOST_TOGETHER, MOST_TOGETHER]
-    assert [len(answer) for answer in told] == [1, MOST_TOGETHER, MOST_TOGETHER]
+    assert body.calls == [1, MAX_BATCH, MAX_BATCH]
+    assert [len(answer) for answer in told] == [1, MAX_BATCH, MAX_BATCH]
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -18,7 +18,7 @@ from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import read_table
 from easel.records.app import Fed
-from easel.testing.engine import Engine
+from easel.testing.engine import EngineUnderTest
 
 TABLE = "input: {size: number}\noutput: [no, yes]"
 WORDS = "input: {town: category, note: text}\noutput: category"
@@ -38,7 +38,8 @@ def objects(out: io.BytesIO) -> None:
     ("kind", "data", "says"),
     [
         ("csv", b"", "is empty"),
-        ("csv", "size,größe\n1,2\n".encode("latin-1"), "is not UTF-8 text"),
+        ("csv", b"size,gr\xf6\x00\n1,2\n", "is not text"),
+        ("xlsx", b"size,label\n1,yes\n", "is not an Excel workbook"),
         ("csv", b"size,label\n1,yes\n2,no,maybe\n", "line 3: 3 cells under 2 columns"),
         ("csv", b"size,size,label\n1,2,yes\n", "two columns are called 'size'"),
         ("csv", b"size,label\n" + b"1" * (2**22 + 1) + b",yes\n", "field larger than field limit"),
@@ -86,7 +87,7 @@ def test_an_archive_that_unpacks_to_far_more_is_not_unpacked(monkeypatch: pytest
     ],
 )
 def test_a_value_nobody_can_learn_from_is_explained(
-    engine: Engine, source: Any, target: Any, says: str
+    engine: EngineUnderTest, source: Any, target: Any, says: str
 ) -> None:
     ana = engine.caller()
     with engine.store.write() as tx:
@@ -96,7 +97,7 @@ def test_a_value_nobody_can_learn_from_is_explained(
     assert feed(engine.lake, ana, "app", [(source, target), ({"size": 1}, "no")], skip_bad=True).new == 1
 
 
-def test_names_in_any_script_are_kept_and_broken_ones_refused(engine: Engine) -> None:
+def test_names_in_any_script_are_kept_and_broken_ones_refused(engine: EngineUnderTest) -> None:
     ana = engine.caller()
     with engine.store.write() as tx:
         declare_app(tx, ana, "app", WORDS)
@@ -111,7 +112,7 @@ def test_names_in_any_script_are_kept_and_broken_ones_refused(engine: Engine) ->
             feed(engine.lake, ana, "app", [({"town": town, "note": ""}, label)])
 
 
-def test_one_class_alone_is_refused_when_it_is_declared(engine: Engine) -> None:
+def test_one_class_alone_is_refused_when_it_is_declared(engine: EngineUnderTest) -> None:
     ana = engine.caller()
     with engine.store.write() as tx, pytest.raises(InvalidInput, match="nothing to tell apart"):
         declare_app(tx, ana, "app", "input: {size: number}\noutput: [yes]")

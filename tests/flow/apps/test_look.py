@@ -5,8 +5,8 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 
-from easel.flow.apps.gather import STILL_VALID
-from easel.flow.apps.next_trial import best_among
+from easel.flow.apps.best import best_among
+from easel.flow.apps.ready import STILL_VALID
 from easel.ids import AppId, JobId
 from easel.store import app_trials
 from easel.store.engine import Store
@@ -25,7 +25,8 @@ def test_the_list_of_apps_and_the_one_app_agree_on_the_best_model(
     with sqlite_store.read() as tx:  # what a reader writes is not kept: each example begins anew
         for number, (examples, quality, has_model, mine) in enumerate(drawn):
             job = JobId(f"job_{number}")
-            app_trials.add(tx, APP if mine else OTHER, job, {"model": "svm"}, {}, examples)
+            decision = {"reasons": {"acquisition": 0.0}}
+            app_trials.add(tx, [APP if mine else OTHER], job, "svm", {"model": "svm"}, decision, examples)
             app_trials.end(tx, job, quality, 1.0, f"model:{number}" if has_model else None)
         known = app_trials.trials_of(tx, [APP, OTHER])
         assert known[APP] == app_trials.trials(tx, APP)

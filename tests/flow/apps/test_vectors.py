@@ -12,14 +12,14 @@ import pytest
 from easel.errors import InvalidInput
 from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
-from easel.flow.apps.gather import candidates_of
+from easel.flow.apps.ready import candidates_of
 from easel.flow.apps.trial import learn
 from easel.flow.apps.vectors import give_vectors
 from easel.flow.lake.checkout import checkout
 from easel.records.app import App
 from easel.records.identity import Caller
 from easel.store import apps
-from easel.testing.engine import Engine
+from easel.testing.engine import EngineUnderTest
 
 GLOVE = b"good 1.0 0.0\nfine 0.9 0.1\nbad -1.0 0.0\npoor -0.9 0.1\n"
 PAIRS = [(f"a {word} film {k}", label) for k in range(6) for word, label in (("good", "yes"), ("bad", "no"))]
@@ -45,21 +45,21 @@ class Folder:
         return self.home / "checkpoint"
 
 
-def declared(engine: Engine, program: str = "input: text\noutput: [no, yes]") -> Caller:
+def declared(engine: EngineUnderTest, program: str = "input: text\noutput: [no, yes]") -> Caller:
     ana = engine.caller()
     with engine.store.write() as tx:
         declare_app(tx, ana, "reviews", program)
     return ana
 
 
-def stored(engine: Engine, ana: Caller) -> App:
+def stored(engine: EngineUnderTest, ana: Caller) -> App:
     with engine.store.read() as tx:
         return apps.find(tx, ana.project_id, "reviews")
 
 
 @pytest.mark.parametrize("vectors_first", [True, False])
 def test_vectors_reach_the_trial_whether_they_come_before_or_after_the_examples(
-    engine: Engine, tmp_path: Path, vectors_first: bool
+    engine: EngineUnderTest, tmp_path: Path, vectors_first: bool
 ) -> None:
     ana = declared(engine)
     engine.upload({"glove.txt": GLOVE}, "glove")
@@ -80,7 +80,7 @@ def test_vectors_reach_the_trial_whether_they_come_before_or_after_the_examples(
     assert found["examples"] == len(PAIRS)
 
 
-def test_a_file_set_of_one_file_will_do_and_several_files_will_not(engine: Engine) -> None:
+def test_a_file_set_of_one_file_will_do_and_several_files_will_not(engine: EngineUnderTest) -> None:
     ana = declared(engine)
     engine.upload({"glove.txt": GLOVE, "other.txt": GLOVE + b"dull -1 0\n"}, "glove")
     with pytest.raises(InvalidInput, match="is 2 files: name the one file"):
@@ -89,7 +89,7 @@ def test_a_file_set_of_one_file_will_do_and_several_files_will_not(engine: Engin
     assert give_vectors(engine.lake, ana, "reviews", "/@one:1").vector_size == 2
 
 
-def test_a_file_that_holds_something_else_leaves_the_app_as_it_was(engine: Engine) -> None:
+def test_a_file_that_holds_something_else_leaves_the_app_as_it_was(engine: EngineUnderTest) -> None:
     ana = declared(engine)
     engine.upload({"essay.txt": b"it was a dark and stormy night\n"}, "essay")
     with pytest.raises(InvalidInput, match="line 1: expected a word and its numbers"):
@@ -97,14 +97,16 @@ def test_a_file_that_holds_something_else_leaves_the_app_as_it_was(engine: Engin
     assert stored(engine, ana).vectors is None
 
 
-def test_vectors_are_of_no_use_to_an_app_that_reads_no_text(engine: Engine) -> None:
+def test_vectors_are_of_no_use_to_an_app_that_reads_no_text(engine: EngineUnderTest) -> None:
     ana = declared(engine, "input: {size: number}\noutput: [no, yes]")
     engine.upload({"glove.txt": GLOVE}, "glove")
     with pytest.raises(InvalidInput, match="word vectors are for apps that read text"):
         give_vectors(engine.lake, ana, "reviews", "/data/glove.txt")
 
 
-def test_an_app_with_rates_inside_its_trials_has_no_candidates_for_single_rates(engine: Engine) -> None:
+def test_an_app_with_rates_inside_its_trials_has_no_candidates_for_single_rates(
+    engine: EngineUnderTest,
+) -> None:
     ana = engine.caller()
     with engine.store.write() as tx:
         declare_app(tx, ana, "reviews", "input: series of tensor 1\noutput: [no, yes]", rates_inside=True)

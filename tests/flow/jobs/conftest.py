@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from easel.testing.engine import Engine, running
+from easel.testing.engine import EngineUnderTest, running
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine(tmp_path: Path) -> Iterator[EngineUnderTest]:
     with running(tmp_path / "home") as made:
         yield made

@@ -14,7 +14,7 @@ from easel.lake.blobs.address import ACCESS_KEY
 from easel.lake.digest import from_hex
 from easel.records.job import Job, JobState
 from easel.testing import s3
-from easel.testing.engine import Engine, running
+from easel.testing.engine import EngineUnderTest, running
 from easel.testing.s3 import Bucket
 
 __all__ = ["bucket", "s3_endpoint"]  # fixtures
@@ -22,12 +22,12 @@ LARGE = 300_000
 
 
 @pytest.fixture
-def engine(tmp_path: Path, bucket: Bucket) -> Iterator[Engine]:
+def engine(tmp_path: Path, bucket: Bucket) -> Iterator[EngineUnderTest]:
     with running(tmp_path / "home", depot=bucket.address, credentials=s3.CREDENTIALS) as made:
         yield made
 
 
-def output(engine: Engine, job: Job) -> dict[str, bytes]:
+def output(engine: EngineUnderTest, job: Job) -> dict[str, bytes]:
     with engine.store.read() as tx:
         files = files_of(tx, engine.caller(), engine.job(job).output_set)
     blobs = engine.lake.blobs
@@ -35,7 +35,7 @@ def output(engine: Engine, job: Job) -> dict[str, bytes]:
 
 
 def test_a_command_reads_from_the_bucket_and_leaves_small_and_large_files_in_it(
-    engine: Engine, bucket: Bucket
+    engine: EngineUnderTest, bucket: Bucket
 ) -> None:
     inputs = engine.upload({"small.txt": b"few bytes", "large.bin": bytes(range(250)) * 2000}, "inputs")
     script = f"cp input/data/small.txt output/; head -c {LARGE} input/data/large.bin > output/large"
@@ -50,7 +50,7 @@ def test_a_command_reads_from_the_bucket_and_leaves_small_and_large_files_in_it(
     assert not (engine.home / "blobs").exists(), "nothing may lie on this machine's disk only"
 
 
-def test_a_trial_reads_from_the_bucket(engine: Engine) -> None:
+def test_a_trial_reads_from_the_bucket(engine: EngineUnderTest) -> None:
     inputs = engine.upload({"a.txt": b"x"}, "inputs")
     job = engine.trial("add", arguments={"a": 2, "b": 3}, input=inputs)
     (done,) = engine.finish(engine.controller(), job)
@@ -58,7 +58,7 @@ def test_a_trial_reads_from_the_bucket(engine: Engine) -> None:
     assert done.result == {"sum": 5, "read": ["data"]}
 
 
-def test_neither_the_list_of_processes_nor_a_job_shows_the_credentials(engine: Engine) -> None:
+def test_neither_the_list_of_processes_nor_a_job_shows_the_credentials(engine: EngineUnderTest) -> None:
     job = engine.submit("sh", "-c", "env")
     engine.finish(engine.controller(), job)
     assert not [line for line in engine.log(job) if "S3" in line]

@@ -5,25 +5,27 @@ from __future__ import annotations
 import pytest
 
 from easel.declare.job import Command, JobSpec
-from easel.declare.pipeline import Step
+from easel.declare.pipeline import PipelineStep
 from easel.errors import InvalidInput
 from easel.flow.jobs import pipelines
 from easel.records.job import JobState
 from easel.records.pipeline import Pipeline
 from easel.serve.controller import Controller
-from easel.testing.engine import SMALL, Engine
+from easel.testing.engine import SMALL, EngineUnderTest
 
 
-def step(name: str, script: str, source: str | None = None, needs: tuple[str, ...] = ()) -> Step:
-    return Step(name, JobSpec(name, Command(("sh", "-c", script)), input=source, resources=SMALL), needs)
+def step(name: str, script: str, source: str | None = None, needs: tuple[str, ...] = ()) -> PipelineStep:
+    return PipelineStep(
+        name, JobSpec(name, Command(("sh", "-c", script)), input=source, resources=SMALL), needs
+    )
 
 
-def submit(engine: Engine, *steps: Step, reuse: bool = True) -> Pipeline:
+def submit(engine: EngineUnderTest, *steps: PipelineStep, reuse: bool = True) -> Pipeline:
     with engine.store.write() as tx:
         return pipelines.submit_pipeline(tx, engine.people["ana"], "test", steps, reuse=reuse)
 
 
-def finish(engine: Engine, controller: Controller, pipeline: Pipeline) -> Pipeline:
+def finish(engine: EngineUnderTest, controller: Controller, pipeline: Pipeline) -> Pipeline:
     engine.finish(controller, *(step.job for step in pipeline.steps))
     with engine.store.read() as tx:
         return pipelines.look(tx, engine.people["ana"], pipeline.id)
@@ -32,7 +34,7 @@ def finish(engine: Engine, controller: Controller, pipeline: Pipeline) -> Pipeli
 COPY = "find input -type f -exec cat {} + > $EASEL_OUTPUT/all; cat $EASEL_OUTPUT/all"
 
 
-def test_steps_run_in_order_each_on_the_output_of_the_one_before(either_engine: Engine) -> None:
+def test_steps_run_in_order_each_on_the_output_of_the_one_before(either_engine: EngineUnderTest) -> None:
     controller = either_engine.controller()
     words = either_engine.upload({"words.txt": b"to be or not to be\n"}, "words")
     made = submit(
@@ -51,7 +53,7 @@ def test_steps_run_in_order_each_on_the_output_of_the_one_before(either_engine: 
     assert moments == sorted(moment for moment in moments if moment is not None)
 
 
-def test_a_rerun_reuses_what_did_not_change_and_runs_what_did(engine: Engine) -> None:
+def test_a_rerun_reuses_what_did_not_change_and_runs_what_did(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     engine.upload({"a.txt": b"one\n"}, "raw")
     steps = (step("clean", COPY, "raw"), step("use", COPY, "step:clean"), step("other", "echo same"))
@@ -68,7 +70,7 @@ def test_a_rerun_reuses_what_did_not_change_and_runs_what_did(engine: Engine) ->
     assert engine.log(next(each.job for each in done.steps if each.name == "use")) == ["two"]
 
 
-def test_another_data_set_reruns_only_what_depends_on_it(engine: Engine) -> None:
+def test_another_data_set_reruns_only_what_depends_on_it(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     one = engine.upload({"a.txt": b"one\n"}, "one")
     two = engine.upload({"b.txt": b"two\n"}, "two")
@@ -79,7 +81,7 @@ def test_another_data_set_reruns_only_what_depends_on_it(engine: Engine) -> None
     assert [each.name for each in done.steps if not each.reused] == ["a"]
 
 
-def test_what_needs_a_failed_step_fails_and_says_which(engine: Engine) -> None:
+def test_what_needs_a_failed_step_fails_and_says_which(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     made = submit(
         engine,

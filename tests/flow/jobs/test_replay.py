@@ -15,24 +15,24 @@ from easel.lake.digest import Digest, from_hex
 from easel.records.job import Job
 from easel.serve.controller import Controller
 from easel.store import jobs
-from easel.testing.engine import Engine
+from easel.testing.engine import EngineUnderTest
 
 NOW = timedelta(0)
 
 
-def contents(engine: Engine, reference: str) -> dict[str, bytes]:
+def contents(engine: EngineUnderTest, reference: str) -> dict[str, bytes]:
     with engine.store.read() as tx:
         files = files_of(tx, engine.caller(), reference)
     return {f.path: b"".join(engine.lake.blobs.read(from_hex(f.object), f.offset, f.size)) for f in files}
 
 
-def drop(engine: Engine, reference: str) -> None:
+def drop(engine: EngineUnderTest, reference: str) -> None:
     with engine.store.write() as tx:
         replay.drop(tx, engine.caller(), reference)
 
 
-def replay_all(engine: Engine, controller: Controller, reference: str) -> list[Job]:
-    """As `easel fileset replay --yes` does."""
+def replay_all(engine: EngineUnderTest, controller: Controller, reference: str) -> list[Job]:
+    """As `easel filesets replay --yes` does."""
     done: list[Job] = []
     while True:
         with engine.store.write() as tx:
@@ -44,7 +44,9 @@ def replay_all(engine: Engine, controller: Controller, reference: str) -> list[J
         done += engine.finish(controller, job)
 
 
-def test_bytes_that_were_dropped_and_collected_come_back_over_a_chain_of_jobs(engine: Engine) -> None:
+def test_bytes_that_were_dropped_and_collected_come_back_over_a_chain_of_jobs(
+    engine: EngineUnderTest,
+) -> None:
     controller = engine.controller()
     source = engine.upload({"a.txt": b"seed "}, "seed")
     first = engine.submit("sh", "-c", "cat input/data/a.txt input/data/a.txt > output/b.txt", input=source)
@@ -74,7 +76,7 @@ def test_bytes_that_were_dropped_and_collected_come_back_over_a_chain_of_jobs(en
         assert get_file_set(tx, engine.caller(), one.output_set).artifact.dropped_at is None
 
 
-def test_a_job_that_makes_other_bytes_the_second_time_leaves_the_set_dropped(engine: Engine) -> None:
+def test_a_job_that_makes_other_bytes_the_second_time_leaves_the_set_dropped(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     job = engine.submit("sh", "-c", "head -c 16 /dev/urandom > output/noise")
     (made,) = engine.finish(controller, job)

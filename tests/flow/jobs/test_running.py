@@ -17,10 +17,10 @@ from easel.records.job import JobState
 from easel.run.lifecycle import from_json, replay
 from easel.store.events import events_after
 from easel.store.schema.lake import artifacts, lineage, tags
-from easel.testing.engine import Engine
+from easel.testing.engine import EngineUnderTest
 
 
-def test_a_command_runs_and_its_log_and_output_are_kept(either_engine: Engine) -> None:
+def test_a_command_runs_and_its_log_and_output_are_kept(either_engine: EngineUnderTest) -> None:
     controller = either_engine.controller()
     job = either_engine.submit("sh", "-c", "echo hello; echo oops >&2; echo 42 > $EASEL_OUTPUT/answer.txt")
     (done,) = either_engine.finish(controller, job)
@@ -30,14 +30,14 @@ def test_a_command_runs_and_its_log_and_output_are_kept(either_engine: Engine) -
     assert done.usage is not None
 
 
-def test_a_trial_returns_its_result(either_engine: Engine) -> None:
+def test_a_trial_returns_its_result(either_engine: EngineUnderTest) -> None:
     controller = either_engine.controller()
     (done,) = either_engine.finish(controller, either_engine.trial("add", arguments={"a": 2, "b": 3}))
     assert done.state is JobState.FINISHED, done.reason
     assert done.result == {"sum": 5, "read": []}
 
 
-def test_exit_3_fails_and_uploads_nothing(engine: Engine) -> None:
+def test_exit_3_fails_and_uploads_nothing(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     job = engine.submit("sh", "-c", "echo before; echo x > $EASEL_OUTPUT/x; exit 3")
     (done,) = engine.finish(controller, job)
@@ -46,7 +46,7 @@ def test_exit_3_fails_and_uploads_nothing(engine: Engine) -> None:
     assert engine.log(job) == ["before"]
 
 
-def test_a_job_that_reaches_its_memory_limit_says_so(engine: Engine) -> None:
+def test_a_job_that_reaches_its_memory_limit_says_so(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     job = engine.submit("python", "-c", "x = b'x' * (400 << 20)", resources=Resources(0.5, 128))
     (done,) = engine.finish(controller, job)
@@ -54,7 +54,9 @@ def test_a_job_that_reaches_its_memory_limit_says_so(engine: Engine) -> None:
     assert done.reason == "the memory limit of 128 MB was reached"
 
 
-def test_tags_printed_by_a_job_reach_the_job_its_output_and_other_sets(either_engine: Engine) -> None:
+def test_tags_printed_by_a_job_reach_the_job_its_output_and_other_sets(
+    either_engine: EngineUnderTest,
+) -> None:
     controller = either_engine.controller()
     other = either_engine.upload({"a.txt": b"x"}, "other")
     script = (
@@ -75,7 +77,7 @@ def test_tags_printed_by_a_job_reach_the_job_its_output_and_other_sets(either_en
     }
 
 
-def test_the_word_count_of_the_paper(either_engine: Engine) -> None:
+def test_the_word_count_of_the_paper(either_engine: EngineUnderTest) -> None:
     controller = either_engine.controller()
     works = either_engine.upload(
         {
@@ -123,7 +125,7 @@ print(len(words), "words")
 """
 
 
-def test_two_users_share_the_pool_fairly_however_many_jobs_one_has(engine: Engine) -> None:
+def test_two_users_share_the_pool_fairly_however_many_jobs_one_has(engine: EngineUnderTest) -> None:
     controller = engine.controller(max_active=2, buffer=2)
     engine.caller("ben")
     many = [engine.trial("noop", name=f"a{i}") for i in range(30)]
@@ -135,7 +137,7 @@ def test_two_users_share_the_pool_fairly_however_many_jobs_one_has(engine: Engin
     assert {job.name for job in order[:14]} >= {job.name for job in few}
 
 
-def test_a_pool_runs_more_jobs_at_once_than_wait_for_its_devices(engine: Engine) -> None:
+def test_a_pool_runs_more_jobs_at_once_than_wait_for_its_devices(engine: EngineUnderTest) -> None:
     controller = engine.controller(max_active=4, buffer=1)
     held = [engine.submit("sleep", "1000") for _ in range(3)]
     engine.turn_until(controller, lambda: all(engine.job(job).state is JobState.RUNNING for job in held))
@@ -145,13 +147,13 @@ def test_a_pool_runs_more_jobs_at_once_than_wait_for_its_devices(engine: Engine)
     assert {job.state for job in engine.finish(controller, *held)} == {JobState.KILLED}
 
 
-def test_a_killed_trial_finds_its_checkpoint_when_it_is_tried_again(engine: Engine) -> None:
+def test_a_killed_trial_finds_its_checkpoint_when_it_is_tried_again(engine: EngineUnderTest) -> None:
     controller = engine.controller()
     (done,) = engine.finish(controller, engine.trial("resume"))
     assert (done.state, done.attempt, done.result) == (JobState.FINISHED, 2, {"found": "done so far"})
 
 
-def test_the_history_of_a_job_replays_to_its_state(either_engine: Engine) -> None:
+def test_the_history_of_a_job_replays_to_its_state(either_engine: EngineUnderTest) -> None:
     controller = either_engine.controller()
     job = either_engine.submit("sh", "-c", "exit 1", retry=RetryRule(failed=1))
     (done,) = either_engine.finish(controller, job)

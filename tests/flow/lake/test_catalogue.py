@@ -18,7 +18,7 @@ from easel.lake.access import Scope
 from easel.records.identity import Caller
 from easel.records.lake import Folder, Kind, TagValue
 from easel.store.identity import remove_member
-from easel.store.lake.lineage import Direction
+from easel.store.lake.lineage import TraceDirection
 
 
 def found(
@@ -189,10 +189,10 @@ def test_traces_go_backward_and_forward_once_through_a_diamond(people: People) -
     people.make_set(people.ana, "bottom", "/@left", "/@right")
     people.make_set(people.ana, "aside", "/@left")
     with people.lake.store.read() as tx:
-        back = trace(tx, people.ana, "bottom", Direction.BACKWARD)
-        ahead = trace(tx, people.ana, "top", Direction.FORWARD, limit=2)
-        rest = trace(tx, people.ana, "top", Direction.FORWARD, limit=2, cursor=ahead.next_cursor)
-        step = trace(tx, people.ana, "bottom", Direction.BACKWARD, one_step=True)
+        back = trace(tx, people.ana, "bottom", TraceDirection.BACKWARD)
+        ahead = trace(tx, people.ana, "top", TraceDirection.FORWARD, limit=2)
+        rest = trace(tx, people.ana, "top", TraceDirection.FORWARD, limit=2, cursor=ahead.next_cursor)
+        step = trace(tx, people.ana, "bottom", TraceDirection.BACKWARD, one_step=True)
         whole = whole_graph(tx, people.ana)
     assert sorted(node.name for node in back.nodes.values()) == ["bottom", "left", "right", "top"]
     assert len(back.edges) == 4
@@ -264,7 +264,7 @@ def test_grants_are_checked_on_every_way_in(people: People) -> None:
     assert found(people, people.ben, "", Kind.FILE) == ["/open", "/secret/shared/x"]
     assert found(people, people.ben, "") == ["Derived"]
     with people.lake.store.read() as tx:
-        assert [n.name for n in trace(tx, people.ben, "Derived", Direction.BACKWARD).nodes.values()] == [
+        assert [n.name for n in trace(tx, people.ben, "Derived", TraceDirection.BACKWARD).nodes.values()] == [
             "Derived"
         ]
         assert whole_graph(tx, people.ben).edges == []

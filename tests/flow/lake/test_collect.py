@@ -26,10 +26,10 @@ from easel.ids import JobId
 from easel.lake.blobs.local import LocalBlobs
 from easel.lake.blobs.store import Incoming, put
 from easel.lake.digest import Digest, digest_of
-from easel.lake.replay import Source, jobs_to_replay
+from easel.lake.replay import ReplaySource, jobs_to_replay
 from easel.records.job import StoredFile
 from easel.records.lake import UploadItem
-from easel.run.depot import Kept
+from easel.run.entries import Kept
 from easel.store.lake import blob_index
 from easel.store.schema.lake import artifacts, objects
 
@@ -154,8 +154,8 @@ def test_a_dropped_set_is_regenerated_by_the_jobs_that_made_it(people: People) -
 
 
 def test_a_long_chain_of_jobs_is_planned_in_order() -> None:
-    def look(node: int) -> Source:
-        return Source(str(node), node > 0, node * 10 if node else None, [node - 1] if node else [])
+    def look(node: int) -> ReplaySource:
+        return ReplaySource(str(node), node > 0, node * 10 if node else None, [node - 1] if node else [])
 
     assert jobs_to_replay(5000, look) == [10 * i for i in range(1, 5001)]
 
@@ -241,14 +241,14 @@ def test_nothing_that_can_be_named_is_ever_collected(people: People, tmp_path: P
 
     numbers = count()
 
-    class Here(Collector):
+    class State(Collector):
         pass
 
-    Here.people, Here.numbers = people, numbers
+    State.people, State.numbers = people, numbers
     quick = settings(
         max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    run_state_machine_as_test(Here, settings=quick)
+    run_state_machine_as_test(State, settings=quick)
 
 
 def age(people: People) -> None:

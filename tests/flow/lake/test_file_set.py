@@ -64,7 +64,7 @@ def test_dependencies_are_recorded(qa: People) -> None:
     with qa.lake.store.read() as tx:
         sources = {get_file_set(tx, qa.ana, name).artifact.id for name in ("HotpotQA", "ColdpotQA")}
         edges = lineage.neighbours(
-            tx, qa.ana.project_id, made.artifact.id, lineage.Direction.BACKWARD, EVERYTHING
+            tx, qa.ana.project_id, made.artifact.id, lineage.TraceDirection.BACKWARD, EVERYTHING
         )
     assert {edge.source for edge in edges} == sources
 
@@ -142,7 +142,7 @@ def test_a_jobs_output_becomes_a_set_that_is_traced_to_its_input(qa: People) -> 
     with qa.lake.store.write() as tx:
         made = jobs.attach_output(tx, qa.ana, JobId("job_1"), session.id, "job_1_output")
         (edge,) = lineage.neighbours(
-            tx, qa.ana.project_id, made.artifact.id, lineage.Direction.BACKWARD, EVERYTHING
+            tx, qa.ana.project_id, made.artifact.id, lineage.TraceDirection.BACKWARD, EVERYTHING
         )
         assert (edge.source, edge.job) == (given.artifact.id, made.artifact.made_by)
         assert upload.get(tx, qa.ana, session.id).state == "committed"

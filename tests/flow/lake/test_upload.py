@@ -76,7 +76,7 @@ def test_the_same_commit_twice_commits_once(people: People) -> None:
 
 
 def test_many_commits_at_once_leave_no_gap(people: People) -> None:
-    sessions = [people.send(people.ana, {"/a": bytes([i]), f"/b{i % 3}": b"x"}) for i in range(12)]
+    sessions = [people.send(people.ana, {"/a": bytes([i]), f"/b{i % 3}": bytes([i])}) for i in range(12)]
 
     def commit(session: Upload) -> None:
         with people.lake.store.write() as tx:
@@ -89,6 +89,14 @@ def test_many_commits_at_once_leave_no_gap(people: People) -> None:
         others = [v.version for v in artifacts.versions_of(tx, people.ana.project_id, Kind.FILE, "/b1")]
     assert numbers == list(range(12, 0, -1))
     assert others == [4, 3, 2, 1]
+
+
+def test_the_same_bytes_make_no_new_version(people: People) -> None:
+    people.put(people.ana, {"/a": b"one", "/b": b"one"})
+    people.put(people.ana, {"/a": b"one", "/b": b"two"})
+    assert (version(people, "/a"), version(people, "/b")) == (1, 2)
+    people.put(people.ana, {"/b": b"one"})
+    assert version(people, "/b") == 3
 
 
 def test_a_commit_without_all_bytes_says_which_are_missing(people: People) -> None:

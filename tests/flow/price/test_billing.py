@@ -1,9 +1,11 @@
-"""Bills and budgets from the history of events, on both databases."""
+"""Bills and budgets from the journals of attempts, on both databases."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,16 +14,39 @@ from easel.declare.job import Command, JobSpec
 from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, QuotaExhausted
+from easel.flow.jobs.advance import Advance, Advancer, columns_of, life_of
+from easel.flow.jobs.reports import AttemptReport
 from easel.flow.jobs.submit import submit_job
+from easel.flow.lake.upload import Lake
 from easel.flow.price.billing import bill_ended, price_history, set_prices
-from easel.flow.price.budgets import set_budget, spending_of, spent_after, watch_budgets
+from easel.flow.price.budgets import (
+    check_admission,
+    set_budget,
+    spending_of,
+    spent_after,
+    spent_projects,
+    watch_budgets,
+)
 from easel.ids import TokenId
+from easel.lake.blobs.address import open_blobs
 from easel.price.book import Billing, FlatPrice, PriceBook
 from easel.price.budget import Budget, Period
+from easel.records.attempt import AttemptKey, EndReason
 from easel.records.identity import Caller
-from easel.records.job import Job
+from easel.records.job import Job, JobState, Usage
+from easel.run.entries import (
+    AttemptDone,
+    AttemptEnded,
+    AttemptLost,
+    EntryBody,
+    JournalEntry,
+    Kept,
+    StateReached,
+    UsageSoFar,
+)
+from easel.run.lifecycle import Dequeued, step
 from easel.serve.ledger import turn
-from easel.store import billing, identity, jobs
+from easel.store import billing, identity, job_attempts, jobs, profiles
 from easel.store.engine import Store
 from easel.testing.clock import FakeClock
 
@@ -40,29 +65,54 @@ class World:
     store: Store
     clock: FakeClock
     ana: Caller
-    made: list[Job] = field(default_factory=list)
+    advancer: Advancer
+    journals: dict[AttemptKey, list[JournalEntry]] = field(default_factory=dict)
 
     def job(self, **fields: Any) -> Job:
         spec = JobSpec(name="test", run=Command(("true",)), resources=Resources(1.0, 1024), **fields)
         with self.store.write() as tx:
             return submit_job(tx, self.ana, spec)
 
-    def tell(self, kind: str, job: Job) -> None:
-        """What the controller writes when an attempt gets somewhere."""
+    def launch(self, job: Job) -> AttemptKey:
         with self.store.write() as tx:
-            tx.emit(f"job.{kind}", job.id, project_id=self.ana.project_id)
+            row = jobs.rows(tx, [job.id])[job.id]
+            life = step(life_of(row), Dequeued()).life
+            jobs.change(tx, [(row, columns_of(life, row, tx.now))])
+        return AttemptKey(job.id, life.attempt)
+
+    def write(self, key: AttemptKey, *bodies: EntryBody) -> None:
+        """Its agent writes this, now; nobody has read it yet."""
+        journal = self.journals.setdefault(key, [])
+        now = self.clock.now().timestamp()
+        journal += [JournalEntry(len(journal) + i, now, body) for i, body in enumerate(bodies)]
+
+    def read(self, key: AttemptKey) -> Advance:
+        """The controller reads its whole journal, as it does after each new start."""
+        return self.advancer.advance([AttemptReport(key, self.journals[key])], lambda _: None)
+
+    def lose(self, key: AttemptKey) -> None:
+        gone = AttemptReport(key, gone=(EndReason.DEVICE_LOST, "its device left"))
+        self.advancer.advance([gone], lambda _: None)
+
+    def begin(self, job: Job) -> AttemptKey:
+        key = self.launch(job)
+        self.later(50)
+        self.write(key, StateReached(JobState.DOWNLOADING), StateReached(JobState.RUNNING))
+        self.read(key)
+        return key
+
+    def end(self, key: AttemptKey, *bodies: EntryBody) -> None:
+        self.write(key, *(bodies or (Kept(()), AttemptDone(Usage()))))
+        self.read(key)
 
     def later(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
     def ran(self, seconds: float, **fields: Any) -> Job:
         job = self.job(**fields)
-        self.tell("launching", job)
-        self.later(50)
-        self.tell("downloading", job)
-        self.tell("running", job)
+        key = self.begin(job)
         self.later(seconds)
-        self.tell("finished", job)
+        self.end(key)
         return job
 
     def bill(self) -> int:
@@ -76,14 +126,15 @@ class World:
 
 
 @pytest.fixture
-def world(store: Store) -> World:
+def world(store: Store, tmp_path: Path) -> World:
     clock = FakeClock(datetime(2026, 3, 10, 12, tzinfo=UTC))
     store.clock = clock
     with store.write() as tx:
         project = identity.add_project(tx, "astro", "")
         user = identity.add_user(tx, "ana", home=project.id, platform_admin=True)
         identity.put_member(tx, project.id, user.id, Role.ADMIN)
-    made = World(store, clock, Caller(user, TokenId("tok"), project, Role.ADMIN))
+    lake = Lake(store, open_blobs(str(tmp_path / "blobs"), {}))
+    made = World(store, clock, Caller(user, TokenId("tok"), project, Role.ADMIN), Advancer(lake))
     with store.write() as tx:
         set_prices(tx, made.ana, HOURLY)
     return made
@@ -105,19 +156,66 @@ def test_events_are_billed_once_however_often_the_ledger_looks(world: World) -> 
 
 def test_an_attempt_that_is_tried_again_is_paid_as_well(world: World) -> None:
     job = world.job()
-    for seconds, end in ((600, "queued"), (1200, "finished")):
-        world.tell("running", job)
-        world.later(seconds)
-        world.tell(end, job)
-        world.later(1000)
+    first = world.begin(job)
+    world.later(600)
+    world.end(first, AttemptLost(EndReason.AGENT_DIED, "its agent died"))
+    world.later(1000)
+    second = world.begin(job)
+    world.later(1200)
+    world.end(second)
     world.bill()
     assert [seconds for _, seconds, _ in world.paid(job)] == [600.0, 1200.0]
+    with world.store.read() as tx:
+        ended = job_attempts.of_job(tx, job.id)
+    assert [(each.attempt, each.state, each.end_reason) for each in ended] == [
+        (1, "queued", EndReason.AGENT_DIED),
+        (2, "finished", None),
+    ]
+
+
+def test_seconds_are_the_journals_however_late_anybody_reads_it(world: World) -> None:
+    job = world.job()
+    key = world.launch(job)
+    world.write(key, StateReached(JobState.DOWNLOADING))
+    world.later(3)
+    world.write(key, StateReached(JobState.RUNNING))
+    world.later(27)
+    world.write(key, Kept(()), AttemptDone(Usage()))
+    world.later(3600)  # the server was stopped
+    world.read(key)
+    world.read(key)
+    world.bill()
+    assert [seconds for _, seconds, _ in world.paid(job)] == [30.0]
+    with world.store.read() as tx:
+        done = jobs.find(tx, world.ana.project_id, job.id)
+    assert done.started_at is not None
+    assert done.ended_at is not None
+    assert (done.ended_at - done.started_at).total_seconds() == 27.0
+
+
+def test_a_lost_attempt_pays_until_the_last_thing_known_of_it(world: World) -> None:
+    job = world.job()
+    key = world.begin(job)
+    world.later(25)
+    world.write(key, UsageSoFar(Usage()))
+    world.read(key)
+    world.later(120)
+    world.lose(key)
+    world.bill()
+    assert [seconds for _, seconds, _ in world.paid(job)] == [25.0]
+
+
+def test_members_of_a_distributed_job_are_paid_each(world: World) -> None:
+    job = world.ran(3600, workers=3)
+    world.bill()
+    assert world.paid(job) == [("round", 3600.0, 3_000_000)]
 
 
 def test_a_job_that_never_reached_a_device_costs_nothing(world: World) -> None:
     job = world.job()
+    key = world.launch(job)
     world.later(500)
-    world.tell("killed", job)
+    world.lose(key)
     world.bill()
     assert world.paid(job) == []
 
@@ -135,9 +233,7 @@ def test_what_was_spent_today_counts_the_share_of_jobs_that_began_yesterday(worl
     world.bill()
     assert spent(morning) == 500_000
     assert spent(halfway) == round(1_000_000 / 6)
-    job = world.job()
-    world.tell("running", job)
-    world.bill()
+    world.begin(world.job())
     world.later(900)
     assert spent(morning) == 750_000
     assert spent(datetime.min.replace(tzinfo=UTC)) == 1_750_000
@@ -146,13 +242,13 @@ def test_what_was_spent_today_counts_the_share_of_jobs_that_began_yesterday(worl
 
 def test_a_price_change_while_the_job_runs_splits_its_bill(world: World) -> None:
     job = world.job()
-    world.tell("running", job)
+    key = world.begin(job)
     world.later(1800)
     dearer = HOURLY.model_copy(update={"name": "dearer", "vcpu": FlatPrice(per_hour=3.0)})
     with world.store.write() as tx:
         set_prices(tx, world.ana, dearer)
     world.later(1800)
-    world.tell("finished", job)
+    world.end(key)
     world.bill()
     assert world.paid(job) == [("round", 1800.0, 500_000), ("dearer", 1800.0, 1_500_000)]
 
@@ -193,8 +289,7 @@ def test_running_jobs_count_and_a_spent_budget_stops_them_once(world: World) -> 
     with world.store.write() as tx:
         set_budget(tx, world.ana, Budget(1_000_000))
     job = world.job()
-    world.tell("running", job)
-    world.bill()
+    key = world.begin(job)
     world.later(3000)
     with world.store.write() as tx:
         assert spending_of(tx, world.ana.project_id, Period.MONTH).so_far == 833_333
@@ -205,9 +300,10 @@ def test_running_jobs_count_and_a_spent_budget_stops_them_once(world: World) -> 
     with world.store.write() as tx:
         assert watch_budgets(tx) == 2  # the last warning, and the end of the job
         assert watch_budgets(tx) == 0
+    world.end(key, AttemptEnded(EndReason.STOPPED, "stopped"))
     with world.store.read() as tx:
         stopped = jobs.find(tx, world.ana.project_id, job.id)
-    assert stopped.state == "killed"
+    assert (stopped.state, stopped.end_reason) == ("killed", EndReason.BY_BUDGET)
     assert "budget of 1.00 is spent" in (stopped.reason or "")
 
 
@@ -223,3 +319,71 @@ def test_a_spent_budget_refuses_jobs_until_the_next_month(world: World) -> None:
     with world.store.write() as tx:
         set_budget(tx, world.ana, None)
     world.job()
+
+
+def test_forty_who_submit_at_once_are_promised_no_more_than_a_hard_budget_has(world: World) -> None:
+    with world.store.write() as tx:
+        set_budget(tx, world.ana, Budget(1_000_000))
+    each = 90_000
+
+    def submit(number: int) -> bool:
+        try:
+            with world.store.write() as tx:
+                check_admission(tx, world.ana, each)
+                job = submit_job(tx, world.ana, JobSpec(f"j{number}", Command(("true",))))
+                promise = {"profile_id": "p", "features": {}, "wish": {}, "promised_micros": each}
+                seconds = {"promised_seconds": 1.0, "low_seconds": 1.0, "high_seconds": 1.0}
+                profiles.add_promise(
+                    tx, {"job_id": job.id, "project_id": world.ana.project_id, **promise, **seconds}
+                )
+        except QuotaExhausted:
+            return False
+        return True
+
+    with ThreadPoolExecutor(40) as threads:
+        admitted = list(threads.map(submit, range(40)))
+    assert sum(admitted) == 11
+    with world.store.read() as tx:
+        assert spending_of(tx, world.ana.project_id, Period.MONTH).committed == 11 * each
+
+
+def test_jobs_that_outgrow_a_hard_budget_end_before_it_is_exceeded(world: World) -> None:
+    limit = 500_000
+    with world.store.write() as tx:
+        set_budget(tx, world.ana, Budget(limit))
+    running = {world.begin(world.job()): 0.0 for _ in range(5)}
+    grace = dict.fromkeys(running, 5.0)
+    while running:
+        world.later(1.0)
+        with world.store.write() as tx:
+            watch_budgets(tx)
+            rows = jobs.rows(tx, [key.job_id for key in running])
+        for key in [key for key in running if rows[key.job_id].kill_requested]:
+            grace[key] -= 1.0  # it ignores the signal as long as it may
+            if grace[key] <= 0:
+                del running[key]
+                world.end(key, AttemptEnded(EndReason.STOPPED, "stopped"))
+    while world.bill():
+        pass
+    with world.store.read() as tx:
+        billed = billing.billed_micros(tx, world.ana.project_id, None)
+    assert limit * 0.8 < billed <= limit
+    # What is left is less than a job would use before it is stopped: nothing more begins.
+    with world.store.read() as tx:
+        left = limit - billed
+        assert (world.ana.project_id in spent_projects(tx)) == (left <= 973)
+
+
+def test_the_budget_and_the_bills_say_the_same(world: World) -> None:
+    def both() -> tuple[int, int]:
+        with world.store.read() as tx:
+            spending = spending_of(tx, world.ana.project_id, Period.MONTH)
+            return spending.billed_micros, billing.billed_micros(tx, world.ana.project_id, "2026-03")
+
+    world.ran(1800)
+    before, unbilled = both()
+    assert (before, unbilled) == (500_000, 0)  # what is over counts before its bill is drawn up
+    world.bill()
+    world.begin(world.job())
+    world.later(900)
+    assert both() == (500_000, 500_000)

@@ -20,13 +20,14 @@ from easel.flow.price.profile import ProfileRequest, start_profile, watch_profil
 from easel.flow.price.provision import ProvisionRequest
 from easel.ids import TokenId
 from easel.price.budget import Budget
-from easel.price.provision import Aim, Chosen
+from easel.price.provision import Aim, ChosenOffer
+from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.records.job import Usage
 from easel.records.lake import Kind
 from easel.store import identity, jobs, profiles
 from easel.store.engine import AnyRow, Store
-from easel.store.lake.lineage import Direction
+from easel.store.lake.lineage import TraceDirection
 from easel.store.profiles import Profile
 
 ASKED = ProfileRequest(
@@ -85,7 +86,7 @@ def test_a_profile_is_fitted_when_its_runs_are_done(store: Store, ana: Caller) -
     asked = ProvisionRequest([20, 256], Aim.CHEAPEST, max_seconds=400)
     with store.read() as tx:
         made = provisioning.answer(tx, ana, "mnist", asked)
-    assert isinstance(made.outcome, Chosen)
+    assert isinstance(made.outcome, ChosenOffer)
     assert made.outcome.offer.seconds == pytest.approx(600 / made.outcome.offer.shape.cpus, rel=0.1)
 
 
@@ -109,7 +110,7 @@ def test_the_last_twentieth_is_not_waited_for(store: Store, ana: Caller) -> None
 def test_running_out_of_memory_becomes_a_floor(store: Store, ana: Caller) -> None:
     def too_little(cell: dict[str, float]) -> dict[str, Any]:
         if cell["memory_mb"] == 512 and cell["batch-size"] == 1024:
-            return {"state": "failed", "reason": "the memory limit of 512 MB was reached"}
+            return {"state": "failed", "end_reason": EndReason.MEMORY_LIMIT.value, "reason": "no memory"}
         return finished(cell)
 
     end(store, start(store, ana), too_little)
@@ -117,7 +118,7 @@ def test_running_out_of_memory_becomes_a_floor(store: Store, ana: Caller) -> Non
     for batch, least in ((256, 512), (1024, 768)):
         with store.read() as tx:
             made = provisioning.answer(tx, ana, "mnist", ProvisionRequest([5, batch], Aim.CHEAPEST))
-        assert isinstance(made.outcome, Chosen)
+        assert isinstance(made.outcome, ChosenOffer)
         assert made.outcome.offer.shape.memory_mb == least
 
 
@@ -175,7 +176,7 @@ def test_each_version_of_a_model_is_in_the_provenance_graph_with_its_runs(store:
     end(store, profile, finished)
     watch_profiles(store)
     with store.read() as tx:
-        graph = trace(tx, ana, "profile-mnist", Direction.BACKWARD)
+        graph = trace(tx, ana, "profile-mnist", TraceDirection.BACKWARD)
         ((found, values),) = find(tx, ana, Kind.FILE_SET, "profile = mnist:1").items
     assert (found.name, values["runs"]) == ("profile-mnist", 20.0)
     names = {number: f"{node.name}:{node.version}" for number, node in graph.nodes.items()}

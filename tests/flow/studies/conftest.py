@@ -11,14 +11,13 @@ import pytest
 
 from easel.declare.study import StudySpec
 from easel.flow.studies import advance
-from easel.flow.studies.advance import Ready
 from easel.flow.studies.declare import create_study
 from easel.records.study import StoredStudy, StudyPoint, StudyState
-from easel.schedule.policies import named
 from easel.serve.controller import Controller
-from easel.serve.learning import advance_studies, turn
+from easel.serve.learning import build_keeper
 from easel.store import studies
-from easel.testing.engine import Engine, running
+from easel.tenancy.keeper import Keeper
+from easel.testing.engine import EngineUnderTest, running
 from easel.testing.postgres import Postgres
 from easel.wire.study import study_fields
 
@@ -27,9 +26,12 @@ from easel.wire.study import study_fields
 class Studio:
     """One engine and its loops, a step at a time."""
 
-    engine: Engine
+    engine: EngineUnderTest
     controller: Controller
-    ready: dict[str, Ready] = field(default_factory=dict)
+    keeper: Keeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.keeper = build_keeper(self.engine.lake)
 
     def create(self, text: str, who: str = "ana") -> StoredStudy:
         asked = study_fields(text)
@@ -42,8 +44,7 @@ class Studio:
             return create_study(tx, self.engine.people[who], name, spec, earlier=earlier or [])
 
     def step(self) -> None:
-        self.ready = advance_studies(self.engine.lake, self.ready)
-        turn(self.engine.lake, named("easel"), self.ready)
+        self.keeper.turn()
 
     def until(self, done: Callable[[], bool]) -> None:
         def stepped() -> bool:
@@ -80,6 +81,6 @@ def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
         server: Postgres = request.getfixturevalue("postgres_server")
         database = server.create(f"studio_{uuid4().hex}")
     with running(tmp_path / "home", database) as engine:
-        controller = engine.controller(sandbox=False)
+        controller = engine.controller(sandbox=False, unsandboxed=True)
         engine.turn_until(controller, lambda: controller.connected)
         yield Studio(engine, controller)

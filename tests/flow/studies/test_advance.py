@@ -12,20 +12,22 @@ from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound
 from easel.flow.jobs.control import kill_job
 from easel.flow.studies import advance, look
+from easel.flow.studies.advance import ReadyStudy
 from easel.flow.studies.declare import create_study, delete_study, start_study, stop_study
 from easel.flow.studies.measure import curve
 from easel.records.decision import Reasons, StartTrial
-from easel.records.study import Finished, Outcome, StudyState
+from easel.records.standing import Standing
+from easel.records.study import Finished, PointOutcome, StudyState
 from easel.store import billing, jobs, studies
 from easel.tune.state import State
-from easel.tune.strategy import Choice, register
+from easel.tune.strategy import PointChoice, register
 from easel.tune.tuner import Tuner
 from easel.wire.study import study_fields
 
 STUDY = """
 name: digits
 job:
-  command: sh -c '{command}'
+  command: sh -c 'true {{rate}} {{depth}}; {command}'
   resources: {{vcpu: 0.5, memory_mb: 64}}
 space:
   - {{name: rate, type: ordinal, values: [1, 2, 3, 4]}}
@@ -75,18 +77,23 @@ def test_every_point_is_what_the_strategy_says_from_the_history_alone(studio: St
     with studio.engine.store.read() as tx:
         standing = look.standing(tx, studio.study("digits"))
     assert standing.best == points[-1].best
-    assert "quality" in (standing.why or "")
+    assert "the next point" in (standing.why or "").lower()
+    assert standing.account.status is Standing.FINISHED
+    assert "the budget of 5 is spent" in standing.account.sentence
 
 
 @on_both_databases
 def test_a_suggestion_that_is_started_twice_makes_one_job(studio: Studio) -> None:
     study = studio.create(text())
-    ready = advance.prepare(studio.engine.lake)[study.id]
-    again = advance.prepare(studio.engine.lake)[study.id]
+    ready = advance.prepare(studio.engine.lake, study, [])
+    again = advance.prepare(studio.engine.lake, study, [])
+    assert isinstance(ready, ReadyStudy)
+    assert isinstance(again, ReadyStudy)
     assert again.suggestion == ready.suggestion
     with studio.engine.store.write() as tx:
-        assert advance.start_point(tx, ready, decision(study.id)) is not None
-        assert advance.start_point(tx, again, decision(study.id)) is None
+        advance.start_point(tx, ready, decision(study.id), 1)
+        with pytest.raises(Conflict, match="changed"):
+            advance.start_point(tx, again, decision(study.id), 2)
     assert len(studio.points("digits")) == 1
 
 
@@ -95,10 +102,13 @@ def test_a_result_is_taken_once_however_often_it_is_looked_at(studio: Studio) ->
     study = studio.create(text())
     studio.until(lambda: any(p.told is not None for p in studio.points("digits")))
     revision = studio.study("digits").revision
-    assert advance.settle(studio.engine.store) in (0, 1)
     with studio.engine.store.write() as tx:
-        assert not studies.end_point(tx, study.id, 0, {}, Outcome.FAILED, None)
-    assert studio.points("digits")[0].outcome is Outcome.COMPLETED
+        assert (
+            advance.settle(tx, [p.job_id for p in studio.points("digits") if p.told is not None and p.job_id])
+            == 0
+        )
+        assert not studies.end_point(tx, study.id, 0, {}, PointOutcome.FAILED, None)
+    assert studio.points("digits")[0].outcome is PointOutcome.COMPLETED
     assert studio.study("digits").revision >= revision
 
 
@@ -115,6 +125,42 @@ def test_time_and_cost_are_those_of_the_bill(studio: Studio) -> None:
     assert point.values["cost"] > 0
 
 
+def test_a_study_whose_first_points_fail_stops_with_their_last_line(studio: Studio) -> None:
+    broken = "echo {rate}{depth}; echo no such data >&2; exit 3"
+    studio.create(text(command=broken, goal="{maximise: accuracy, budget: {count: 12}}", strategy="random"))
+    points = studio.finish("digits")
+    assert len(points) == 3
+    reason = studio.study("digits").reason or ""
+    assert "first 3 points all failed" in reason
+    assert "no such data" in reason
+
+
+def test_a_study_whose_goal_nobody_prints_stops_and_says_what_was_printed(studio: Studio) -> None:
+    studio.create(text(goal="{maximise: acuracy, budget: {count: 12}}", strategy="random"))
+    assert len(studio.finish("digits")) == 3
+    reason = studio.study("digits").reason or ""
+    assert "did not measure acuracy" in reason
+    assert "accuracy" in reason.replace("acuracy", "")
+
+
+def test_the_best_measured_point_names_its_job_and_output_or_what_it_misses(studio: Studio) -> None:
+    studio.create(text(goal="{maximise: accuracy, budget: {count: 4}}", strategy="grid"))
+    points = studio.finish("digits")
+    with studio.engine.store.read() as tx:
+        best = look.standing(tx, studio.study("digits")).measured
+    assert best is not None
+    assert best.point.values["accuracy"] == max(p.values["accuracy"] for p in points)
+    assert best.output_set == f"{best.point.job_id}-output:1"
+    assert best.missed == ()
+    goal = "{maximise: accuracy, constraints: [accuracy >= 0.9], budget: {count: 4}}"
+    studio.create(text(goal=goal, strategy="grid", name="proud"))
+    studio.finish("proud")
+    with studio.engine.store.read() as tx:
+        near = look.standing(tx, studio.study("proud")).measured
+    assert near is not None
+    assert near.missed == ("accuracy >= 0.9",)
+
+
 def test_failing_and_silent_and_odd_points_do_not_stop_a_study(studio: Studio) -> None:
     odd = (
         'case {rate} in 1) exit 3;; 2) echo hello;; 3) echo "[EASEL_METRIC] accuracy=nan";; '
@@ -127,10 +173,10 @@ def test_failing_and_silent_and_odd_points_do_not_stop_a_study(studio: Studio) -
     assert len(points) == 12
     outcomes = {p.point["rate"]: p.outcome for p in points}
     assert outcomes == {
-        1: Outcome.FAILED,
-        2: Outcome.COMPLETED,
-        3: Outcome.COMPLETED,
-        4: Outcome.COMPLETED,
+        1: PointOutcome.FAILED,
+        2: PointOutcome.COMPLETED,
+        3: PointOutcome.COMPLETED,
+        4: PointOutcome.COMPLETED,
     }
     assert all(math.isnan(p.values["accuracy"]) for p in points if p.point["rate"] == 3)
     assert all(p.values["accuracy"] == math.inf for p in points if p.point["rate"] == 4)
@@ -147,7 +193,7 @@ def test_a_study_ends_when_every_point_was_tried(studio: Studio) -> None:
 def test_a_run_that_outlives_the_budget_is_ended_and_counts_as_stopped(studio: Studio) -> None:
     studio.create(text(command="sleep 1000", goal="{maximise: accuracy, budget: {time: 1}}"))
     (point,) = studio.finish("digits")
-    assert point.outcome is Outcome.STOPPED
+    assert point.outcome is PointOutcome.STOPPED
     assert "spent" in (studio.study("digits").reason or "")
     assert point.values["time"] >= 1
 
@@ -165,9 +211,9 @@ def test_a_run_whose_curve_is_hopeless_is_ended(studio: Studio) -> None:
     studio.create(made.replace("values: [1, 2, 3, 4]", "values: [4, 3, 1]"))
     points = studio.finish("digits")
     poor = [p for p in points if p.point["rate"] == 1]
-    assert [p.outcome for p in points if p.point["rate"] != 1] == [Outcome.COMPLETED] * 6
+    assert [p.outcome for p in points if p.point["rate"] != 1] == [PointOutcome.COMPLETED] * 6
     assert len(poor) == 3
-    assert all(p.outcome is Outcome.STOPPED and "median" in (p.reason or "") for p in poor)
+    assert all(p.outcome is PointOutcome.STOPPED and "median" in (p.reason or "") for p in poor)
 
 
 def test_a_run_that_has_reached_its_constraint_is_not_hopeless_however_well_others_do(studio: Studio) -> None:
@@ -183,7 +229,7 @@ def test_a_run_that_has_reached_its_constraint_is_not_hopeless_however_well_othe
     studio.until(lambda: len(studio.points("digits")) == 7 and _series(studio, 6) >= 3)
     assert advance.stop_runs(studio.engine.store) == 0
     held.unlink()
-    assert [p.outcome for p in studio.finish("digits")] == [Outcome.COMPLETED] * 9
+    assert [p.outcome for p in studio.finish("digits")] == [PointOutcome.COMPLETED] * 9
 
 
 def _series(studio: Studio, number: int) -> int:
@@ -204,7 +250,7 @@ def test_a_point_that_somebody_kills_has_failed_and_the_study_goes_on(studio: St
         stop_study(tx, ana, "digits")
     studio.until(lambda: all(p.outcome is not None for p in studio.points("digits")))
     first, second = studio.points("digits")
-    assert (first.outcome, second.outcome) == (Outcome.FAILED, Outcome.STOPPED)
+    assert (first.outcome, second.outcome) == (PointOutcome.FAILED, PointOutcome.STOPPED)
     assert studio.study("digits").state is StudyState.STOPPED
 
 
@@ -292,7 +338,7 @@ def test_what_no_device_can_hold_is_refused_at_once(studio: Studio) -> None:
 
 def test_a_strategy_that_breaks_ends_its_own_study_and_nobody_elses(studio: Studio) -> None:
     class Broken:
-        def suggest(self, state: State) -> Choice:
+        def suggest(self, state: State) -> PointChoice:
             raise ZeroDivisionError("no pivot")
 
         def recommend(self, state: State) -> None:

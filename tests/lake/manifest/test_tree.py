@@ -10,7 +10,7 @@ from easel.errors import Conflict
 from easel.lake.digest import Digest, digest_of
 from easel.lake.manifest.diff import diff
 from easel.lake.manifest.node import Entry, NodeRef
-from easel.lake.manifest.resolve import Rank, Source, union
+from easel.lake.manifest.resolve import ManifestSource, Rank, union
 from easel.lake.manifest.tree import build, edit, entries, entries_after, find
 
 
@@ -140,14 +140,14 @@ def test_names_chosen_so_that_no_node_ends_still_end() -> None:
 
 def test_a_merge_joins_sets_that_agree() -> None:
     one, two = [entry("/a"), entry("/b")], [entry("/b"), entry("/c")]
-    joined = union([Source("One", Rank.FILE_SET, one), Source("Two", Rank.FILE_SET, two)])
+    joined = union([ManifestSource("One", Rank.FILE_SET, one), ManifestSource("Two", Rank.FILE_SET, two)])
     assert [e.path for e in joined] == ["/a", "/b", "/c"]
 
 
 def test_a_merge_of_sets_that_disagree_names_the_files_and_the_sets() -> None:
     sources = [
-        Source("One:1", Rank.FILE_SET, [entry("/a", 1), entry("/b", 2)]),
-        Source("Two:4", Rank.FILE_SET, [entry("/a", 1), entry("/b", 3)]),
+        ManifestSource("One:1", Rank.FILE_SET, [entry("/a", 1), entry("/b", 2)]),
+        ManifestSource("Two:4", Rank.FILE_SET, [entry("/a", 1), entry("/b", 3)]),
     ]
     with pytest.raises(Conflict, match="/b is version 2 in One:1 and 3 in Two:4"):
         list(union(sources))
@@ -155,13 +155,16 @@ def test_a_merge_of_sets_that_disagree_names_the_files_and_the_sets() -> None:
 
 def test_a_named_file_replaces_the_one_of_a_set() -> None:
     sources = [
-        Source("One:1", Rank.FILE_SET, [entry("/a", 1), entry("/b", 1)]),
-        Source("/b:2", Rank.FILE, [entry("/b", 2)]),
+        ManifestSource("One:1", Rank.FILE_SET, [entry("/a", 1), entry("/b", 1)]),
+        ManifestSource("/b:2", Rank.FILE, [entry("/b", 2)]),
     ]
     assert [(e.path, e.version) for e in union(sources)] == [("/a", 1), ("/b", 2)]
 
 
 def test_a_file_named_in_two_versions_is_a_conflict() -> None:
-    sources = [Source("/b:1", Rank.FILE, [entry("/b", 1)]), Source("/b:2", Rank.FILE, [entry("/b", 2)])]
+    sources = [
+        ManifestSource("/b:1", Rank.FILE, [entry("/b", 1)]),
+        ManifestSource("/b:2", Rank.FILE, [entry("/b", 2)]),
+    ]
     with pytest.raises(Conflict, match="version 1 in /b:1 and 2 in /b:2"):
         list(union(sources))

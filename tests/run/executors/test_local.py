@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from easel.clock import SystemClock
 from easel.declare.resources import Room
+from easel.records.attempt import EndReason
 from easel.run.executors.base import Executor
 from easel.run.executors.local import LocalExecutor
 from easel.run.sandbox import probe
@@ -17,13 +19,19 @@ from easel.run.worker_config import WorkerConfig
 from easel.testing.executor import ExecutorSuite, Listener, Make, clean, order, sh
 
 
-def local(home: Path, *, sandbox: bool) -> Iterator[Make]:
+def local(home: Path, *, sandbox: bool, unsandboxed: bool = False) -> Iterator[Make]:
     """One worker for many tests."""
     made: list[LocalExecutor] = []
 
     def make(name: str) -> Executor:
         config = WorkerConfig(
-            home, name, Room(2.0, 2048), str(home / "blobs"), ("easel.testing.trials",), sandbox=sandbox
+            home,
+            name,
+            Room(2.0, 2048),
+            str(home / "blobs"),
+            ("easel.testing.trials",),
+            sandbox=sandbox,
+            unsandboxed=unsandboxed,
         )
         executor = LocalExecutor(config, SystemClock(), lambda: None)
         made.append(executor)
@@ -43,7 +51,7 @@ def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
 
 @pytest.fixture(scope="module")
 def unguarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
-    yield from local(tmp_path_factory.mktemp("home"), sandbox=False)
+    yield from local(tmp_path_factory.mktemp("home"), sandbox=False, unsandboxed=True)
 
 
 class TestSandboxed(ExecutorSuite):
@@ -75,7 +83,7 @@ class TestSandboxed(ExecutorSuite):
     def test_the_input_cannot_be_written(self, make: Make) -> None:
         heard = Listener(make("a"))
         heard.executor.start(sh("j", "echo x > input/new && echo wrote"))
-        assert heard.ended("j.1")["k"] == "ended"
+        heard.failed("j.1")
         assert b"wrote" not in heard.log("j.1")
 
 
@@ -91,6 +99,16 @@ class TestOpen(ExecutorSuite):
         assert Listener(executor).connected().notes["sandbox"] == "False"
         log = executor.config.home / "run" / "worker.log"
         assert "WITHOUT a sandbox" in log.read_text()
+
+
+def test_a_device_without_a_sandbox_runs_no_code_of_users(tmp_path: Path) -> None:
+    for make in local(tmp_path / "home", sandbox=False):
+        heard = Listener(make("a"))
+        heard.executor.start(sh("j", "echo ran"))
+        end = heard.failed("j.1")
+        assert end.final
+        assert "has no sandbox" in end.reason
+        assert heard.log("j.1") == b""
 
 
 # bubblewrap writes its complaint in pieces; this one makes sure that they are read one by one.
@@ -111,17 +129,17 @@ def test_what_the_sandbox_says_in_pieces_is_one_reason(
     bwrap = probe()
     if bwrap is None:
         pytest.skip("bubblewrap does not work here: apt install bubblewrap")
-    slow = tmp_path / "programs" / "bwrap"
-    slow.parent.mkdir()
-    slow.write_text(SLOW_SPEAKER.format(bwrap=bwrap))
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-    for make in local(tmp_path / "home", sandbox=True):
-        heard = Listener(make("a"))
-        heard.executor.start(order("j", "no-such-program"))
-        end = heard.ended("j.1")
-        assert (
-            end["reason"]
-            == "the command cannot be started: execvp no-such-program: No such file or directory"
-        )
-        assert end["final"]
+    with tempfile.TemporaryDirectory() as programs:  # not tmp_path: a job's user must be able to enter it
+        Path(programs).chmod(0o755)
+        slow = Path(programs) / "bwrap"
+        slow.write_text(SLOW_SPEAKER.format(bwrap=bwrap))
+        slow.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        for make in local(tmp_path / "home", sandbox=True):
+            heard = Listener(make("a"))
+            heard.executor.start(order("j", "no-such-program"))
+            end = heard.failed("j.1")
+            said = "execvp no-such-program: No such file or directory"
+            assert end.reason == f"the command cannot be started: {said}"
+            assert end.final
+            assert end.end is EndReason.CANNOT_START

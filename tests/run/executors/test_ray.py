@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import psutil
 import pytest
 
 from easel.declare.resources import Resources
+from easel.run.entries import LoggedLines
 from easel.run.executors.base import Executor, MemberSaid
 from easel.run.executors.ray import RayEngine
 from easel.testing.engine import alive, until
@@ -40,7 +40,8 @@ class TestRay(ExecutorSuite):
 
 def said(heard: Listener, rank: int) -> list[bytes]:
     members = (each for each in heard.reports if isinstance(each, MemberSaid) and each.rank == rank)
-    return [base64.b64decode(entry["data"]) for each in members for entry in each.entries]
+    bodies = (entry.body for each in members for entry in each.entries)
+    return [body.data or b"" for body in bodies if isinstance(body, LoggedLines)]
 
 
 def test_members_of_one_job_are_spread_over_nodes_and_know_each_other(
@@ -53,7 +54,7 @@ def test_members_of_one_job_are_spread_over_nodes_and_know_each_other(
         heard = Listener(server.executor())
         script = "echo $EASEL_RANK of $EASEL_WORLD_SIZE among $EASEL_PEERS"
         heard.executor.start(sh("both", script, workers=2, resources=Resources(1.5, 256)))
-        assert heard.ended("both.1")["k"] == "done"
+        heard.done("both.1")
         assert heard.log("both.1") == b"0 of 2 among 127.0.0.1,127.0.0.1\n"
         heard.until(lambda: b"".join(said(heard, 1)) == b"1 of 2 among 127.0.0.1,127.0.0.1\n")
         clean(heard.executor)

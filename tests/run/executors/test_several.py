@@ -8,11 +8,16 @@ import pytest
 
 from easel.declare.resources import Room
 from easel.errors import TryLater
+from easel.records.job import Usage
+from easel.run.entries import AttemptDone, JournalEntry
 from easel.run.executors.base import Beat, Connected, Entries, Report
 from easel.run.executors.several import Several
 from easel.run.order import Order
 
 HERE, ELSEWHERE = Room(2.0, 4096), Room(0.0, 0)
+
+
+DONE = JournalEntry(7, 0.0, AttemptDone(Usage()))
 
 
 class Scripted:
@@ -29,6 +34,7 @@ class Scripted:
     def start(self, order: Order) -> None: ...
     def kill(self, key: str, *, force: bool = False) -> None: ...
     def forget(self, key: str, *, over: bool = True) -> None: ...
+    def resend(self, key: str, seen: int) -> None: ...
     def close(self, *, stop: bool) -> None: ...
 
     def rooms(self) -> Sequence[tuple[Room, Mapping[str, str]]]:
@@ -46,11 +52,11 @@ def test_what_one_said_is_told_when_the_other_can_answer_again() -> None:
     both = Several(local, pulled)
     both.connect(1, {})
     assert [type(report) for report in both.poll()] == [Connected]
-    local.says.append(Entries("job.1", [{"k": "done", "n": 7}]))
+    local.says.append(Entries("job.1", [DONE]))
     pulled.fails = True
     for _ in range(2):
         with pytest.raises(TryLater):
             both.poll()
     pulled.fails = False
     local.says.append(Beat(frozenset({"job.2"})))
-    assert both.poll() == [Entries("job.1", [{"k": "done", "n": 7}]), Beat(frozenset({"job.2"}))]
+    assert both.poll() == [Entries("job.1", [DONE]), Beat(frozenset({"job.2"}))]

@@ -9,7 +9,13 @@ export function Admit({ project }: { project: string }) {
   const [id, setId] = useState("");
   const [role, setRole] = useState<Member["role"]>("member");
   const admit = useMutation({
-    mutationFn: () => answer(api.POST("/api/v1/projects/{project}/users/admit", { params: { path: { project } }, body: { user_id: id.trim(), role } })),
+    mutationFn: () =>
+      answer(
+        api.POST("/api/v1/projects/{project}/users/admit", {
+          params: { path: { project } },
+          body: { user_id: id.trim(), role },
+        }),
+      ),
     onSuccess: () => {
       setId("");
       return queries.invalidateQueries({ queryKey: [project, "members"] });
@@ -24,7 +30,13 @@ export function Admit({ project }: { project: string }) {
       <form className="row" onSubmit={submit}>
         <label>
           Somebody from another project, by user id
-          <input required maxLength={40} value={id} onChange={(e) => setId(e.target.value)} placeholder="usr_…" />
+          <input
+            required
+            maxLength={40}
+            value={id}
+            onChange={(e) => setId(e.target.value)}
+            placeholder="usr_…"
+          />
         </label>
         <label>
           Role here

@@ -13,10 +13,17 @@ export function Grants({ project }: { project: string }) {
   const params = { path: { project } };
   const grants = useQuery({
     queryKey: [project, "grants"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/grants", { params })).then((found) => found.items),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/grants", { params })).then((found) => found.items),
   });
   const again = () => queries.invalidateQueries({ queryKey: [project, "grants"] });
-  const [form, setForm] = useState({ scope: "path" as Scope, pattern: "", principal: "", read: true, write: false });
+  const [form, setForm] = useState({
+    scope: "path" as Scope,
+    pattern: "",
+    principal: "",
+    read: true,
+    write: false,
+  });
   const put = useMutation({
     mutationFn: () => answer(api.PUT("/api/v1/projects/{project}/grants", { params, body: form })),
     onSuccess: () => {
@@ -26,7 +33,11 @@ export function Grants({ project }: { project: string }) {
   });
   const remove = useMutation({
     mutationFn: ({ scope, pattern, principal }: Grant) =>
-      answer(api.DELETE("/api/v1/projects/{project}/grants", { params: { ...params, query: { scope: scope as Scope, pattern, principal } } })),
+      answer(
+        api.DELETE("/api/v1/projects/{project}/grants", {
+          params: { ...params, query: { scope: scope as Scope, pattern, principal } },
+        }),
+      ),
     onSettled: again,
   });
   function submit(event: FormEvent) {
@@ -46,17 +57,37 @@ export function Grants({ project }: { project: string }) {
         </label>
         <label>
           Path or name
-          <input required value={form.pattern} onChange={(e) => setForm({ ...form, pattern: e.target.value })} placeholder={form.scope === "path" ? "/private/" : "labels"} />
+          <input
+            required
+            value={form.pattern}
+            onChange={(e) => setForm({ ...form, pattern: e.target.value })}
+            placeholder={form.scope === "path" ? "/private/" : "labels"}
+          />
         </label>
         <label>
           For whom
-          <input required value={form.principal} onChange={(e) => setForm({ ...form, principal: e.target.value })} placeholder="user:ana, group:lab" />
+          <input
+            required
+            value={form.principal}
+            onChange={(e) => setForm({ ...form, principal: e.target.value })}
+            placeholder="user:ana, group:lab"
+          />
         </label>
         <label className="check">
-          <input type="checkbox" checked={form.read} onChange={(e) => setForm({ ...form, read: e.target.checked })} /> read
+          <input
+            type="checkbox"
+            checked={form.read}
+            onChange={(e) => setForm({ ...form, read: e.target.checked })}
+          />{" "}
+          read
         </label>
         <label className="check">
-          <input type="checkbox" checked={form.write} onChange={(e) => setForm({ ...form, write: e.target.checked })} /> write
+          <input
+            type="checkbox"
+            checked={form.write}
+            onChange={(e) => setForm({ ...form, write: e.target.checked })}
+          />{" "}
+          write
         </label>
         <button type="submit" disabled={put.isPending}>
           Grant
@@ -66,7 +97,9 @@ export function Grants({ project }: { project: string }) {
       <Loaded query={grants}>
         {(found) =>
           found.length === 0 ? (
-            <p className="quiet">Nothing is granted: every member may read and write everything in this project.</p>
+            <p className="quiet">
+              Nothing is granted: every member may read and write everything in this project.
+            </p>
           ) : (
             <div className="scroll">
               <table>
@@ -87,9 +120,17 @@ export function Grants({ project }: { project: string }) {
                         {grant.scope === "path" ? "files below" : "file sets"} {grant.pattern}
                       </td>
                       <td>{grant.principal}</td>
-                      <td>{[grant.read && "read", grant.write && "write"].filter(Boolean).join(" and ") || "nothing"}</td>
                       <td>
-                        <button type="button" className="small" aria-label={`Take back ${grant.pattern} from ${grant.principal}`} onClick={() => remove.mutate(grant)}>
+                        {[grant.read && "read", grant.write && "write"].filter(Boolean).join(" and ") ||
+                          "nothing"}
+                      </td>
+                      <td>
+                        <button
+                          type="button"
+                          className="small"
+                          aria-label={`Take back ${grant.pattern} from ${grant.principal}`}
+                          onClick={() => remove.mutate(grant)}
+                        >
                           Take back
                         </button>
                       </td>
@@ -112,12 +153,22 @@ function Groups({ project }: { project: string }) {
   const [members, setMembers] = useState("");
   const groups = useQuery({
     queryKey: [project, "groups"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/groups", { params: { path: { project } } })).then((found) => found.items),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/groups", { params: { path: { project } } })).then(
+        (found) => found.items,
+      ),
   });
   const set = useMutation({
     mutationFn: () => {
-      const body = { members: members.split(",").map((one) => one.trim()).filter(Boolean) };
-      return answer(api.PUT("/api/v1/projects/{project}/groups/{name}", { params: { path: { project, name } }, body }));
+      const body = {
+        members: members
+          .split(",")
+          .map((one) => one.trim())
+          .filter(Boolean),
+      };
+      return answer(
+        api.PUT("/api/v1/projects/{project}/groups/{name}", { params: { path: { project, name } }, body }),
+      );
     },
     onSuccess: () => {
       setName("");
@@ -135,7 +186,13 @@ function Groups({ project }: { project: string }) {
       <form className="row" onSubmit={submit}>
         <label>
           Group
-          <input required maxLength={64} value={name} onChange={(e) => setName(e.target.value)} placeholder="lab" />
+          <input
+            required
+            maxLength={64}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="lab"
+          />
         </label>
         <label className="wide">
           Its members, by commas; none removes it

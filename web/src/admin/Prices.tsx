@@ -16,7 +16,11 @@ export function Prices() {
     mutationFn: () =>
       answer(
         api.PUT("/api/v1/prices", {
-          body: { name: name || null, toml: name ? null : toml, since: since ? new Date(since).toISOString() : null },
+          body: {
+            name: name || null,
+            toml: name ? null : toml,
+            since: since ? new Date(since).toISOString() : null,
+          },
         }),
       ),
     onSuccess: (found) => {
@@ -72,7 +76,13 @@ export function Prices() {
               {!name && (
                 <label>
                   The book
-                  <textarea required rows={6} spellCheck={false} value={toml} onChange={(e) => setToml(e.target.value)} />
+                  <textarea
+                    required
+                    rows={6}
+                    spellCheck={false}
+                    value={toml}
+                    onChange={(e) => setToml(e.target.value)}
+                  />
                 </label>
               )}
             </form>

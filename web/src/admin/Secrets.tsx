@@ -13,10 +13,19 @@ export function Secrets({ project }: { project: string }) {
   const again = () => queries.invalidateQueries({ queryKey });
   const names = useQuery({
     queryKey,
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/secrets", { params: { path: { project } } })).then((found) => found.items),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/secrets", { params: { path: { project } } })).then(
+        (found) => found.items,
+      ),
   });
   const put = useMutation({
-    mutationFn: () => answer(api.PUT("/api/v1/projects/{project}/secrets/{name}", { params: { path: { project, name } }, body: { value } })),
+    mutationFn: () =>
+      answer(
+        api.PUT("/api/v1/projects/{project}/secrets/{name}", {
+          params: { path: { project, name } },
+          body: { value },
+        }),
+      ),
     onSuccess: () => {
       setName("");
       setValue("");
@@ -24,7 +33,12 @@ export function Secrets({ project }: { project: string }) {
     },
   });
   const remove = useMutation({
-    mutationFn: (which: string) => answer(api.DELETE("/api/v1/projects/{project}/secrets/{name}", { params: { path: { project, name: which } } })),
+    mutationFn: (which: string) =>
+      answer(
+        api.DELETE("/api/v1/projects/{project}/secrets/{name}", {
+          params: { path: { project, name: which } },
+        }),
+      ),
     onSettled: again,
   });
   function submit(event: FormEvent) {
@@ -37,11 +51,23 @@ export function Secrets({ project }: { project: string }) {
       <form className="row" onSubmit={submit}>
         <label>
           Secret's name
-          <input required maxLength={64} value={name} onChange={(e) => setName(e.target.value)} placeholder="wandb-key" />
+          <input
+            required
+            maxLength={64}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="wandb-key"
+          />
         </label>
         <label className="wide">
           Secret value
-          <input required type="password" autoComplete="off" value={value} onChange={(e) => setValue(e.target.value)} />
+          <input
+            required
+            type="password"
+            autoComplete="off"
+            value={value}
+            onChange={(e) => setValue(e.target.value)}
+          />
         </label>
         <button type="submit" disabled={put.isPending}>
           Keep the secret
@@ -57,7 +83,15 @@ export function Secrets({ project }: { project: string }) {
               {found.map((one) => (
                 <li key={one}>
                   <code>{one}</code>{" "}
-                  <button type="button" className="small" aria-label={`Remove the secret ${one}`} onClick={() => confirm(`Remove the secret ${one}? Jobs that name it fail from now on.`) && remove.mutate(one)}>
+                  <button
+                    type="button"
+                    className="small"
+                    aria-label={`Remove the secret ${one}`}
+                    onClick={() =>
+                      confirm(`Remove the secret ${one}? Jobs that name it fail from now on.`) &&
+                      remove.mutate(one)
+                    }
+                  >
                     Remove
                   </button>
                 </li>

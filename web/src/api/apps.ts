@@ -1,4 +1,10 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { answer, api, type Schemas } from "./client";
 import { upload, type Progress } from "./lake";
 
@@ -15,7 +21,10 @@ const EVERY = 5_000; // trials end without an event of the app
 export function useApps(project: string) {
   return useQuery({
     queryKey: [project, "apps"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps", { params: { path: { project } } })).then((found) => found.items),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/apps", { params: { path: { project } } })).then(
+        (found) => found.items,
+      ),
     refetchInterval: EVERY,
   });
 }
@@ -23,7 +32,8 @@ export function useApps(project: string) {
 export function useApp(project: string, name: string) {
   return useQuery({
     queryKey: [project, "apps", name],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}", { params: { path: { project, name } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/apps/{name}", { params: { path: { project, name } } })),
     refetchInterval: EVERY,
   });
 }
@@ -43,7 +53,10 @@ export function useMatch(program: string) {
 export function useTrials(project: string, name: string) {
   return useQuery({
     queryKey: [project, "apps", name, "trials"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}/trials", { params: { path: { project, name } } })).then((found) => found.items),
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/apps/{name}/trials", { params: { path: { project, name } } }),
+      ).then((found) => found.items),
     refetchInterval: EVERY,
   });
 }
@@ -51,7 +64,10 @@ export function useTrials(project: string, name: string) {
 export function useAppProgress(project: string, name: string) {
   return useQuery({
     queryKey: [project, "apps", name, "progress"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}/progress", { params: { path: { project, name } } })),
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/apps/{name}/progress", { params: { path: { project, name } } }),
+      ),
     refetchInterval: EVERY,
   });
 }
@@ -61,14 +77,18 @@ export function useReport(project: string, name: string, model: string | undefin
   return useQuery({
     queryKey: [project, "apps", name, "report", model],
     enabled: model !== undefined,
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}/report", { params: { path: { project, name } } })),
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/apps/{name}/report", { params: { path: { project, name } } }),
+      ),
   });
 }
 
 export function useProspects(project: string, name: string) {
   return useQuery({
     queryKey: [project, "apps", name, "next"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}/next", { params: { path: { project, name } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/apps/{name}/next", { params: { path: { project, name } } })),
     refetchInterval: EVERY,
   });
 }
@@ -103,8 +123,16 @@ export function useSuspects(project: string, name: string, enabled: boolean) {
   return useQuery({
     queryKey: [project, "apps", name, "suspects"],
     enabled,
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}/suspects", { params: { path: { project, name }, query: { limit: 100 } } })),
-    refetchInterval: (query) => (["queued", "launching", "downloading", "running", "uploading"].includes(query.state.data?.state ?? "") ? 2_000 : false),
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/apps/{name}/suspects", {
+          params: { path: { project, name }, query: { limit: 100 } },
+        }),
+      ),
+    refetchInterval: (query) =>
+      ["queued", "launching", "downloading", "running", "uploading"].includes(query.state.data?.state ?? "")
+        ? 2_000
+        : false,
   });
 }
 
@@ -118,13 +146,28 @@ export function useChange<T, R>(project: string, name: string, change: (given: T
 }
 
 /** Into the app's own folder of the lake, then fed from there: nothing is visible before all of it is there. */
-export async function feed(project: string, app: App, files: { path: string; file: File }[], stamp: string, tell: (progress: Progress) => void): Promise<Fed> {
+export async function feed(
+  project: string,
+  app: App,
+  files: { path: string; file: File }[],
+  stamp: string,
+  tell: (progress: Progress) => void,
+): Promise<Fed> {
   const folder = `${(app.folder ?? "").replace(/\/$/, "")}/uploads/${stamp}/`;
-  await upload(project, files.map(({ path, file }) => ({ path: folder + path, file })), tell);
+  await upload(
+    project,
+    files.map(({ path, file }) => ({ path: folder + path, file })),
+    tell,
+  );
   tell({ phase: "Feeding", done: 1, total: 1 });
   const reference = files.length === 1 && !files[0]!.path.includes("/") ? folder + files[0]!.path : folder;
   const params = { path: { project, name: app.name } };
-  return answer(api.POST("/api/v1/projects/{project}/apps/{name}/feed/files", { params, body: { reference, skip_bad: true } }));
+  return answer(
+    api.POST("/api/v1/projects/{project}/apps/{name}/feed/files", {
+      params,
+      body: { reference, skip_bad: true },
+    }),
+  );
 }
 
 export function thumbnail(project: string, app: string, digest: string): string {

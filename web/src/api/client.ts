@@ -5,7 +5,7 @@ import { Problem, problemOf } from "./problem";
 export type Schemas = components["schemas"];
 export type Me = Schemas["Me"];
 export type Project = Schemas["Project"];
-export type Member = Schemas["Member-Output"];
+export type Member = Schemas["Member"];
 export type Token = Schemas["Token"];
 export type Job = Schemas["Job"];
 export type Event = Schemas["Event"];
@@ -30,11 +30,15 @@ export function whenSignedOut(call: () => void): void {
   onSignedOut = call;
 }
 
-export const api = createClient<paths>({ baseUrl: "/", querySerializer: { array: { style: "form", explode: true } } });
+export const api = createClient<paths>({
+  baseUrl: "/",
+  querySerializer: { array: { style: "form", explode: true } },
+});
 
 api.use({
   onRequest({ request }) {
-    if (request.method !== "GET") for (const [name, value] of Object.entries(csrfHeaders())) request.headers.set(name, value);
+    if (request.method !== "GET")
+      for (const [name, value] of Object.entries(csrfHeaders())) request.headers.set(name, value);
     if (request.method === "POST") request.headers.set("Idempotency-Key", randomKey());
     return request;
   },
@@ -42,11 +46,15 @@ api.use({
 
 /** `crypto.randomUUID` exists only over HTTPS, and labs run plain HTTP inside. */
 function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join(
+    "",
+  );
 }
 
 /** The answer's data, or a Problem thrown. */
-export async function answer<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+export async function answer<T>(
+  call: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<T> {
   const { data, error, response } = await call;
   if (response.ok) return data as T;
   throw failed(problemOf(response.status, error, response.headers));

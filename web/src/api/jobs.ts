@@ -1,9 +1,24 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { useEvents } from "../live/Live";
 import { answer, api, type Event, type Job } from "./client";
 
-export const STATES = ["queued", "launching", "downloading", "running", "uploading", "finished", "failed", "killed"];
+export const STATES = [
+  "queued",
+  "launching",
+  "downloading",
+  "running",
+  "uploading",
+  "finished",
+  "failed",
+  "killed",
+];
 const PAGE = 100;
 
 export type Wanted = { name: string; state: string; user: string; sort: string };
@@ -20,7 +35,8 @@ export function filtersOf(wanted: Wanted): string[] {
 export function useCounts(project: string) {
   return useQuery({
     queryKey: [project, "job", "counts"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/counts", { params: { path: { project } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/jobs/counts", { params: { path: { project } } })),
   });
 }
 
@@ -47,7 +63,10 @@ export function patched<P extends { items: Job[] }>(pages: P[], events: Event[])
 export function useJobs(project: string, wanted: Wanted) {
   const queries = useQueryClient();
   const { name, state, user, sort } = wanted;
-  const key = useMemo(() => [project, "jobs", { name, state, user, sort }], [project, name, state, user, sort]);
+  const key = useMemo(
+    () => [project, "jobs", { name, state, user, sort }],
+    [project, name, state, user, sort],
+  );
   const query = useInfiniteQuery({
     queryKey: key,
     initialPageParam: undefined as string | undefined,
@@ -78,11 +97,14 @@ export function useJobs(project: string, wanted: Wanted) {
         if (known.pages.length > 2) return;
         // At most twice a second, but never not at all: the last event of a burst may be the one that counts.
         const state = again.current;
-        state.timer ??= setTimeout(() => {
-          state.timer = undefined;
-          state.last = Date.now();
-          void queries.invalidateQueries({ queryKey: key });
-        }, Math.max(0, state.last + 500 - Date.now()));
+        state.timer ??= setTimeout(
+          () => {
+            state.timer = undefined;
+            state.last = Date.now();
+            void queries.invalidateQueries({ queryKey: key });
+          },
+          Math.max(0, state.last + 500 - Date.now()),
+        );
       },
       [key, queries],
     ),
@@ -94,7 +116,8 @@ export function useJobs(project: string, wanted: Wanted) {
 export function useJob(project: string, job: string) {
   return useQuery({
     queryKey: [project, "job", job],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
   });
 }
 
@@ -118,7 +141,9 @@ export function curvesOf(project: string, job: string, running: boolean) {
     refetchInterval: running ? 2000 : (false as const),
     queryFn: async (): Promise<Curve[]> => {
       const path = { project, job };
-      const { items } = await answer(api.GET("/api/v1/projects/{project}/jobs/{job}/metrics", { params: { path } }));
+      const { items } = await answer(
+        api.GET("/api/v1/projects/{project}/jobs/{job}/metrics", { params: { path } }),
+      );
       return Promise.all(
         items.map(({ name }) =>
           answer(
@@ -137,7 +162,10 @@ export function useKill(project: string) {
   return useMutation({
     mutationFn: ({ job, reason }: { job: string; reason: string }) =>
       answer(
-        api.POST("/api/v1/projects/{project}/jobs/{job}/kill", { params: { path: { project, job } }, body: { reason } }),
+        api.POST("/api/v1/projects/{project}/jobs/{job}/kill", {
+          params: { path: { project, job } },
+          body: { reason },
+        }),
       ),
     onSettled: (_data, _error, { job }) => queries.invalidateQueries({ queryKey: [project, "job", job] }),
   });
@@ -147,7 +175,10 @@ export function useRerun(project: string) {
   return useMutation({
     mutationFn: (job: string) =>
       answer(
-        api.POST("/api/v1/projects/{project}/jobs/{job}/rerun", { params: { path: { project, job } }, body: {} }),
+        api.POST("/api/v1/projects/{project}/jobs/{job}/rerun", {
+          params: { path: { project, job } },
+          body: {},
+        }),
       ),
   });
 }

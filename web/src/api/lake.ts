@@ -16,7 +16,9 @@ export function useFolder(project: string, ref: string) {
     queryKey: [project, "files", ref],
     queryFn: () =>
       answer(
-        api.GET("/api/v1/projects/{project}/files", { params: { path: { project }, query: { ref, limit: 2000 } } }),
+        api.GET("/api/v1/projects/{project}/files", {
+          params: { path: { project }, query: { ref, limit: 2000 } },
+        }),
       ),
   });
 }
@@ -47,7 +49,9 @@ export async function upload(
   const toSend = wanted.reduce((sum, hash) => sum + (byHash.get(hash)?.size ?? 0), 0);
   let sent = 0;
   for (let i = 0; i < wanted.length; i += AT_ONCE) {
-    const objects = wanted.slice(i, i + AT_ONCE).map((hash) => ({ hash, size: byHash.get(hash)!.size, members: [] }));
+    const objects = wanted
+      .slice(i, i + AT_ONCE)
+      .map((hash) => ({ hash, size: byHash.get(hash)!.size, members: [] }));
     const { transfers } = await answer(
       api.POST("/api/v1/projects/{project}/uploads/{upload_id}/objects", { ...at, body: { objects } }),
     );
@@ -55,12 +59,15 @@ export async function upload(
       for (const part of parts) {
         const body = byHash.get(hash)!.slice(part.offset, part.offset + part.size);
         const response = await fetch(part.url, { method: "PUT", body });
-        if (!response.ok) throw new Problem(response.status, "upload", "A part could not be stored: upload again.");
+        if (!response.ok)
+          throw new Problem(response.status, "upload", "A part could not be stored: upload again.");
         tell({ phase: "Sending", done: (sent += part.size), total: toSend });
       }
       const path = { project, upload_id: session.id, digest: hash };
       await answer(
-        api.POST("/api/v1/projects/{project}/uploads/{upload_id}/objects/{digest}/finish", { params: { path } }),
+        api.POST("/api/v1/projects/{project}/uploads/{upload_id}/objects/{digest}/finish", {
+          params: { path },
+        }),
       );
     }
   }
@@ -81,7 +88,10 @@ async function hashOf(file: Blob, read: (size: number) => void): Promise<string>
 /** At most `most` bytes of one file version. */
 export async function contents(project: string, ref: string, most: number): Promise<Uint8Array<ArrayBuffer>> {
   const found = await answer(
-    api.POST("/api/v1/projects/{project}/files/fetch", { params: { path: { project } }, body: { ref, limit: 1 } }),
+    api.POST("/api/v1/projects/{project}/files/fetch", {
+      params: { path: { project } },
+      body: { ref, limit: 1 },
+    }),
   );
   const range = found.ranges[0];
   const blob = range?.blobs.find((one) => one.hash === found.files[0]?.hash);
@@ -118,7 +128,13 @@ export function targetOf(folder: string, path: string): string {
 }
 
 const IMAGES: Record<string, string> = {
-  png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", svg: "image/svg+xml", bmp: "image/bmp",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  svg: "image/svg+xml",
+  bmp: "image/bmp",
 };
 const TABLES: Record<string, string> = { csv: ",", tsv: "\t" };
 

@@ -22,5 +22,8 @@ export function useMembers(project: string) {
 export function useNames(project: string): (id: string | null) => string {
   const { data } = useMembers(project);
   const names = useMemo(() => data && new Map(data.map((member) => [member.id, member.name])), [data]);
-  return useCallback((id) => (id === null ? "–" : (names?.get(id) ?? (names ? `…${id.slice(-6)}` : "…"))), [names]);
+  return useCallback(
+    (id) => (id === null ? "–" : (names?.get(id) ?? (names ? `…${id.slice(-6)}` : "…"))),
+    [names],
+  );
 }

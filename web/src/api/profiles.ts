@@ -18,7 +18,8 @@ export function useProfiles(project: string) {
       const seen = new Set<string>();
       return items.filter((profile) => !seen.has(profile.name) && seen.add(profile.name));
     },
-    refetchInterval: (query) => (query.state.data?.some((profile) => profile.state === "running") ? 2_000 : false),
+    refetchInterval: (query) =>
+      query.state.data?.some((profile) => profile.state === "running") ? 2_000 : false,
   });
 }
 
@@ -37,7 +38,12 @@ export const CPUS = Array.from({ length: 16 }, (_, i) => (i + 1) / 2);
 export const MEMORIES = Array.from({ length: 16 }, (_, i) => (i + 1) * 512);
 
 /** What every size would take and cost. */
-export function useEstimates(project: string, name: string, values: Values | null, confidence: number | null) {
+export function useEstimates(
+  project: string,
+  name: string,
+  values: Values | null,
+  confidence: number | null,
+) {
   return useQuery({
     queryKey: [project, "profiles", name, "estimate", values, confidence],
     enabled: values !== null,
@@ -46,7 +52,9 @@ export function useEstimates(project: string, name: string, values: Values | nul
       const shapes = CPUS.flatMap((vcpu) => MEMORIES.map((memory_mb) => ({ vcpu, memory_mb })));
       const params = { path: { project, name } };
       const body = { values: values!, shapes, confidence };
-      return answer(api.POST("/api/v1/projects/{project}/profiles/{name}/estimate", { params, body })).then((found) => found.items);
+      return answer(api.POST("/api/v1/projects/{project}/profiles/{name}/estimate", { params, body })).then(
+        (found) => found.items,
+      );
     },
   });
 }

@@ -299,7 +299,7 @@ export interface paths {
         head?: never;
         /**
          * Change App
-         * @description Another metric: what was tried is tried again under it.
+         * @description Another metric, under which models go on serving, or a wider program.
          */
         patch: operations["change_app"];
         trace?: never;
@@ -592,6 +592,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps/{name}/terms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Set App Terms
+         * @description Weight, deadline, budget, what is enough; pause and resume.
+         */
+        patch: operations["set_app_terms"];
+        trace?: never;
+    };
     "/api/v1/projects/{project}/apps/{name}/trials": {
         parameters: {
             query?: never;
@@ -822,6 +842,26 @@ export interface paths {
          * @description The next version of a set, made of what the references name now.
          */
         post: operations["create_file_set"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/filesets/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Save Code
+         * @description The version of a code set with this content; a new one only where the newest holds something else.
+         */
+        post: operations["save_code"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1113,9 +1153,29 @@ export interface paths {
         };
         /**
          * Show Job
-         * @description One job.
+         * @description One job; while it waits, `waiting` says what for.
          */
         get: operations["show_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/jobs/{job}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Attempts
+         * @description Every attempt that is over: where it ran, how it ended, how long it held its device.
+         */
+        get: operations["job_attempts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1812,6 +1872,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/studies/{name}/terms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Set Study Terms
+         * @description The same for a study; only its owner or an admin may.
+         */
+        patch: operations["set_study_terms"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify Best
+         * @description Run the recommended point, so that what is predicted becomes measured.
+         */
+        post: operations["verify_best"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/tags": {
         parameters: {
             query?: never;
@@ -1826,6 +1926,30 @@ export interface paths {
          * @description Set and remove tags of a file version, a file-set version or a job.
          */
         post: operations["set_tags"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/term-limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Limits
+         * @description The most that members may ask for.
+         */
+        get: operations["get_limits"];
+        /**
+         * Set Limits
+         * @description Set the most that members may ask for; null: no limit.
+         */
+        put: operations["set_limits"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2106,6 +2230,26 @@ export interface paths {
          * @description A further token for somebody of this project.
          */
         post: operations["add_user_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/why/{what}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why It Waits
+         * @description What an app, a study or a job does or waits for, since when, and what would change it.
+         */
+        get: operations["why_it_waits"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2413,7 +2557,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description The database answers and has this release's schema.
+         * @description The database answers and has this release's schema, and the disk has room.
          */
         get: operations["readyz"];
         put?: never;
@@ -2432,11 +2576,6 @@ export interface components {
         AddFiles: {
             /** Files */
             files: components["schemas"]["NewFile"][];
-        };
-        /** Addresses */
-        Addresses: {
-            /** Items */
-            items: string[];
         };
         /** AdmitUser */
         AdmitUser: {
@@ -2469,6 +2608,11 @@ export interface components {
              * @description The file set, name:version, that holds it
              */
             model: string;
+            /**
+             * Notes
+             * @description What was missing or new, and how it was taken
+             */
+            notes?: string[];
             /**
              * Pinned
              * @default false
@@ -2532,10 +2676,17 @@ export interface components {
             running: string[];
             /** @description What answers: the pinned model, or the best */
             serving?: components["schemas"]["BestModel"] | null;
+            /**
+             * Status
+             * @description running, waits-for-turn, paused, exhausted, …
+             */
+            status: string;
             /** Switched Off */
             switched_off: number;
             /** Template */
             template: string;
+            /** @description What people said about it */
+            terms: components["schemas"]["Terms"];
             /** Trials */
             trials: number;
             /**
@@ -2544,6 +2695,11 @@ export interface components {
              * @default 0
              */
             vector_size?: number;
+            /**
+             * Waiting
+             * @description What it does or waits for, since when, and what would change it
+             */
+            waiting: string;
             /**
              * Why
              * @description What the policy weighed when it last chose for this app
@@ -2609,6 +2765,11 @@ export interface components {
          * @description New lines of an attempt's journal, or that nothing of it is left.
          */
         AttemptNews: {
+            /**
+             * End
+             * @description Why it is gone, as a code compares it
+             */
+            end?: string | null;
             /** Entries */
             entries?: {
                 [key: string]: unknown;
@@ -2618,10 +2779,48 @@ export interface components {
             /** Key */
             key: string;
         };
+        /**
+         * BestMeasured
+         * @description The best point that was really run; where nothing meets the constraints, the one that comes nearest.
+         */
+        BestMeasured: {
+            /** Job Id */
+            job_id: string | null;
+            /**
+             * Missed
+             * @description Constraints that it breaks; none where it is feasible
+             */
+            missed: string[];
+            /** Number */
+            number: number;
+            /** Output Set */
+            output_set: string | null;
+            /** Point */
+            point: {
+                [key: string]: unknown;
+            };
+            /**
+             * Values
+             * @description None for what is no number
+             */
+            values: {
+                [key: string]: number | null;
+            };
+        };
         /** BestModel */
         BestModel: {
+            /**
+             * Baseline
+             * @description What always giving the same answer scores
+             */
+            baseline?: number | null;
             /** Candidate */
             candidate: string;
+            /**
+             * Error
+             * @description One standard deviation of the score by sampling
+             */
+            error?: number | null;
             /** Model */
             model: string;
             /** Quality */
@@ -2691,6 +2890,12 @@ export interface components {
          */
         Budget: {
             /**
+             * Billed
+             * @description Of `spent` what ended jobs came to: the sum of the bills of this period
+             * @default 0
+             */
+            billed?: number;
+            /**
              * Committed
              * @description `spent`, and what running jobs were expected to cost beyond it
              */
@@ -2756,13 +2961,21 @@ export interface components {
             /** Vcpu */
             vcpu: number;
         };
-        /** ChangeApp */
+        /**
+         * ChangeApp
+         * @description Another metric, a wider program, or both.
+         */
         ChangeApp: {
             /**
              * Metric
-             * @description What was tried is tried again under it
+             * @description Models go on serving by their scores in it
              */
-            metric: string;
+            metric?: string | null;
+            /**
+             * Program
+             * @description The same fields; values may become optional, classes may be added
+             */
+            program?: string | null;
         };
         /**
          * ChangeQueue
@@ -2779,6 +2992,43 @@ export interface components {
         /** ChangeRole */
         ChangeRole: {
             role: components["schemas"]["Role"];
+        };
+        /**
+         * CodeOrigin
+         * @description Where the code came from: for the record.
+         */
+        CodeOrigin: {
+            /**
+             * Branch
+             * @default
+             */
+            branch?: string;
+            /**
+             * Changed
+             * @description Whether something was not committed
+             * @default false
+             */
+            changed?: boolean;
+            /**
+             * Commit
+             * @default
+             */
+            commit?: string;
+            /**
+             * Executable
+             * @description Paths of the code that are programs
+             */
+            executable?: string[];
+            /**
+             * Folder
+             * @default
+             */
+            folder?: string;
+            /**
+             * Remote
+             * @default
+             */
+            remote?: string;
         };
         /** CollectUnused */
         CollectUnused: {
@@ -3092,10 +3342,25 @@ export interface components {
             path: string;
         };
         /**
-         * Direction
-         * @enum {string}
+         * DimensionProfile
+         * @description The models along one dimension, the others held at the recommendation.
          */
-        Direction: "backward" | "forward";
+        DimensionProfile: {
+            /** Dimension */
+            dimension: string;
+            /** Fixed */
+            fixed: {
+                [key: string]: unknown;
+            };
+            /** Of */
+            of: {
+                [key: string]: components["schemas"]["Estimate"][];
+            };
+            /** Probability */
+            probability: number[];
+            /** Values */
+            values: (boolean | number | string)[];
+        };
         /** Done */
         Done: {
             /**
@@ -3157,6 +3422,11 @@ export interface components {
              */
             python?: string | null;
             /**
+             * Requirements
+             * @description A file of the code that names packages: requirements.txt, uv.lock
+             */
+            requirements?: string | null;
+            /**
              * Secrets
              * @description Variable to the name of a secret of the project
              */
@@ -3168,8 +3438,20 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** Estimate */
-        "Estimate-Input": {
+        /**
+         * Estimate
+         * @description The median, and the central 90 %.
+         */
+        Estimate: {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Median */
+            median: number;
+        };
+        /** EstimateRequest */
+        EstimateRequest: {
             /** Confidence */
             confidence?: number | null;
             /** Shapes */
@@ -3178,18 +3460,6 @@ export interface components {
             values: {
                 [key: string]: number;
             } | number[];
-        };
-        /**
-         * Estimate
-         * @description The median, and the central 90 %.
-         */
-        "Estimate-Output": {
-            /** High */
-            high: number;
-            /** Low */
-            low: number;
-            /** Median */
-            median: number;
         };
         /** Event */
         Event: {
@@ -3298,6 +3568,11 @@ export interface components {
              * @default false
              */
             leaving?: boolean;
+            /**
+             * Monotonic
+             * @description Seconds of the worker's clock that nobody sets, as in `m` of entries
+             */
+            monotonic?: number | null;
             /** News */
             news?: components["schemas"]["AttemptNews"][];
             /** Notes */
@@ -3490,10 +3765,20 @@ export interface components {
             /** Digest */
             digest: string;
             /** Members */
-            members?: components["schemas"]["Member-Input"][];
+            members?: components["schemas"]["WirePackMember"][];
             /** Size */
             size: number;
-            stage: components["schemas"]["Stage"];
+            stage: components["schemas"]["WireStage"];
+        };
+        /**
+         * GeneratedFiles
+         * @description Generated programs by file name.
+         */
+        GeneratedFiles: {
+            /** Files */
+            files: {
+                [key: string]: string;
+            };
         };
         /**
          * GiveVectors
@@ -3593,6 +3878,12 @@ export interface components {
         Infer: {
             /** Objects */
             objects: unknown[];
+            /**
+             * Skip Bad
+             * @description Answer objects that do not fit with their error, rather than refuse all
+             * @default false
+             */
+            skip_bad?: boolean;
         };
         /** IssuedToken */
         IssuedToken: {
@@ -3644,8 +3935,18 @@ export interface components {
         Job: {
             /** Attempt */
             attempt: number;
+            /**
+             * Code Set
+             * @description The very version of the code that it runs
+             */
+            code_set?: string | null;
             /** Device */
             device: string | null;
+            /**
+             * End Reason
+             * @description Why it ended, for programs: exit-code, time-limit, killed, device-lost, …
+             */
+            end_reason?: string | null;
             /** Ended At */
             ended_at: string | null;
             /** Exit Code */
@@ -3693,6 +3994,48 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
             /** User Id */
             user_id: string;
+            /**
+             * Waiting
+             * @description Why it has not begun; told of one job, not in lists
+             */
+            waiting?: string | null;
+        };
+        /**
+         * JobAttempt
+         * @description One attempt that is over. `seconds` is how long it held a device, by its own journal: what is billed.
+         */
+        JobAttempt: {
+            /** Attempt */
+            attempt: number;
+            /** Device */
+            device: string | null;
+            /** End Reason */
+            end_reason: string | null;
+            /**
+             * Ended At
+             * Format: date-time
+             */
+            ended_at: string;
+            /** Exit Code */
+            exit_code: number | null;
+            /** Log Lines */
+            log_lines: number;
+            /** Reason */
+            reason: string | null;
+            /** Seconds */
+            seconds: number;
+            /** Started At */
+            started_at: string | null;
+            /**
+             * State
+             * @description What the job was then; queued where it was tried again
+             */
+            state: string;
+        };
+        /** JobAttempts */
+        JobAttempts: {
+            /** Items */
+            items: components["schemas"]["JobAttempt"][];
         };
         /**
          * JobCounts
@@ -3730,6 +4073,7 @@ export interface components {
              * @example laptop
              */
             name?: string;
+            origin?: components["schemas"]["CodeOrigin"] | null;
             /**
              * Output Folder
              * @default output
@@ -3859,16 +4203,7 @@ export interface components {
             user: components["schemas"]["User"];
         };
         /** Member */
-        "Member-Input": {
-            /** Digest */
-            digest: string;
-            /** Offset */
-            offset: number;
-            /** Size */
-            size: number;
-        };
-        /** Member */
-        "Member-Output": {
+        Member: {
             /** Id */
             id: string;
             /** Name */
@@ -3930,11 +4265,29 @@ export interface components {
             /** Candidate */
             candidate: string;
             /**
+             * Chance
+             * @description Of beating the best so far
+             */
+            chance: number;
+            /**
+             * Details
+             * @description The numbers that the policy weighed
+             */
+            details: string;
+            /**
              * First
              * @description Whether it is the very next trial of the whole pool
              */
             first: boolean;
-            /** Why */
+            /**
+             * Gain
+             * @description By how much, if it does; scores go from 0 to 1
+             */
+            gain: number;
+            /**
+             * Why
+             * @description In plain words: its chance to beat the best, and how long it takes
+             */
             why: string;
         };
         /** Node */
@@ -3956,6 +4309,40 @@ export interface components {
             name: string;
             /** Version */
             version: number;
+        };
+        /** ObjectAddresses */
+        ObjectAddresses: {
+            /** Items */
+            items: string[];
+        };
+        /** ObjectRange */
+        ObjectRange: {
+            /** Hash */
+            hash: string;
+            /**
+             * Offset
+             * @description From the beginning of the range
+             */
+            offset: number;
+            /** Size */
+            size: number;
+        };
+        /**
+         * ObjectSource
+         * @description `size` bytes of an object from `offset`.
+         */
+        ObjectSource: {
+            /** Object */
+            object: string;
+            /** Offset */
+            offset: number;
+            /** Size */
+            size: number;
+        };
+        /** ObjectSources */
+        ObjectSources: {
+            /** Items */
+            items: components["schemas"]["ObjectSource"][];
         };
         /**
          * Offer
@@ -3984,6 +4371,12 @@ export interface components {
             sure_seconds: number;
             /** Vcpu */
             vcpu: number;
+            /**
+             * Wait Seconds
+             * @description In the queue, in the middle of what is to be expected
+             * @default 0
+             */
+            wait_seconds?: number;
         };
         /** OfferList */
         OfferList: {
@@ -4025,6 +4418,13 @@ export interface components {
             /** Kill */
             kill?: {
                 [key: string]: boolean;
+            };
+            /**
+             * Resend
+             * @description Attempts whose journals must be sent again, from which entry on
+             */
+            resend?: {
+                [key: string]: number;
             };
             /** Session */
             session: number;
@@ -4145,7 +4545,7 @@ export interface components {
         /** Page[Member] */
         Page_Member_: {
             /** Items */
-            items: components["schemas"]["Member-Output"][];
+            items: components["schemas"]["Member"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -4293,9 +4693,26 @@ export interface components {
              */
             state: string;
             /** Steps */
-            steps: components["schemas"]["Step"][];
+            steps: components["schemas"]["PipelineStep"][];
             /** User Id */
             user_id: string;
+        };
+        /** PipelineStep */
+        PipelineStep: {
+            /** Job Id */
+            job_id: string;
+            /** Name */
+            name: string;
+            /** Needs */
+            needs: string[];
+            /** Output Set */
+            output_set: string | null;
+            /** Reason */
+            reason: string | null;
+            /** Reused */
+            reused: boolean;
+            /** State */
+            state: string;
         };
         /**
          * Plan
@@ -4452,16 +4869,6 @@ export interface components {
             /** Version */
             version: number;
         };
-        /**
-         * Progress
-         * @description The best score over time.
-         */
-        Progress: {
-            /** Items */
-            items: components["schemas"]["Improvement"][];
-            /** Metric */
-            metric: string;
-        };
         /** Project */
         Project: {
             /**
@@ -4509,7 +4916,9 @@ export interface components {
         };
         /**
          * Prospect
-         * @description What is believed of one candidate: `mean` ± `deviation` of its score, from 0 to 1, and its cost.
+         * @description What is believed of one candidate: `mean` ± `deviation` of its score, and its cost.
+         *
+         *     `low` to `high` are the central 90 % of it, as far as a score can go: from 0 to 1.
          */
         Prospect: {
             /** Candidate */
@@ -4518,6 +4927,10 @@ export interface components {
             cost_s: number;
             /** Deviation */
             deviation: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
             /** Mean */
             mean: number;
             /** Quality */
@@ -4660,7 +5073,7 @@ export interface components {
          */
         Range: {
             /** Blobs */
-            blobs: components["schemas"]["easel__wire__lake__Slice"][];
+            blobs: components["schemas"]["ObjectRange"][];
             /** Length */
             length: number;
             /** Start */
@@ -4683,7 +5096,7 @@ export interface components {
             };
             /** Predicted */
             predicted: {
-                [key: string]: components["schemas"]["Estimate-Output"];
+                [key: string]: components["schemas"]["Estimate"];
             };
             /** Probability */
             probability: number | null;
@@ -4867,6 +5280,26 @@ export interface components {
          */
         Role: "member" | "admin";
         /**
+         * SaveCode
+         * @description A version of a code set: `base` without some paths, plus the files of a committed upload.
+         */
+        SaveCode: {
+            /**
+             * Base
+             * @example code-mnist:3
+             */
+            base?: string | null;
+            /**
+             * Name
+             * @example HotpotQA
+             */
+            name: string;
+            /** Upload */
+            upload?: string | null;
+            /** Without */
+            without?: string[];
+        };
+        /**
          * Scope
          * @enum {string}
          */
@@ -4959,6 +5392,37 @@ export interface components {
             };
         };
         /**
+         * SetTerms
+         * @description What is left out stays as it is; null takes a deadline, a budget or a target away.
+         */
+        SetTerms: {
+            /**
+             * Budget
+             * @description The most that its trials may be billed in all
+             */
+            budget?: number | null;
+            /**
+             * Deadline
+             * @description Nothing of it starts or runs after this
+             */
+            deadline?: string | null;
+            /**
+             * Paused
+             * @description true: start nothing; false: go on, even for little
+             */
+            paused?: boolean | null;
+            /**
+             * Until
+             * @description The quality, in its own metric, that is enough
+             */
+            until?: number | null;
+            /**
+             * Weight
+             * @description How much its gain counts; 1 is usual
+             */
+            weight?: number | null;
+        };
+        /**
          * Simulate
          * @description Replay a history under policies and pool sizes. Without `history`, the project's own trials are taken.
          */
@@ -5030,50 +5494,6 @@ export interface components {
             policy: string;
             /** Time */
             time: number[];
-        };
-        /**
-         * Source
-         * @description `size` bytes of an object from `offset`.
-         */
-        Source: {
-            /** Object */
-            object: string;
-            /** Offset */
-            offset: number;
-            /** Size */
-            size: number;
-        };
-        /** Sources */
-        "Sources-Input": {
-            /** Items */
-            items: components["schemas"]["Source"][];
-        };
-        /**
-         * Sources
-         * @description Generated programs by file name.
-         */
-        "Sources-Output": {
-            /** Files */
-            files: {
-                [key: string]: string;
-            };
-        };
-        /**
-         * Stage
-         * @description Where an output is gathered, as the server said it.
-         */
-        Stage: {
-            /**
-             * Handle
-             * @default
-             */
-            handle?: string;
-            /** Id */
-            id: string;
-            /** Part Size */
-            part_size: number;
-            /** Size */
-            size: number;
         };
         /**
          * StartProfile
@@ -5152,23 +5572,6 @@ export interface components {
         };
         /** StartUpload */
         StartUpload: Record<string, never>;
-        /** Step */
-        Step: {
-            /** Job Id */
-            job_id: string;
-            /** Name */
-            name: string;
-            /** Needs */
-            needs: string[];
-            /** Output Set */
-            output_set: string | null;
-            /** Reason */
-            reason: string | null;
-            /** Reused */
-            reused: boolean;
-            /** State */
-            state: string;
-        };
         /** StepFields */
         StepFields: {
             job: components["schemas"]["JobFields"];
@@ -5214,6 +5617,7 @@ export interface components {
             job: {
                 [key: string]: unknown;
             };
+            measured?: components["schemas"]["BestMeasured"] | null;
             /** Name */
             name: string;
             /** Options */
@@ -5240,10 +5644,22 @@ export interface components {
              * @description created, running, stopped or finished
              */
             state: string;
+            /**
+             * Status
+             * @description running, waits-for-turn, paused, finished, …
+             */
+            status: string;
             /** Strategy */
             strategy: string;
+            /** @description What people said about it */
+            terms: components["schemas"]["Terms"];
             /** User Id */
             user_id: string;
+            /**
+             * Waiting
+             * @description What it does or waits for, since when, and what would change it
+             */
+            waiting: string;
             /**
              * Why
              * @description Why the pool last served this study
@@ -5333,6 +5749,11 @@ export interface components {
         /** SubmitJob */
         SubmitJob: {
             /**
+             * After
+             * @description Jobs that must finish first; where one fails, this one does
+             */
+            after?: string[];
+            /**
              * Code
              * @description A file set, or one file such as /wordcount.zip
              */
@@ -5351,6 +5772,7 @@ export interface components {
              * @example laptop
              */
             name?: string;
+            origin?: components["schemas"]["CodeOrigin"] | null;
             /**
              * Output Folder
              * @default output
@@ -5425,6 +5847,29 @@ export interface components {
             /** Loss */
             loss: number;
         };
+        /**
+         * TermLimits
+         * @description The most that members of a project may ask for; null: no limit.
+         */
+        TermLimits: {
+            /** Max Budget */
+            max_budget?: number | null;
+            /** Max Weight */
+            max_weight?: number | null;
+        };
+        /** Terms */
+        Terms: {
+            /** Budget */
+            budget: number | null;
+            /** Deadline */
+            deadline: string | null;
+            /** Paused */
+            paused: boolean;
+            /** Until */
+            until: number | null;
+            /** Weight */
+            weight: number;
+        };
         /** Token */
         Token: {
             /**
@@ -5443,6 +5888,11 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
         };
+        /**
+         * TraceDirection
+         * @enum {string}
+         */
+        TraceDirection: "backward" | "forward";
         /** Transfer */
         Transfer: {
             /** Hash */
@@ -5470,6 +5920,16 @@ export interface components {
             items: components["schemas"]["TrialView"][];
         };
         /**
+         * TrialProgress
+         * @description The best score over time.
+         */
+        TrialProgress: {
+            /** Items */
+            items: components["schemas"]["Improvement"][];
+            /** Metric */
+            metric: string;
+        };
+        /**
          * TrialView
          * @description A decision with its reasons, and what came of it. Costs and times are seconds.
          */
@@ -5481,6 +5941,11 @@ export interface components {
              * @description What it was expected to take
              */
             cost_s: number;
+            /**
+             * Details
+             * @description The numbers that the policy weighed
+             */
+            details: string;
             /** Deviation */
             deviation: number;
             /** Ended At */
@@ -5576,6 +6041,11 @@ export interface components {
             /** Platform Admin */
             platform_admin: boolean;
         };
+        /**
+         * VerifyStudy
+         * @description Nothing to say: the study knows what it recommends.
+         */
+        VerifyStudy: Record<string, never>;
         /** Wanted */
         Wanted: {
             /** Hash */
@@ -5587,6 +6057,61 @@ export interface components {
         WantedHashes: {
             /** Wanted */
             wanted: string[];
+        };
+        /**
+         * Why
+         * @description What an app, a study or a job does or waits for.
+         */
+        Why: {
+            /**
+             * Details
+             * @description The numbers behind it
+             */
+            details?: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "app" | "study" | "job";
+            /** Name */
+            name: string;
+            /**
+             * Next
+             * @description What would run next for it, and why
+             */
+            next?: string | null;
+            /** Sentence */
+            sentence: string;
+            /** Since */
+            since: string | null;
+            /** Status */
+            status: string;
+        };
+        /** WirePackMember */
+        WirePackMember: {
+            /** Digest */
+            digest: string;
+            /** Offset */
+            offset: number;
+            /** Size */
+            size: number;
+        };
+        /**
+         * WireStage
+         * @description Where an output is gathered, as the server said it.
+         */
+        WireStage: {
+            /**
+             * Handle
+             * @default
+             */
+            handle?: string;
+            /** Id */
+            id: string;
+            /** Part Size */
+            part_size: number;
+            /** Size */
+            size: number;
         };
         /** WorkerToken */
         WorkerToken: {
@@ -5606,42 +6131,10 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
         };
-        /** WorkerTokens */
-        WorkerTokens: {
+        /** WorkerTokenList */
+        WorkerTokenList: {
             /** Items */
             items: components["schemas"]["WorkerToken"][];
-        };
-        /** Slice */
-        easel__wire__lake__Slice: {
-            /** Hash */
-            hash: string;
-            /**
-             * Offset
-             * @description From the beginning of the range
-             */
-            offset: number;
-            /** Size */
-            size: number;
-        };
-        /**
-         * Slice
-         * @description The models along one dimension, the others held at the recommendation.
-         */
-        easel__wire__study__Slice: {
-            /** Dimension */
-            dimension: string;
-            /** Fixed */
-            fixed: {
-                [key: string]: unknown;
-            };
-            /** Of */
-            of: {
-                [key: string]: components["schemas"]["Estimate-Output"][];
-            };
-            /** Probability */
-            probability: number[];
-            /** Values */
-            values: (boolean | number | string)[];
         };
     };
     responses: never;
@@ -6292,7 +6785,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Sources-Output"];
+                    "application/json": components["schemas"]["GeneratedFiles"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -6674,7 +7167,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Progress"];
+                    "application/json": components["schemas"]["TrialProgress"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -6809,6 +7302,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Suspects"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_app_terms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetTerms"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Terms"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -7325,6 +7854,44 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["CreateFileSet"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileSet"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    save_code: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveCode"];
             };
         };
         responses: {
@@ -7955,6 +8522,38 @@ export interface operations {
             };
         };
     };
+    job_attempts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAttempts"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     job_bill: {
         parameters: {
             query?: never;
@@ -8212,7 +8811,7 @@ export interface operations {
             query?: {
                 /** @description A file set; empty for the whole graph */
                 ref?: string | null;
-                direction?: components["schemas"]["Direction"];
+                direction?: components["schemas"]["TraceDirection"];
                 one_step?: boolean;
                 limit?: number;
                 cursor?: string | null;
@@ -8589,7 +9188,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Estimate-Input"];
+                "application/json": components["schemas"]["EstimateRequest"];
             };
         };
         responses: {
@@ -9288,7 +9887,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["easel__wire__study__Slice"];
+                    "application/json": components["schemas"]["DimensionProfile"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9370,6 +9969,81 @@ export interface operations {
             };
         };
     };
+    set_study_terms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetTerms"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Terms"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify_best: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VerifyStudy"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyPoint"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     set_tags: {
         parameters: {
             query?: never;
@@ -9392,6 +10066,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Artifact"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TermLimits"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TermLimits"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TermLimits"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9880,7 +10620,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Member-Output"];
+                    "application/json": components["schemas"]["Member"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9913,7 +10653,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Member-Output"];
+                    "application/json": components["schemas"]["Member"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -9981,7 +10721,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Member-Output"];
+                    "application/json": components["schemas"]["Member"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -10022,6 +10762,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["IssuedToken"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    why_it_waits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                what: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -10213,7 +10985,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WorkerTokens"];
+                    "application/json": components["schemas"]["WorkerTokenList"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -10338,7 +11110,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Sources-Input"];
+                "application/json": components["schemas"]["ObjectSources"];
             };
         };
         responses: {
@@ -10348,7 +11120,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Addresses"];
+                    "application/json": components["schemas"]["ObjectAddresses"];
                 };
             };
             /** @description What went wrong and what to do */

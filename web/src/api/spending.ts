@@ -8,7 +8,10 @@ export function useBudget(project: string, since?: string) {
   return useQuery({
     // Under "job", because what is spent changes when jobs run.
     queryKey: [project, "job", "budget", since],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/budget", { params: { path: { project }, query: { since } } })),
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/budget", { params: { path: { project }, query: { since } } }),
+      ),
   });
 }
 
@@ -20,7 +23,8 @@ export function midnight(now: Date): string {
 export function useBill(project: string, job: string) {
   return useQuery({
     queryKey: [project, "job", job, "bill"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/{job}/bill", { params: { path: { project, job } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/jobs/{job}/bill", { params: { path: { project, job } } })),
   });
 }
 
@@ -35,8 +39,15 @@ export function promised(budget: Pick<Budget, "spent" | "committed">): number {
   return Math.max(0, budget.committed - budget.spent);
 }
 
+/** What jobs that still run have run up: not in the bills yet. */
+export function running(budget: Pick<Budget, "spent" | "billed">): number {
+  return Math.max(0, budget.spent - (budget.billed ?? budget.spent));
+}
+
 /** How much of the budget is gone or promised, in words that do not need the colour. */
-export function standing(budget: Pick<Budget, "limit" | "spent" | "committed" | "warn_at">): "none" | "well" | "warned" | "over" {
+export function standing(
+  budget: Pick<Budget, "limit" | "spent" | "committed" | "warn_at">,
+): "none" | "well" | "warned" | "over" {
   if (budget.limit === null) return "none";
   const used = budget.spent + promised(budget);
   if (used >= budget.limit) return "over";

@@ -3,7 +3,7 @@ import { answer, api, type Schemas } from "./client";
 
 export type Study = Schemas["Study"];
 export type StudyPoint = Schemas["StudyPoint"];
-export type Slice = Schemas["easel__wire__study__Slice"];
+export type Slice = Schemas["DimensionProfile"];
 export type Region = Schemas["Region"];
 export type NewStudy = Schemas["CreateStudy"];
 
@@ -23,16 +23,28 @@ export function dimensionsOf(study: Pick<Study, "space">): Dimension[] {
 }
 
 /** What the study is for: "maximise accuracy where cost <= 0.1". */
-export function aimOf(study: Pick<Study, "goal">): { quantity: string; upwards: boolean; constraints: string[] } {
+export function aimOf(study: Pick<Study, "goal">): {
+  quantity: string;
+  upwards: boolean;
+  constraints: string[];
+} {
   const goal = study.goal as { minimise?: string; maximise?: string; constraints?: string[] };
-  return { quantity: goal.maximise ?? goal.minimise ?? "", upwards: goal.maximise !== undefined, constraints: goal.constraints ?? [] };
+  return {
+    quantity: goal.maximise ?? goal.minimise ?? "",
+    upwards: goal.maximise !== undefined,
+    constraints: goal.constraints ?? [],
+  };
 }
 
 export function useStudies(project: string) {
   return useQuery({
     queryKey: [project, "studies"],
     queryFn: () =>
-      answer(api.GET("/api/v1/projects/{project}/studies", { params: { path: { project }, query: { limit: 200 } } })),
+      answer(
+        api.GET("/api/v1/projects/{project}/studies", {
+          params: { path: { project }, query: { limit: 200 } },
+        }),
+      ),
   });
 }
 
@@ -40,7 +52,8 @@ export function useStudies(project: string) {
 export function useStudy(project: string, name: string) {
   return useQuery({
     queryKey: [project, "studies", name],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/studies/{name}", { params: { path: { project, name } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/studies/{name}", { params: { path: { project, name } } })),
     refetchInterval: (query) => (query.state.data?.state === "running" ? 3_000 : false),
   });
 }

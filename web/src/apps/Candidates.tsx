@@ -12,7 +12,9 @@ import { candidatesOption } from "./pictures";
 export function Candidates({ project, app }: { project: string; app: App }) {
   const trials = useTrials(project, app.name);
   const params = { path: { project, name: app.name } };
-  const pin = useChange(project, app.name, (model: string) => answer(api.PUT("/api/v1/projects/{project}/apps/{name}/pin", { params, body: { model } })));
+  const pin = useChange(project, app.name, (model: string) =>
+    answer(api.PUT("/api/v1/projects/{project}/apps/{name}/pin", { params, body: { model } })),
+  );
   return (
     <Loaded query={trials}>
       {(found) =>
@@ -22,7 +24,11 @@ export function Candidates({ project, app }: { project: string; app: App }) {
           <>
             {found.some((trial) => trial.quality !== null) && (
               <div className="card">
-                <Picture title="Score against cost" about={`${app.metric} against training seconds of ${found.length} trials; the table below says the same`} option={candidatesOption(found, app.metric)} />
+                <Picture
+                  title="Score against cost"
+                  about={`${app.metric} against training seconds of ${found.length} trials; the table below says the same`}
+                  option={candidatesOption(found, app.metric)}
+                />
               </div>
             )}
             {pin.error && <Failure error={pin.error} />}
@@ -50,7 +56,13 @@ export function Candidates({ project, app }: { project: string; app: App }) {
                 </thead>
                 <tbody>
                   {[...found].reverse().map((trial) => (
-                    <Row key={trial.job} project={project} trial={trial} pinned={app.pinned === trial.model} onPin={(model) => pin.mutate(model)} />
+                    <Row
+                      key={trial.job}
+                      project={project}
+                      trial={trial}
+                      pinned={app.pinned === trial.model}
+                      onPin={(model) => pin.mutate(model)}
+                    />
                   ))}
                 </tbody>
               </table>
@@ -64,7 +76,17 @@ export function Candidates({ project, app }: { project: string; app: App }) {
 
 const STATES: Record<Trial["state"], string> = { running: "running", done: "finished", failed: "failed" };
 
-function Row({ project, trial, pinned, onPin }: { project: string; trial: Trial; pinned: boolean; onPin: (model: string) => void }) {
+function Row({
+  project,
+  trial,
+  pinned,
+  onPin,
+}: {
+  project: string;
+  trial: Trial;
+  pinned: boolean;
+  onPin: (model: string) => void;
+}) {
   return (
     <tr>
       <td className="long">
@@ -78,7 +100,9 @@ function Row({ project, trial, pinned, onPin }: { project: string; trial: Trial;
         <span className={`state ${STATES[trial.state]}`}>{STATES[trial.state]}</span>
       </td>
       <td className="number">{figure(trial.quality)}</td>
-      <td className="number">{trial.seconds === null ? `about ${duration(trial.cost_s)}` : duration(trial.seconds)}</td>
+      <td className="number">
+        {trial.seconds === null ? `about ${duration(trial.cost_s)}` : duration(trial.seconds)}
+      </td>
       <td className="number">{count(trial.examples)}</td>
       <td>
         <Time at={trial.started_at} />
@@ -88,7 +112,12 @@ function Row({ project, trial, pinned, onPin }: { project: string; trial: Trial;
           (pinned ? (
             <span className="tag">pinned</span>
           ) : (
-            <button type="button" className="small" aria-label={`Pin ${trial.candidate}`} onClick={() => onPin(trial.model!)}>
+            <button
+              type="button"
+              className="small"
+              aria-label={`Pin ${trial.candidate}`}
+              onClick={() => onPin(trial.model!)}
+            >
               Pin
             </button>
           ))}

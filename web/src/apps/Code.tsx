@@ -8,7 +8,12 @@ import { Loaded } from "../ui/Loaded";
 export function Code({ project, app }: { project: string; app: App }) {
   const sources = useQuery({
     queryKey: [project, "apps", app.name, "client"],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/apps/{name}/client", { params: { path: { project, name: app.name } } })).then((found) => found.files),
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/apps/{name}/client", {
+          params: { path: { project, name: app.name } },
+        }),
+      ).then((found) => found.files),
   });
   const [chosen, setChosen] = useState<string | null>(null);
   return (
@@ -19,7 +24,12 @@ export function Code({ project, app }: { project: string; app: App }) {
           <>
             <div className="row" role="group" aria-label="Files">
               {Object.keys(files).map((name) => (
-                <button type="button" key={name} aria-pressed={name === shown} onClick={() => setChosen(name)}>
+                <button
+                  type="button"
+                  key={name}
+                  aria-pressed={name === shown}
+                  onClick={() => setChosen(name)}
+                >
                   {name}
                 </button>
               ))}

@@ -1,5 +1,15 @@
 import { useState } from "react";
-import { exampleFilters, feed, thumbnail, useChange, useExamples, useSuspects, type App, type Example, type Wanted } from "../api/apps";
+import {
+  exampleFilters,
+  feed,
+  thumbnail,
+  useChange,
+  useExamples,
+  useSuspects,
+  type App,
+  type Example,
+  type Wanted,
+} from "../api/apps";
 import { answer, api, type Schemas } from "../api/client";
 import type { Progress } from "../api/lake";
 import { Drop, type Dropped } from "../ui/Drop";
@@ -15,11 +25,18 @@ export function Examples({ project, app }: { project: string; app: App }) {
   const list = useExamples(project, app.name, wanted);
   const suspects = useSuspects(project, app.name, suspicious);
   const params = { path: { project, name: app.name } };
-  const refine = useChange(project, app.name, (body: Schemas["Refine"]) => answer(api.POST("/api/v1/projects/{project}/apps/{name}/refine", { params, body })));
-  const judge = useChange(project, app.name, () => answer(api.POST("/api/v1/projects/{project}/apps/{name}/suspects", { params })));
+  const refine = useChange(project, app.name, (body: Schemas["Refine"]) =>
+    answer(api.POST("/api/v1/projects/{project}/apps/{name}/refine", { params, body })),
+  );
+  const judge = useChange(project, app.name, () =>
+    answer(api.POST("/api/v1/projects/{project}/apps/{name}/suspects", { params })),
+  );
   const filters = exampleFilters(wanted);
-  const shown: { example: Example; loss?: number }[] = suspicious ? (suspects.data?.items ?? []) : list.examples.map((example) => ({ example }));
-  const toggle = (example: Example) => refine.mutate({ digests: [example.digest], filter: [], on: !example.on });
+  const shown: { example: Example; loss?: number }[] = suspicious
+    ? (suspects.data?.items ?? [])
+    : list.examples.map((example) => ({ example }));
+  const toggle = (example: Example) =>
+    refine.mutate({ digests: [example.digest], filter: [], on: !example.on });
   const classes = [...new Set(list.examples.map((example) => example.stratum))].filter(Boolean);
   return (
     <>
@@ -27,7 +44,11 @@ export function Examples({ project, app }: { project: string; app: App }) {
       <form className="row" role="search" onSubmit={(event) => event.preventDefault()}>
         <label>
           Class
-          <input list="classes" value={wanted.of} onChange={(e) => setWanted({ ...wanted, of: e.target.value })} />
+          <input
+            list="classes"
+            value={wanted.of}
+            onChange={(e) => setWanted({ ...wanted, of: e.target.value })}
+          />
           <datalist id="classes">
             {classes.map((one) => (
               <option key={one} value={one} />
@@ -44,10 +65,15 @@ export function Examples({ project, app }: { project: string; app: App }) {
         </label>
         <label className="wide">
           Contains
-          <input type="search" value={wanted.text} onChange={(e) => setWanted({ ...wanted, text: e.target.value })} />
+          <input
+            type="search"
+            value={wanted.text}
+            onChange={(e) => setWanted({ ...wanted, text: e.target.value })}
+          />
         </label>
         <label className="check">
-          <input type="checkbox" checked={suspicious} onChange={(e) => setSuspicious(e.target.checked)} /> Suspected mislabels first
+          <input type="checkbox" checked={suspicious} onChange={(e) => setSuspicious(e.target.checked)} />{" "}
+          Suspected mislabels first
         </label>
       </form>
       <p className="row">
@@ -65,28 +91,46 @@ export function Examples({ project, app }: { project: string; app: App }) {
             </button>
           </>
         )}
-        <button type="button" onClick={() => refine.mutate({ digests: [], filter: [], on: false, undo: true })}>
+        <button
+          type="button"
+          onClick={() => refine.mutate({ digests: [], filter: [], on: false, undo: true })}
+        >
           Undo the last switch
         </button>
       </p>
-      {(refine.error ?? judge.error ?? list.error ?? suspects.error) && <Failure error={refine.error ?? judge.error ?? list.error ?? suspects.error} />}
+      {(refine.error ?? judge.error ?? list.error ?? suspects.error) && (
+        <Failure error={refine.error ?? judge.error ?? list.error ?? suspects.error} />
+      )}
       {suspicious && suspects.data && (
         <p className="notice" role="status">
           {suspects.data.judged > 0
             ? `${count(suspects.data.judged)} examples were judged by models that were trained without them; the strangest come first.`
             : "No example was judged yet."}
           {suspects.data.state && ` The job that judges all of them is ${suspects.data.state}.`}{" "}
-          <button type="button" className="small" disabled={judge.isPending} onClick={() => judge.mutate(undefined)}>
+          <button
+            type="button"
+            className="small"
+            disabled={judge.isPending}
+            onClick={() => judge.mutate(undefined)}
+          >
             Judge all of them
           </button>
         </p>
       )}
-      {shown.length === 0 && !list.isPending && <p className="quiet">{app.examples === 0 ? "None yet: drop some above." : "None that fit."}</p>}
+      {shown.length === 0 && !list.isPending && (
+        <p className="quiet">{app.examples === 0 ? "None yet: drop some above." : "None that fit."}</p>
+      )}
       {app.pictures ? (
         <ul className="gallery">
           {shown.map(({ example, loss }) => (
             <li key={example.digest} className={example.on ? "" : "off"}>
-              <img src={thumbnail(project, app.name, example.digest)} alt={`Example of ${example.stratum || (example.answer ?? "")}`} loading="lazy" width="96" height="96" />
+              <img
+                src={thumbnail(project, app.name, example.digest)}
+                alt={`Example of ${example.stratum || (example.answer ?? "")}`}
+                loading="lazy"
+                width="96"
+                height="96"
+              />
               <span className="clip" dir="auto">
                 {example.stratum || example.answer}
               </span>
@@ -109,13 +153,26 @@ export function Examples({ project, app }: { project: string; app: App }) {
 
 function Switch({ example, onToggle }: { example: Example; onToggle: (example: Example) => void }) {
   return (
-    <button type="button" className="small" role="switch" aria-checked={example.on} aria-label={`${example.on ? "on" : "off"}: example ${example.digest.slice(0, 8)}`} onClick={() => onToggle(example)}>
+    <button
+      type="button"
+      className="small"
+      role="switch"
+      aria-checked={example.on}
+      aria-label={`${example.on ? "on" : "off"}: example ${example.digest.slice(0, 8)}`}
+      onClick={() => onToggle(example)}
+    >
       {example.on ? "on" : "off"}
     </button>
   );
 }
 
-function Rows({ shown, onToggle }: { shown: { example: Example; loss?: number }[]; onToggle: (example: Example) => void }) {
+function Rows({
+  shown,
+  onToggle,
+}: {
+  shown: { example: Example; loss?: number }[];
+  onToggle: (example: Example) => void;
+}) {
   return (
     <div className="scroll">
       <table>
@@ -160,7 +217,13 @@ function Feed({ project, app }: { project: string; app: App }) {
   return (
     <>
       <Drop folders busy={send.isPending} progress={progress} onFiles={(files) => send.mutate(files)}>
-        <span>Feed it: drop {app.pictures ? "a folder of pictures with one folder for each class, or arrays (.npz)" : "a table (.csv), JSON lines or arrays (.npz)"}, or</span>
+        <span>
+          Feed it: drop{" "}
+          {app.pictures
+            ? "a folder of pictures with one folder for each class, or arrays (.npz)"
+            : "a table (.csv), JSON lines or arrays (.npz)"}
+          , or
+        </span>
       </Drop>
       {send.data && (
         <div className="notice finished" role="status">

@@ -14,11 +14,17 @@ export function Model({ project, app }: { project: string; app: App }) {
   const progress = useAppProgress(project, app.name);
   const report = useReport(project, app.name, app.serving?.model);
   const params = { path: { project, name: app.name } };
-  const unpin = useChange(project, app.name, () => answer(api.DELETE("/api/v1/projects/{project}/apps/{name}/pin", { params })));
+  const unpin = useChange(project, app.name, () =>
+    answer(api.DELETE("/api/v1/projects/{project}/apps/{name}/pin", { params })),
+  );
   if (!app.serving)
     return (
       <>
-        <p>{app.examples === 0 ? "Feed it examples: then Easel looks for a model." : "No model yet: trials are being run."}</p>
+        <p>
+          {app.examples === 0
+            ? "Feed it examples: then Easel looks for a model."
+            : "No model yet: trials are being run."}
+        </p>
         {app.why && <p dir="auto">{app.why}</p>}
         <Program app={app} />
       </>
@@ -29,7 +35,8 @@ export function Model({ project, app }: { project: string; app: App }) {
       <section className="card">
         <h2 className="long">{app.serving.candidate}</h2>
         <p>
-          {app.metric} <strong>{figure(app.serving.quality)}</strong> on validation, kept as <code>{app.serving.model}</code>
+          {app.metric} <strong>{figure(app.serving.quality)}</strong> on validation, kept as{" "}
+          <code>{app.serving.model}</code>
           {app.last_improvement_at && (
             <>
               , improved <Time at={app.last_improvement_at} />
@@ -50,7 +57,11 @@ export function Model({ project, app }: { project: string; app: App }) {
             </button>
           )}
         </p>
-        {app.pinned && app.best && <p className="notice">Pinned. The best so far would be {app.best.candidate} with {figure(app.best.quality)}.</p>}
+        {app.pinned && app.best && (
+          <p className="notice">
+            Pinned. The best so far would be {app.best.candidate} with {figure(app.best.quality)}.
+          </p>
+        )}
         {unpin.error && <Failure error={unpin.error} />}
       </section>
       <div className="charts">
@@ -89,7 +100,12 @@ function Errors({ report }: { report: Report }) {
     <>
       {classes.length > 0 && (report.confusion ?? []).length > 0 && (
         <div className="card">
-          <Picture title="Confusion matrix" about={`Confusion matrix over ${classes.length} classes: ${right} of ${all} answers are right`} option={confusionOption(report)} height={Math.min(560, 180 + 34 * classes.length)} />
+          <Picture
+            title="Confusion matrix"
+            about={`Confusion matrix over ${classes.length} classes: ${right} of ${all} answers are right`}
+            option={confusionOption(report)}
+            height={Math.min(560, 180 + 34 * classes.length)}
+          />
           <p className="quiet">
             {count(right)} of {count(all)} validation answers are right.
           </p>
@@ -97,7 +113,11 @@ function Errors({ report }: { report: Report }) {
       )}
       {(report.residuals ?? []).length > 0 && (
         <div className="card">
-          <Picture title="Answer against truth" about={`${report.residuals!.length} validation answers against the truth; a perfect model is on the dashed line`} option={residualOption(report.residuals!)} />
+          <Picture
+            title="Answer against truth"
+            about={`${report.residuals!.length} validation answers against the truth; a perfect model is on the dashed line`}
+            option={residualOption(report.residuals!)}
+          />
         </div>
       )}
       {curves.length > 0 && (

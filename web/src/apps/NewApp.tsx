@@ -21,7 +21,8 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
   const settled = useSettled(program, 300);
   const match = useMatch(settled);
   const propose = useMutation({
-    mutationFn: (seen: Schemas["ProposeProgram"]) => answer(api.POST("/api/v1/programs/propose", { body: seen })),
+    mutationFn: (seen: Schemas["ProposeProgram"]) =>
+      answer(api.POST("/api/v1/programs/propose", { body: seen })),
     onSuccess: (found) => setProgram(found.program),
   });
   const look = useMutation({
@@ -29,8 +30,15 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
     onSuccess: (seen) => propose.mutate(seen),
   });
   const create = useMutation({
-    mutationFn: () => answer(api.POST("/api/v1/projects/{project}/apps", { params: { path: { project } }, body: { name, program, metric: metric || null } })),
-    onSuccess: (made) => navigate(`/p/${encodeURIComponent(project)}/apps/${encodeURIComponent(made.name)}?tab=examples`),
+    mutationFn: () =>
+      answer(
+        api.POST("/api/v1/projects/{project}/apps", {
+          params: { path: { project } },
+          body: { name, program, metric: metric || null },
+        }),
+      ),
+    onSuccess: (made) =>
+      navigate(`/p/${encodeURIComponent(project)}/apps/${encodeURIComponent(made.name)}?tab=examples`),
   });
   function submit(event: FormEvent) {
     event.preventDefault();
@@ -44,16 +52,32 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
       <form className="stack" onSubmit={submit}>
         <label>
           Name
-          <input required maxLength={64} value={name} onChange={(e) => setName(e.target.value)} placeholder="flowers" />
+          <input
+            required
+            maxLength={64}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="flowers"
+          />
         </label>
-        <Drop folders busy={look.isPending || propose.isPending} progress={null} onFiles={(files) => look.mutate(files)}>
-          <span>Infer the program: drop a table (CSV), or a folder of pictures with one folder for each class, or</span>
+        <Drop
+          folders
+          busy={look.isPending || propose.isPending}
+          progress={null}
+          onFiles={(files) => look.mutate(files)}
+        >
+          <span>
+            Infer the program: drop a table (CSV), or a folder of pictures with one folder for each class, or
+          </span>
         </Drop>
         {(look.error ?? propose.error) && <Failure error={look.error ?? propose.error} />}
         {look.data && columns.length > 1 && (
           <label>
             Predict the column
-            <select value={propose.data?.target ?? ""} onChange={(e) => propose.mutate({ ...look.data, target: e.target.value })}>
+            <select
+              value={propose.data?.target ?? ""}
+              onChange={(e) => propose.mutate({ ...look.data, target: e.target.value })}
+            >
               {columns.map((column) => (
                 <option key={column}>{column}</option>
               ))}
@@ -81,7 +105,11 @@ export function NewApp({ project, onClose }: { project: string; onClose: () => v
           />
         </label>
         <div id="checked" role="status">
-          {wrong ? <pre className="wrong">{wrong}</pre> : match.data && program.trim() && <Matched found={match.data} />}
+          {wrong ? (
+            <pre className="wrong">{wrong}</pre>
+          ) : (
+            match.data && program.trim() && <Matched found={match.data} />
+          )}
         </div>
         {metrics.length > 0 && !wrong && (
           <label>

@@ -15,12 +15,18 @@ export function Next({ project, app }: { project: string; app: App }) {
             <section className="card">
               <h2 className="long">{found.next.candidate}</h2>
               <p dir="auto">{found.next.why}</p>
-              <p className="quiet">
-                {found.next.first ? "It is the very next trial of the whole pool." : "Other apps are served first: they gain more for what they cost."}
-              </p>
+              {found.next.first && <p className="quiet">It is the very next trial of the whole pool.</p>}
+              <details>
+                <summary>The numbers</summary>
+                <p className="quiet" dir="auto">
+                  {found.next.details}
+                </p>
+              </details>
             </section>
           ) : (
-            <p>{app.examples === 0 ? "Nothing, before it is fed examples." : "Nothing: every candidate has been tried, or is being tried."}</p>
+            <p dir="auto">
+              {app.name} {app.waiting}.
+            </p>
           )}
           {app.why && (
             <p className="quiet" dir="auto">
@@ -32,7 +38,7 @@ export function Next({ project, app }: { project: string; app: App }) {
               <div className="card">
                 <Picture
                   title="What is believed of each candidate"
-                  about={`The believed score of ${found.items.length} candidates with one deviation each way; the table below says the same`}
+                  about={`The believed score of ${found.items.length} candidates, each with the range that holds it nine times in ten; the table below says the same`}
                   option={posteriorOption(found.items, found.next?.candidate)}
                   height={Math.min(760, 130 + 18 * Math.min(40, found.items.length))}
                 />
@@ -57,11 +63,14 @@ export function Next({ project, app }: { project: string; app: App }) {
                   </thead>
                   <tbody>
                     {found.items.map((one) => (
-                      <tr key={one.candidate} className={one.candidate === found.next?.candidate ? "best" : ""}>
+                      <tr
+                        key={one.candidate}
+                        className={one.candidate === found.next?.candidate ? "best" : ""}
+                      >
                         <td className="long">{one.candidate}</td>
                         <td>{one.state}</td>
                         <td className="number">
-                          {figure(one.mean)} ± {figure(one.deviation)}
+                          {figure(one.mean)} ({figure(one.low)} to {figure(one.high)})
                         </td>
                         <td className="number">{figure(one.quality)}</td>
                         <td className="number">{duration(one.cost_s)}</td>

@@ -13,7 +13,13 @@ import { shrunk } from "./shrink";
 /** Ask the model that answers: a picture that is uploaded, pasted or drawn, or plain JSON. */
 export function TryIt({ project, app }: { project: string; app: App }) {
   const ask = useMutation({
-    mutationFn: (object: unknown) => answer(api.POST("/api/v1/projects/{project}/apps/{name}/infer", { params: { path: { project, name: app.name } }, body: { objects: [object] } })),
+    mutationFn: (object: unknown) =>
+      answer(
+        api.POST("/api/v1/projects/{project}/apps/{name}/infer", {
+          params: { path: { project, name: app.name } },
+          body: { objects: [object] },
+        }),
+      ),
   });
   const [seen, setSeen] = useState<string | null>(null);
   async function show(picture: Blob) {
@@ -54,11 +60,26 @@ export function TryIt({ project, app }: { project: string; app: App }) {
   );
 }
 
-function Paste({ project, app, busy, onObject }: { project: string; app: App; busy: boolean; onObject: (object: unknown) => void }) {
+function Paste({
+  project,
+  app,
+  busy,
+  onObject,
+}: {
+  project: string;
+  app: App;
+  busy: boolean;
+  onObject: (object: unknown) => void;
+}) {
   const { examples } = useExamples(project, app.name, { of: "", on: "", text: "" });
   const [text, setText] = useState("");
   const take = useMutation({
-    mutationFn: (digest: string) => answer(api.GET("/api/v1/projects/{project}/apps/{name}/examples/{digest}", { params: { path: { project, name: app.name, digest } } })),
+    mutationFn: (digest: string) =>
+      answer(
+        api.GET("/api/v1/projects/{project}/apps/{name}/examples/{digest}", {
+          params: { path: { project, name: app.name, digest } },
+        }),
+      ),
     onSuccess: (found) => setText(JSON.stringify(found.input, null, 2)),
   });
   const send = useMutation({
@@ -81,20 +102,35 @@ function Paste({ project, app, busy, onObject }: { project: string; app: App; bu
         Object.entries(fields).map(([name, value]) => (
           <label key={name}>
             {name}
-            <input value={value === null ? "" : String(value)} onChange={(e) => setText(JSON.stringify({ ...fields, [name]: typed(e.target.value, value) }, null, 2))} />
+            <input
+              value={value === null ? "" : String(value)}
+              onChange={(e) =>
+                setText(JSON.stringify({ ...fields, [name]: typed(e.target.value, value) }, null, 2))
+              }
+            />
           </label>
         ))
       ) : (
         <label>
           An input, as JSON
-          <textarea required rows={12} spellCheck={false} value={text} onChange={(e) => setText(e.target.value)} />
+          <textarea
+            required
+            rows={12}
+            spellCheck={false}
+            value={text}
+            onChange={(e) => setText(e.target.value)}
+          />
         </label>
       )}
       <p className="row">
         <button type="submit" className="primary" disabled={busy}>
           Ask
         </button>
-        <button type="button" disabled={examples.length === 0 || take.isPending} onClick={() => take.mutate(examples[Math.floor(Math.random() * examples.length)]!.digest)}>
+        <button
+          type="button"
+          disabled={examples.length === 0 || take.isPending}
+          onClick={() => take.mutate(examples[Math.floor(Math.random() * examples.length)]!.digest)}
+        >
           Take an example's input
         </button>
         {(fields || asJson) && (
@@ -112,7 +148,11 @@ export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Problem(-1, "page", `That is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Problem(
+      -1,
+      "page",
+      `That is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 
@@ -126,7 +166,13 @@ function Answer({ found, metric }: { found: Answers; metric: string }) {
           <div key={name}>
             <dt>{name}</dt>
             <dd className="long" dir="auto">
-              {typeof value === "object" && value !== null ? <Shares of={value as Record<string, unknown>} /> : typeof value === "number" ? figure(value) : String(value)}
+              {typeof value === "object" && value !== null ? (
+                <Shares of={value as Record<string, unknown>} />
+              ) : typeof value === "number" ? (
+                figure(value)
+              ) : (
+                String(value)
+              )}
             </dd>
           </div>
         ))}
@@ -140,7 +186,9 @@ function Answer({ found, metric }: { found: Answers; metric: string }) {
 }
 
 function Shares({ of }: { of: Record<string, unknown> }) {
-  const entries = Object.entries(of).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  const entries = Object.entries(of).filter(
+    (entry): entry is [string, number] => typeof entry[1] === "number",
+  );
   if (entries.length !== Object.keys(of).length) return <code>{JSON.stringify(of)}</code>;
   return (
     <ul className="list">
@@ -164,6 +212,7 @@ function Shares({ of }: { of: Record<string, unknown> }) {
 async function base64Of(blob: Blob): Promise<string> {
   const bytes = new Uint8Array(await blob.arrayBuffer());
   let text = "";
-  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  for (let i = 0; i < bytes.length; i += 0x8000)
+    text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
   return btoa(text);
 }

@@ -10,7 +10,9 @@ export function fieldsOf(text: string): Record<string, Scalar> | null {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
   const found = Object.entries(value);
-  const flat = found.length > 0 && found.every(([name, part]) => !name.startsWith("$") && (part === null || typeof part !== "object"));
+  const flat =
+    found.length > 0 &&
+    found.every(([name, part]) => !name.startsWith("$") && (part === null || typeof part !== "object"));
   return flat ? (value as Record<string, Scalar>) : null;
 }
 

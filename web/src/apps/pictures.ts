@@ -9,22 +9,47 @@ const GRID = { left: 64, right: 24, top: 36, bottom: 64 };
 const upToOne = ({ min, max }: { min: number; max: number }) => (min >= 0 && max <= 1 ? 1 : null) as number;
 
 /** The best score over time: it holds until the next improvement, and until now. */
-export function progressOption(items: { at: string; quality: number; candidate: string }[], metric: string, now: number): Option {
+export function progressOption(
+  items: { at: string; quality: number; candidate: string }[],
+  metric: string,
+  now: number,
+): Option {
   const last = items.at(-1);
-  const points = [...items.map((one) => [Date.parse(one.at), one.quality]), ...(last ? [[now, last.quality]] : [])];
+  const points = [
+    ...items.map((one) => [Date.parse(one.at), one.quality]),
+    ...(last ? [[now, last.quality]] : []),
+  ];
   return {
     grid: GRID,
     tooltip: told((i) => (items[i] ? `${items[i].candidate}\n${metric} ${figure(items[i].quality)}` : "")),
-    xAxis: { type: "time", name: "when", nameLocation: "middle", nameGap: 28, splitNumber: 4, axisLabel: { hideOverlap: true } },
+    xAxis: {
+      type: "time",
+      name: "when",
+      nameLocation: "middle",
+      nameGap: 28,
+      splitNumber: 4,
+      axisLabel: { hideOverlap: true },
+    },
     yAxis: { type: "value", name: metric, scale: true, max: upToOne },
-    series: [{ type: "line", step: "end", symbolSize: 8, lineStyle: { width: 2.5 }, areaStyle: { opacity: 0.08 }, data: points }],
+    series: [
+      {
+        type: "line",
+        step: "end",
+        symbolSize: 8,
+        lineStyle: { width: 2.5 },
+        areaStyle: { opacity: 0.08 },
+        data: points,
+      },
+    ],
   };
 }
 
 /** Rows are the truth, columns the answer; the numbers are in the cells. */
 export function confusionOption(report: Pick<Report, "classes" | "confusion">): Option {
   const { classes = [], confusion = [] } = report;
-  const cells = confusion.flatMap((row, i) => row.map((n, j) => [j, classes.length - 1 - i, n] as [number, number, number]));
+  const cells = confusion.flatMap((row, i) =>
+    row.map((n, j) => [j, classes.length - 1 - i, n] as [number, number, number]),
+  );
   const most = Math.max(1, ...cells.map((cell) => cell[2]));
   const turned = [...classes].reverse();
   return {
@@ -33,10 +58,30 @@ export function confusionOption(report: Pick<Report, "classes" | "confusion">): 
       const cell = cells[i];
       return cell ? `${turned[cell[1]]} answered as ${classes[cell[0]]}: ${cell[2]}` : "";
     }),
-    xAxis: { type: "category", name: "answered", nameLocation: "middle", nameGap: 40, data: classes, axisLabel: { interval: 0, rotate: classes.length > 6 ? 45 : 0, width: 80, overflow: "truncate" } },
-    yAxis: { type: "category", name: "truth", nameLocation: "middle", nameGap: 98, data: turned, axisLabel: { width: 84, overflow: "truncate" } },
+    xAxis: {
+      type: "category",
+      name: "answered",
+      nameLocation: "middle",
+      nameGap: 40,
+      data: classes,
+      axisLabel: { interval: 0, rotate: classes.length > 6 ? 45 : 0, width: 80, overflow: "truncate" },
+    },
+    yAxis: {
+      type: "category",
+      name: "truth",
+      nameLocation: "middle",
+      nameGap: 98,
+      data: turned,
+      axisLabel: { width: 84, overflow: "truncate" },
+    },
     visualMap: { show: false, min: 0, max: most, inRange: { color: ["#eaf2f5", "#0b6363"] } },
-    series: [{ type: "heatmap", data: cells, label: { show: classes.length <= 15, color: "#111", textBorderColor: "#fff", textBorderWidth: 2 } }],
+    series: [
+      {
+        type: "heatmap",
+        data: cells,
+        label: { show: classes.length <= 15, color: "#111", textBorderColor: "#fff", textBorderWidth: 2 },
+      },
+    ],
   };
 }
 
@@ -46,12 +91,23 @@ export function residualOption(pairs: number[][]): Option {
   const [low, high] = [Math.min(...all), Math.max(...all)];
   return {
     grid: GRID,
-    tooltip: told((i, which) => (which === 0 && pairs[i] ? `truth ${figure(pairs[i][0])}\nanswer ${figure(pairs[i][1])}` : "")),
+    tooltip: told((i, which) =>
+      which === 0 && pairs[i] ? `truth ${figure(pairs[i][0])}\nanswer ${figure(pairs[i][1])}` : "",
+    ),
     xAxis: { type: "value", name: "truth", nameLocation: "middle", nameGap: 28, scale: true },
     yAxis: { type: "value", name: "answer", scale: true },
     series: [
       { type: "scatter", symbolSize: 6, itemStyle: { opacity: 0.6 }, data: pairs },
-      { type: "line", showSymbol: false, silent: true, lineStyle: { type: "dashed", color: "#808080" }, data: [[low, low], [high, high]] },
+      {
+        type: "line",
+        showSymbol: false,
+        silent: true,
+        lineStyle: { type: "dashed", color: "#808080" },
+        data: [
+          [low, low],
+          [high, high],
+        ],
+      },
     ],
   };
 }
@@ -60,14 +116,18 @@ export function residualOption(pairs: number[][]): Option {
 export function candidatesOption(trials: Trial[], metric: string): Option {
   const done = trials.filter((trial) => trial.quality !== null && trial.seconds !== null);
   const sorted = [...done].sort((a, b) => a.seconds! - b.seconds!);
-  const front = sorted.filter((trial, i) => sorted.slice(0, i).every((other) => other.quality! < trial.quality!));
+  const front = sorted.filter((trial, i) =>
+    sorted.slice(0, i).every((other) => other.quality! < trial.quality!),
+  );
   const dot = (trial: Trial) => [Math.max(trial.seconds!, 0.01), trial.quality!];
   return {
     grid: GRID,
     legend: { bottom: 0 },
     tooltip: told((i, which) => {
       const trial = (which === 0 ? front : done)[i];
-      return trial ? `${trial.candidate}\n${metric} ${figure(trial.quality)}, ${duration(trial.seconds!)}` : "";
+      return trial
+        ? `${trial.candidate}\n${metric} ${figure(trial.quality)}, ${duration(trial.seconds!)}`
+        : "";
     }),
     xAxis: { type: "log", name: "seconds", nameLocation: "middle", nameGap: 26 },
     yAxis: { type: "value", name: metric, scale: true, max: upToOne },
@@ -86,10 +146,16 @@ export function posteriorOption(items: Prospect[], next: string | undefined): Op
     legend: { bottom: 0, data: ["believed", "measured", "next"] },
     tooltip: told((i) => {
       const one = shown[i];
-      return one ? `${one.candidate}\nbelieved ${figure(one.mean)} ± ${figure(one.deviation)}, ${duration(one.cost_s)}${one.quality === null ? "" : `\nmeasured ${figure(one.quality)}`}` : "";
+      return one
+        ? `${one.candidate}\nbelieved ${figure(one.mean)} (${figure(one.low)} to ${figure(one.high)}), ${duration(one.cost_s)}${one.quality === null ? "" : `\nmeasured ${figure(one.quality)}`}`
+        : "";
     }),
     xAxis: { type: "value", name: "score", nameLocation: "middle", nameGap: 26, scale: true },
-    yAxis: { type: "category", data: shown.map((one) => one.candidate), axisLabel: { width: 214, overflow: "truncate", fontSize: 11 } },
+    yAxis: {
+      type: "category",
+      data: shown.map((one) => one.candidate),
+      axisLabel: { width: 214, overflow: "truncate", fontSize: 11 },
+    },
     series: [
       {
         type: "custom",
@@ -99,13 +165,43 @@ export function posteriorOption(items: Prospect[], next: string | undefined): Op
         renderItem: (_params, box) => {
           const low = box.coord([box.value(1), box.value(0)]);
           const high = box.coord([box.value(2), box.value(0)]);
-          return { type: "line", shape: { x1: low[0]!, y1: low[1]!, x2: high[0]!, y2: high[1]! }, style: { stroke: "#0072b2", lineWidth: 3, opacity: 0.45 } };
+          return {
+            type: "line",
+            shape: { x1: low[0]!, y1: low[1]!, x2: high[0]!, y2: high[1]! },
+            style: { stroke: "#0072b2", lineWidth: 3, opacity: 0.45 },
+          };
         },
-        data: shown.map((one, i) => [i, one.mean - one.deviation, one.mean + one.deviation]),
+        data: shown.map((one, i) => [i, one.low, one.high]),
       },
-      { name: "believed", type: "scatter", symbolSize: 7, color: "#0072b2", data: shown.map((one, i) => [one.mean, i]) },
-      { name: "measured", type: "scatter", symbol: "diamond", symbolSize: 10, color: "#d55e00", data: shown.map((one, i) => (one.quality === null ? ["-", i] : [one.quality, i])) as [number, number][] },
-      { name: "next", type: "scatter", symbol: "triangle", symbolSize: 13, color: "#009e73", data: shown.map((one, i) => (one.candidate === next ? [one.mean, i] : ["-", i])) as [number, number][] },
+      {
+        name: "believed",
+        type: "scatter",
+        symbolSize: 7,
+        color: "#0072b2",
+        data: shown.map((one, i) => [one.mean, i]),
+      },
+      {
+        name: "measured",
+        type: "scatter",
+        symbol: "diamond",
+        symbolSize: 10,
+        color: "#d55e00",
+        data: shown.map((one, i) => (one.quality === null ? ["-", i] : [one.quality, i])) as [
+          number,
+          number,
+        ][],
+      },
+      {
+        name: "next",
+        type: "scatter",
+        symbol: "triangle",
+        symbolSize: 13,
+        color: "#009e73",
+        data: shown.map((one, i) => (one.candidate === next ? [one.mean, i] : ["-", i])) as [
+          number,
+          number,
+        ][],
+      },
     ],
   };
 }

@@ -28,7 +28,8 @@ export function classPath(path: string): string {
 
 async function sizesOf(pictures: Dropped[]): Promise<Record<string, number[] | null>> {
   const found: Record<string, number[] | null> = {};
-  for (const [i, { path, file }] of pictures.entries()) found[classPath(path)] = i < MEASURED ? await sizeOf(file) : null;
+  for (const [i, { path, file }] of pictures.entries())
+    found[classPath(path)] = i < MEASURED ? await sizeOf(file) : null;
   return found;
 }
 

@@ -11,7 +11,10 @@ export async function shrunk(picture: Blob): Promise<Blob> {
     return picture; // a kind that this browser cannot read: the server says what it thinks of it
   }
   const scale = Math.min(1, SIDE / Math.max(bitmap.width, bitmap.height));
-  const sheet = new OffscreenCanvas(Math.max(1, Math.round(bitmap.width * scale)), Math.max(1, Math.round(bitmap.height * scale)));
+  const sheet = new OffscreenCanvas(
+    Math.max(1, Math.round(bitmap.width * scale)),
+    Math.max(1, Math.round(bitmap.height * scale)),
+  );
   sheet.getContext("2d")!.drawImage(bitmap, 0, 0, sheet.width, sheet.height);
   bitmap.close();
   return sheet.convertToBlob({ type: "image/jpeg", quality: 0.92 });

@@ -46,7 +46,14 @@ export function farOption(ids: string[], links: Link[], places: ReadonlyMap<stri
         data: segments(links, places),
         z: 2,
       },
-      { ...farChoice(undefined), type: "scatter", silent: true, symbolSize: 13, itemStyle: { color: "#d55e00" }, z: 4 },
+      {
+        ...farChoice(undefined),
+        type: "scatter",
+        silent: true,
+        symbolSize: 13,
+        itemStyle: { color: "#d55e00" },
+        z: 4,
+      },
     ],
   };
 }
@@ -77,5 +84,11 @@ function roomy(most: number) {
 
 function within(most: number) {
   const margin = 0.04 * most;
-  return { startValue: -margin, endValue: most + margin, minSpan: 100 * CLOSEST, filterMode: "none" as const, throttle: 16 };
+  return {
+    startValue: -margin,
+    endValue: most + margin,
+    minSpan: 100 * CLOSEST,
+    filterMode: "none" as const,
+    throttle: 16,
+  };
 }

@@ -39,7 +39,10 @@ export function useLayouter(): Ask {
 
 /** The last places stay while new ones are looked for. */
 export function useLayout(ask: Ask, ids: string[], links: Link[]): { places: Places; busy: boolean } {
-  const [state, setState] = useState<{ places: Places; of: string[] | null }>({ places: new Map(), of: null });
+  const [state, setState] = useState<{ places: Places; of: string[] | null }>({
+    places: new Map(),
+    of: null,
+  });
   useEffect(() => ask(ids, links, (places) => setState({ places, of: ids })), [ask, ids, links]);
   return { places: state.places, busy: state.of !== ids };
 }

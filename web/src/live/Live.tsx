@@ -59,7 +59,9 @@ function start(project: string, queries: QueryClient, setState: (state: Connecti
 
   // The history so far is on the page already: begin after its newest line.
   const path = { params: { path: { project }, query: { limit: 1 } } };
-  const newest = answer(api.GET("/api/v1/projects/{project}/events", path)).then((page) => page.items[0]?.seq ?? 0);
+  const newest = answer(api.GET("/api/v1/projects/{project}/events", path)).then(
+    (page) => page.items[0]?.seq ?? 0,
+  );
   void newest
     .catch(() => 0)
     .then((after) => {

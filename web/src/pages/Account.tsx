@@ -66,7 +66,8 @@ function Tokens({ current }: { current: string }) {
     },
   });
   const revoke = useMutation({
-    mutationFn: (id: string) => answer(api.DELETE("/api/v1/tokens/{token_id}", { params: { path: { token_id: id } } })),
+    mutationFn: (id: string) =>
+      answer(api.DELETE("/api/v1/tokens/{token_id}", { params: { path: { token_id: id } } })),
     onSuccess: again,
   });
   function submit(event: FormEvent) {
@@ -76,11 +77,19 @@ function Tokens({ current }: { current: string }) {
   return (
     <section>
       <h2>Tokens</h2>
-      <p className="quiet">For the command line (easel login) and the Python client. Each opens all that you may do.</p>
+      <p className="quiet">
+        For the command line (easel login) and the Python client. Each opens all that you may do.
+      </p>
       <form className="row" onSubmit={submit}>
         <label>
           Name of a new token
-          <input required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} placeholder="laptop" />
+          <input
+            required
+            maxLength={100}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="laptop"
+          />
         </label>
         <button type="submit" disabled={add.isPending}>
           Create

@@ -12,8 +12,16 @@ import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
+import { Terms } from "../ui/Terms";
 
-const TABS = { model: "Best model", examples: "Examples", candidates: "Candidates", next: "What is next", try: "Try it", code: "Code" };
+const TABS = {
+  model: "Best model",
+  examples: "Examples",
+  candidates: "Candidates",
+  next: "What is next",
+  try: "Try it",
+  code: "Code",
+};
 type Tab = keyof typeof TABS;
 
 export default function App() {
@@ -28,7 +36,12 @@ function Shown({ project, app }: { project: string; app: Facts }) {
   const navigate = useNavigate();
   const tab: Tab = (Object.keys(TABS) as Tab[]).find((one) => one === address.get("tab")) ?? "model";
   const remove = useMutation({
-    mutationFn: () => answer(api.DELETE("/api/v1/projects/{project}/apps/{name}", { params: { path: { project, name: app.name } } })),
+    mutationFn: () =>
+      answer(
+        api.DELETE("/api/v1/projects/{project}/apps/{name}", {
+          params: { path: { project, name: app.name } },
+        }),
+      ),
     onSuccess: () => navigate(`/p/${encodeURIComponent(project)}/apps`),
   });
   return (
@@ -38,7 +51,8 @@ function Shown({ project, app }: { project: string; app: Facts }) {
           {app.name}
         </h1>
         <span className="quiet">
-          {app.template}, {app.best ? `best ${app.metric} ${figure(app.best.quality)}` : "no model yet"}, {count(app.trials)} trials
+          {app.template}, {app.best ? `best ${app.metric} ${figure(app.best.quality)}` : "no model yet"},{" "}
+          {count(app.trials)} trials
           {app.running.length > 0 && `, ${count(app.running.length)} running`}
         </span>
         <span className="spring" />
@@ -46,15 +60,28 @@ function Shown({ project, app }: { project: string; app: Facts }) {
           type="button"
           className="danger"
           disabled={remove.isPending}
-          onClick={() => confirm(`Delete ${app.name}? Its running trials end; its examples and models stay in the lake's history.`) && remove.mutate()}
+          onClick={() =>
+            confirm(
+              `Delete ${app.name}? Its running trials end; its examples and models stay in the lake's history.`,
+            ) && remove.mutate()
+          }
         >
           Delete
         </button>
       </header>
       {remove.error && <Failure error={remove.error} />}
+      <p dir="auto" aria-live="polite">
+        {app.name} {app.waiting}.
+      </p>
+      <Terms project={project} kind="apps" name={app.name} terms={app.terms} />
       <nav className="tabs" aria-label="Parts of the app">
         {(Object.entries(TABS) as [Tab, string][]).map(([key, title]) => (
-          <Link key={key} to={`?tab=${key}`} className={key === tab ? "active" : ""} aria-current={key === tab ? "page" : undefined}>
+          <Link
+            key={key}
+            to={`?tab=${key}`}
+            className={key === tab ? "active" : ""}
+            aria-current={key === tab ? "page" : undefined}
+          >
             {title}
           </Link>
         ))}

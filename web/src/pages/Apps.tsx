@@ -26,7 +26,9 @@ export default function Apps() {
       <Loaded query={apps}>
         {(items) =>
           items.length === 0 ? (
-            <p className="quiet">None yet. An app says what goes in and what comes out; Easel looks for the best model.</p>
+            <p className="quiet">
+              None yet. An app says what goes in and what comes out; Easel looks for the best model.
+            </p>
           ) : (
             <>
               {items.length > 8 && (
@@ -54,7 +56,7 @@ export default function Apps() {
                         Examples
                       </th>
                       <th scope="col">Improved</th>
-                      <th scope="col">Next</th>
+                      <th scope="col">What it does</th>
                     </tr>
                   </thead>
                   <tbody>
@@ -68,7 +70,9 @@ export default function Apps() {
                             </Link>
                           </td>
                           <td>{app.template}</td>
-                          <td className="number">{app.best ? `${figure(app.best.quality)} ${app.metric}` : "–"}</td>
+                          <td className="number">
+                            {app.best ? `${figure(app.best.quality)} ${app.metric}` : "–"}
+                          </td>
                           <td>
                             <span className="clip" title={app.serving?.candidate}>
                               {app.serving?.candidate ?? "no model yet"}
@@ -84,8 +88,8 @@ export default function Apps() {
                             <Time at={app.last_improvement_at} />
                           </td>
                           <td>
-                            <span className="clip" title={app.next?.why}>
-                              {app.next?.candidate ?? "–"}
+                            <span className="clip" dir="auto" title={app.waiting}>
+                              {app.waiting}
                             </span>
                           </td>
                         </tr>

@@ -19,14 +19,18 @@ export default function Compare() {
   const jobs = useQueries({
     queries: ids.map((job) => ({
       queryKey: [project, "job", job],
-      queryFn: () => answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
+      queryFn: () =>
+        answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
     })),
   });
-  const curves = useQueries({ queries: ids.map((id) => curvesOf(project, id, false)) }).map((one) => one.data ?? []);
+  const curves = useQueries({ queries: ids.map((id) => curvesOf(project, id, false)) }).map(
+    (one) => one.data ?? [],
+  );
   const found = jobs.flatMap((job) => (job.data ? [job.data] : []));
   const failed = jobs.find((job) => job.error)?.error;
   const names = [...new Set(curves.flatMap((all) => all.map((curve) => curve.name)))].sort();
-  const label = (i: number) => `${found.find((job) => job.id === ids[i])?.name ?? "job"} ${(ids[i] ?? "").slice(-5)}`;
+  const label = (i: number) =>
+    `${found.find((job) => job.id === ids[i])?.name ?? "job"} ${(ids[i] ?? "").slice(-5)}`;
   const rows = differences(found);
   return (
     <>
@@ -96,7 +100,15 @@ export default function Compare() {
   );
 }
 
-function Overlaid({ name, curves, label }: { name: string; curves: Curve[][]; label: (i: number) => string }) {
+function Overlaid({
+  name,
+  curves,
+  label,
+}: {
+  name: string;
+  curves: Curve[][];
+  label: (i: number) => string;
+}) {
   const lines = curves.flatMap((all, i) => {
     const curve = all.find((one) => one.name === name);
     if (!curve) return [];
@@ -119,7 +131,11 @@ export function differences(jobs: Job[]): Row[] {
 }
 
 function factsOf(job: Job): Record<string, string> {
-  const spec = job.spec as { run?: Record<string, unknown>; resources?: Record<string, unknown>; tags?: Record<string, unknown> };
+  const spec = job.spec as {
+    run?: Record<string, unknown>;
+    resources?: Record<string, unknown>;
+    tags?: Record<string, unknown>;
+  };
   const run = spec.run ?? {};
   const facts: Record<string, string> = {
     command: Array.isArray(run.argv) ? run.argv.join(" ") : String(run.target ?? ""),

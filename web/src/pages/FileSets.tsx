@@ -95,7 +95,11 @@ function Versions({ project, name }: { project: string; name: string }) {
   const versions = useQuery({
     queryKey: [project, "filesets", "versions", name],
     queryFn: () =>
-      answer(api.GET("/api/v1/projects/{project}/filesets/{name}/versions", { params: { path: { project, name } } })),
+      answer(
+        api.GET("/api/v1/projects/{project}/filesets/{name}/versions", {
+          params: { path: { project, name } },
+        }),
+      ),
   });
   return (
     <Loaded query={versions}>
@@ -116,7 +120,8 @@ function Versions({ project, name }: { project: string; name: string }) {
               </select>
             </label>
             <p>
-              {count(shown.files)} files, {bytes(shown.bytes)}, {shown.creator}, <Time at={shown.created_at} />
+              {count(shown.files)} files, {bytes(shown.bytes)}, {shown.creator},{" "}
+              <Time at={shown.created_at} />
             </p>
             {shown.sources.length > 0 && <p className="quiet long">Made of {shown.sources.join(", ")}</p>}
             <p className="row">
@@ -128,7 +133,9 @@ function Versions({ project, name }: { project: string; name: string }) {
               </Link>
             </p>
             <Tags key={ref} project={project} kind="fileset" reference={ref} />
-            {shown.version > 1 && <Difference project={project} from={`${name}:${shown.version - 1}`} to={ref} />}
+            {shown.version > 1 && (
+              <Difference project={project} from={`${name}:${shown.version - 1}`} to={ref} />
+            )}
           </>
         );
       }}
@@ -152,7 +159,11 @@ function Difference({ project, from, to }: { project: string; from: string; to: 
           <ul className="list">
             {page.items.map((one) => (
               <li key={one.path} className="long" dir="auto">
-                {one.before === null ? "added" : one.after === null ? "removed" : `version ${one.before} → ${one.after}`}{" "}
+                {one.before === null
+                  ? "added"
+                  : one.after === null
+                    ? "removed"
+                    : `version ${one.before} → ${one.after}`}{" "}
                 {one.path}
               </li>
             ))}
@@ -173,7 +184,13 @@ function NewSet({ project, onClose }: { project: string; onClose: () => void }) 
       answer(
         api.POST("/api/v1/projects/{project}/filesets", {
           params: { path: { project } },
-          body: { name, sources: sources.split("\n").map((line) => line.trim()).filter(Boolean) },
+          body: {
+            name,
+            sources: sources
+              .split("\n")
+              .map((line) => line.trim())
+              .filter(Boolean),
+          },
         }),
       ),
     onSuccess: async () => {
@@ -190,13 +207,21 @@ function NewSet({ project, onClose }: { project: string; onClose: () => void }) 
       <form className="stack" onSubmit={submit}>
         <label>
           Name of the set
-          <input required maxLength={128} value={name} onChange={(e) => setName(e.target.value)} placeholder="HotpotQA" />
+          <input
+            required
+            maxLength={128}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="HotpotQA"
+          />
         </label>
         <label>
           Made of, one a line
           <textarea required rows={4} value={sources} onChange={(e) => setSources(e.target.value)} />
         </label>
-        <p className="quiet">A folder /data/, a file /data/train.json:2, another set /@HotpotQA or a part of it.</p>
+        <p className="quiet">
+          A folder /data/, a file /data/train.json:2, another set /@HotpotQA or a part of it.
+        </p>
         {add.error && <Failure error={add.error} />}
         <button type="submit" className="primary" disabled={add.isPending}>
           Create

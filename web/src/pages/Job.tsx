@@ -80,7 +80,10 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
 const PATH = ["queued", "launching", "downloading", "running", "uploading", "finished"];
 
 /** When each step of the last attempt began. */
-export function stepsOf(job: Pick<JobFacts, "state" | "submitted_at">, events: Event[]): { state: string; at: string | null; done: boolean }[] {
+export function stepsOf(
+  job: Pick<JobFacts, "state" | "submitted_at">,
+  events: Event[],
+): { state: string; at: string | null; done: boolean }[] {
   const at = new Map<string, string>([["queued", job.submitted_at]]);
   for (const event of events) {
     const state = stateAfter(event.kind);
@@ -124,7 +127,10 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
     ["Whose", name(job.user_id)],
     ["Submitted", <Time key="t" at={job.submitted_at} />],
     ["Device", job.device ?? "–"],
-    ["Asked for", `${String(wanted.vcpu)} vCPU, ${memory(Number(wanted.memory_mb))}, ${String(wanted.gpus)} GPU`],
+    [
+      "Asked for",
+      `${String(wanted.vcpu)} vCPU, ${memory(Number(wanted.memory_mb))}, ${String(wanted.gpus)} GPU`,
+    ],
     ["Attempt", count(job.attempt)],
     ["Exit code", job.exit_code ?? "–"],
     ["Input", job.input_set ?? "–"],
@@ -139,7 +145,13 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
   if (bill.data?.promised_cost != null) facts.push(["Promised cost", money(bill.data.promised_cost)]);
   if (job.progress !== null && !isOver(job.state))
     facts.push(["Progress", <progress key="p" aria-label="Progress" max={1} value={job.progress} />]);
-  if (job.parent_id) facts.push(["Rerun of", <Link key="l" to={`${base}/${job.parent_id}`}>{job.parent_id}</Link>]);
+  if (job.parent_id)
+    facts.push([
+      "Rerun of",
+      <Link key="l" to={`${base}/${job.parent_id}`}>
+        {job.parent_id}
+      </Link>,
+    ]);
   return (
     <dl className="facts">
       {facts.map(([term, value]) => (
@@ -160,7 +172,9 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
     () =>
       (curves.data ?? []).map((curve) => ({
         ...curve,
-        lines: [{ label: curve.name, x: curve.points.map((p) => p.step), y: curve.points.map((p) => p.value) }],
+        lines: [
+          { label: curve.name, x: curve.points.map((p) => p.step), y: curve.points.map((p) => p.value) },
+        ],
       })),
     [curves.data],
   );
@@ -188,7 +202,10 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
 }
 
 /** The series that the platform itself keeps, in words. */
-const USED: Record<string, string> = { "system/vcpu": "Processors in use, vCPU", "system/memory_mb": "Memory in use, MiB" };
+const USED: Record<string, string> = {
+  "system/vcpu": "Processors in use, vCPU",
+  "system/memory_mb": "Memory in use, MiB",
+};
 
 function Logged({ curves }: { curves: (Curve & { lines: Line[] })[] }) {
   return (

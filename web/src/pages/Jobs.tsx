@@ -50,7 +50,8 @@ export default function Jobs() {
       <header className="head">
         <h1>Jobs</h1>
         <span className="quiet" role="status">
-          {list.data && `${count(list.jobs.length)}${list.hasNextPage ? ` of ${filtered || !counts.data ? "more" : count(counts.data.total)}` : ""}`}
+          {list.data &&
+            `${count(list.jobs.length)}${list.hasNextPage ? ` of ${filtered || !counts.data ? "more" : count(counts.data.total)}` : ""}`}
         </span>
         <span className="spring" />
         {chosen.length > 1 && (
@@ -139,7 +140,12 @@ function useColumns(project: string, chosen: string[], setChosen: (ids: string[]
         header: "Job",
         size: 260,
         cell: ({ row: { original: job } }) => (
-          <Link className="clip" dir="auto" title={job.name} to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}>
+          <Link
+            className="clip"
+            dir="auto"
+            title={job.name}
+            to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}
+          >
             {job.name}
           </Link>
         ),
@@ -150,15 +156,30 @@ function useColumns(project: string, chosen: string[], setChosen: (ids: string[]
         size: 110,
         cell: ({ row: { original: job } }) => <State state={job.state} wanted={job.kill_requested} />,
       },
-      { id: "user", header: "Whose", size: 100, cell: ({ row }) => <span className="clip">{name(row.original.user_id)}</span> },
-      { id: "submitted_at", header: "Submitted", size: 110, cell: ({ row }) => <Time at={row.original.submitted_at} /> },
+      {
+        id: "user",
+        header: "Whose",
+        size: 100,
+        cell: ({ row }) => <span className="clip">{name(row.original.user_id)}</span>,
+      },
+      {
+        id: "submitted_at",
+        header: "Submitted",
+        size: 110,
+        cell: ({ row }) => <Time at={row.original.submitted_at} />,
+      },
       {
         id: "ran",
         header: "Ran",
         size: 100,
         cell: ({ row: { original: job } }) => (job.usage ? duration(job.usage.wall_seconds) : "–"),
       },
-      { id: "device", header: "Device", size: 100, cell: ({ row }) => <span className="clip">{row.original.device ?? "–"}</span> },
+      {
+        id: "device",
+        header: "Device",
+        size: 100,
+        cell: ({ row }) => <span className="clip">{row.original.device ?? "–"}</span>,
+      },
       {
         id: "reason",
         header: "Reason",

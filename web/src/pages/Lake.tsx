@@ -88,7 +88,11 @@ function Uploads({ project, folder }: { project: string; folder: string }) {
   const [progress, setProgress] = useState<Progress | null>(null);
   const send = useMutation({
     mutationFn: (files: Dropped[]) =>
-      upload(project, files.map(({ path, file }) => ({ path: targetOf(folder, path), file })), setProgress),
+      upload(
+        project,
+        files.map(({ path, file }) => ({ path: targetOf(folder, path), file })),
+        setProgress,
+      ),
     onSettled: () => {
       setProgress(null);
       return queries.invalidateQueries({ queryKey: [project, "files"] });

@@ -49,7 +49,8 @@ export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) =>
         </button>
         {error !== null && <Failure error={error} titles={{ 401: "This token opens nothing" }} />}
         <p className="quiet">
-          A project's admin hands out tokens. The first one of a new server was printed by <code>easel up</code>.
+          A project's admin hands out tokens. The first one of a new server was printed by{" "}
+          <code>easel up</code>.
         </p>
       </form>
     </main>

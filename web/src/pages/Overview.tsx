@@ -48,7 +48,8 @@ export default function Overview() {
   });
   const budget = useBudget(project, midnight(new Date()));
   const counts = useCounts(project);
-  const ofState = (...states: string[]) => counts.data && states.reduce((sum, state) => sum + (counts.data.states[state] ?? 0), 0);
+  const ofState = (...states: string[]) =>
+    counts.data && states.reduce((sum, state) => sum + (counts.data.states[state] ?? 0), 0);
   const alerts = alertsOf(
     {
       budget: budget.data,
@@ -82,11 +83,15 @@ export default function Overview() {
       <div className="columns">
         <section>
           <h2>Running now</h2>
-          <Loaded query={running}>{(jobs) => <JobList jobs={jobs} project={project} none="Nothing runs." />}</Loaded>
+          <Loaded query={running}>
+            {(jobs) => <JobList jobs={jobs} project={project} none="Nothing runs." />}
+          </Loaded>
           <h2>Queue</h2>
           <Queues project={project} />
           <h2>Failed last</h2>
-          <Loaded query={failed}>{(jobs) => <JobList jobs={jobs.slice(0, 5)} project={project} none="Nothing failed." />}</Loaded>
+          <Loaded query={failed}>
+            {(jobs) => <JobList jobs={jobs.slice(0, 5)} project={project} none="Nothing failed." />}
+          </Loaded>
         </section>
         <section>
           <h2>What happened</h2>
@@ -99,7 +104,9 @@ export default function Overview() {
 
 async function inStates(project: string, states: string[], limit: number): Promise<Job[]> {
   const query = { filter: [`state:in:${states.join(",")}`], limit };
-  const page = await answer(api.GET("/api/v1/projects/{project}/jobs", { params: { path: { project }, query } }));
+  const page = await answer(
+    api.GET("/api/v1/projects/{project}/jobs", { params: { path: { project }, query } }),
+  );
   return page.items;
 }
 
@@ -136,7 +143,8 @@ function JobList({ jobs, project, none }: { jobs: Job[]; project: string; none: 
           </Link>{" "}
           <State state={job.state} wanted={job.kill_requested} />
           <span className="quiet">
-            {name(job.user_id)} · {job.device ?? "no device"} · <Time at={job.started_at ?? job.submitted_at} />
+            {name(job.user_id)} · {job.device ?? "no device"} ·{" "}
+            <Time at={job.started_at ?? job.submitted_at} />
           </span>
         </li>
       ))}

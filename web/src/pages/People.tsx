@@ -26,7 +26,9 @@ export default function People() {
       </header>
       {admin && <NewPerson project={project} />}
       {me.user.platform_admin && <Admit project={project} />}
-      <Loaded query={members}>{(found) => <Members project={project} members={found} admin={admin} />}</Loaded>
+      <Loaded query={members}>
+        {(found) => <Members project={project} members={found} admin={admin} />}
+      </Loaded>
       <section>
         <h2>Queues</h2>
         <Queues project={project} admin={admin} />
@@ -60,7 +62,13 @@ function NewPerson({ project }: { project: string }) {
       <form className="row" onSubmit={submit}>
         <label>
           New person
-          <input required maxLength={64} value={name} onChange={(e) => setName(e.target.value)} placeholder="ana" />
+          <input
+            required
+            maxLength={64}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="ana"
+          />
         </label>
         <label>
           Role
@@ -101,7 +109,9 @@ function Members({ project, members, admin }: { project: string; members: Member
   });
   const remove = useMutation({
     mutationFn: (id: string) =>
-      answer(api.DELETE("/api/v1/projects/{project}/users/{user}", { params: { path: { project, user: id } } })),
+      answer(
+        api.DELETE("/api/v1/projects/{project}/users/{user}", { params: { path: { project, user: id } } }),
+      ),
     onSettled: again,
   });
   return (
@@ -131,7 +141,9 @@ function Members({ project, members, admin }: { project: string; members: Member
                     <select
                       aria-label={`Role of ${member.name}`}
                       value={member.role}
-                      onChange={(e) => change.mutate({ id: member.id, role: e.target.value as Member["role"] })}
+                      onChange={(e) =>
+                        change.mutate({ id: member.id, role: e.target.value as Member["role"] })
+                      }
                     >
                       <option value="member">member</option>
                       <option value="admin">admin</option>
@@ -149,7 +161,9 @@ function Members({ project, members, admin }: { project: string; members: Member
                       type="button"
                       className="small"
                       aria-label={`Remove ${member.name}`}
-                      onClick={() => confirm(`Remove ${member.name} from this project?`) && remove.mutate(member.id)}
+                      onClick={() =>
+                        confirm(`Remove ${member.name} from this project?`) && remove.mutate(member.id)
+                      }
                     >
                       Remove
                     </button>

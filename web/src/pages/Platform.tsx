@@ -59,7 +59,13 @@ function Projects() {
       <form className="row" onSubmit={submit}>
         <label>
           Name
-          <input required maxLength={64} value={name} onChange={(e) => setName(e.target.value)} placeholder="astro" />
+          <input
+            required
+            maxLength={64}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="astro"
+          />
         </label>
         <label className="wide">
           Description

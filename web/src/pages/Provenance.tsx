@@ -1,5 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { Background, Controls, Handle, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Node, type NodeProps } from "@xyflow/react";
+import {
+  Background,
+  Controls,
+  Handle,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  type Node,
+  type NodeProps,
+} from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import { useEffect, useMemo, useState } from "react";
 import { Link, useSearchParams } from "react-router";
@@ -52,7 +62,8 @@ function Traced() {
       <header className="head">
         <h1>Provenance</h1>
         <span className="quiet" role="status">
-          {graph.data && `${count(graph.data.nodes.length)} file sets${graph.data.next_cursor ? ", the first ones: trace from one" : ""}`}
+          {graph.data &&
+            `${count(graph.data.nodes.length)} file sets${graph.data.next_cursor ? ", the first ones: trace from one" : ""}`}
         </span>
       </header>
       <form
@@ -65,7 +76,12 @@ function Traced() {
       >
         <label className="wide">
           From file set
-          <input list="sets" value={start} onChange={(e) => setStart(e.target.value)} placeholder="name:version, or empty for all" />
+          <input
+            list="sets"
+            value={start}
+            onChange={(e) => setStart(e.target.value)}
+            placeholder="name:version, or empty for all"
+          />
           <datalist id="sets">
             {graph.data?.nodes.slice(0, MOST_NAMES).map((node) => (
               <option key={node.id} value={node.id} />
@@ -82,7 +98,9 @@ function Traced() {
         <button type="submit">Trace</button>
       </form>
       {graph.error && <Failure error={graph.error} again={() => void graph.refetch()} />}
-      {graph.data && <Drawn key={from + direction} project={project} graph={graph.data} ask={ask} onTrace={trace} />}
+      {graph.data && (
+        <Drawn key={from + direction} project={project} graph={graph.data} ask={ask} onTrace={trace} />
+      )}
     </div>
   );
 }
@@ -103,8 +121,14 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
   const drawn = useMemo(() => ids.filter((id) => shown.has(id)), [ids, shown]);
   const { places, busy } = useLayout(ask, drawn, graph.edges);
   const far = drawn.length > MOST_BOXES;
-  const dots = useMemo(() => (far ? farOption(drawn, graph.edges, places) : null), [far, drawn, graph, places]);
-  const over = useMemo(() => (chosen === null ? undefined : { series: [farChoice(places.get(chosen))] }), [places, chosen]);
+  const dots = useMemo(
+    () => (far ? farOption(drawn, graph.edges, places) : null),
+    [far, drawn, graph, places],
+  );
+  const over = useMemo(
+    () => (chosen === null ? undefined : { series: [farChoice(places.get(chosen))] }),
+    [places, chosen],
+  );
   const nodes = useMemo<Box[]>(
     () =>
       (far ? [] : graph.nodes)
@@ -139,7 +163,8 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
     const frame = requestAnimationFrame(() => void flow.fitView({ maxZoom: 1, minZoom: 0.2, padding: 0.1 }));
     return () => cancelAnimationFrame(frame);
   }, [ready, beside, flow]);
-  if (graph.nodes.length === 0) return <p className="quiet">No file sets yet: a job's output becomes one by itself.</p>;
+  if (graph.nodes.length === 0)
+    return <p className="quiet">No file sets yet: a job's output becomes one by itself.</p>;
   const node = graph.nodes.find((one) => one.id === chosen);
   return (
     <div className="graph">
@@ -156,28 +181,32 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
             />
           )
         ) : (
-            <ReactFlow
-              nodes={nodes}
-              edges={edges}
-              nodeTypes={TYPES}
-              onNodeClick={(_, clicked) => setChosen(clicked.id)}
-              onSelectionChange={({ nodes: [first] }) => first && setChosen(first.id)}
-              nodesDraggable={false}
-              nodesConnectable={false}
-              onlyRenderVisibleElements
-              minZoom={0.05}
-              proOptions={{ hideAttribution: true }}
-            >
-              <Background />
-              <Controls showInteractive={false} />
-            </ReactFlow>
+          <ReactFlow
+            nodes={nodes}
+            edges={edges}
+            nodeTypes={TYPES}
+            onNodeClick={(_, clicked) => setChosen(clicked.id)}
+            onSelectionChange={({ nodes: [first] }) => first && setChosen(first.id)}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            onlyRenderVisibleElements
+            minZoom={0.05}
+            proOptions={{ hideAttribution: true }}
+          >
+            <Background />
+            <Controls showInteractive={false} />
+          </ReactFlow>
         )}
       </div>
       {node && (
         <Side
           project={project}
           node={node}
-          jobs={[...new Set(graph.edges.filter((edge) => edge.target === node.id && edge.job).map((edge) => edge.job!))]}
+          jobs={[
+            ...new Set(
+              graph.edges.filter((edge) => edge.target === node.id && edge.job).map((edge) => edge.job!),
+            ),
+          ]}
           collapsed={collapsed.has(node.id)}
           onTrace={onTrace}
           onCollapse={() => {

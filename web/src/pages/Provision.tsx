@@ -33,7 +33,10 @@ export default function Provision() {
                   <div className="row">
                     <label>
                       Profile
-                      <select value={chosen.name} onChange={(e) => setAddress({ profile: e.target.value }, { replace: true })}>
+                      <select
+                        value={chosen.name}
+                        onChange={(e) => setAddress({ profile: e.target.value }, { replace: true })}
+                      >
                         {fitted.map((profile) => (
                           <option key={profile.name}>{profile.name}</option>
                         ))}
@@ -47,8 +50,8 @@ export default function Provision() {
                 </>
               ) : (
                 <p className="quiet">
-                  No command has been profiled yet. A profile runs a command on a few sizes and small arguments, and learns
-                  from that how long it takes on others.
+                  No command has been profiled yet. A profile runs a command on a few sizes and small
+                  arguments, and learns from that how long it takes on others.
                 </p>
               )}
             </>
@@ -62,9 +65,16 @@ export default function Provision() {
 
 function Waiting({ profiles }: { profiles: Profile[] }) {
   return profiles.map((profile) => (
-    <p className={`notice ${profile.state === "failed" ? "failed" : ""}`} role="status" key={profile.id} dir="auto">
+    <p
+      className={`notice ${profile.state === "failed" ? "failed" : ""}`}
+      role="status"
+      key={profile.id}
+      dir="auto"
+    >
       {profile.name}:{" "}
-      {profile.state === "running" ? `its runs are under way, ${profile.done ?? 0} are done` : (profile.reason ?? profile.state)}
+      {profile.state === "running"
+        ? `its runs are under way, ${profile.done ?? 0} are done`
+        : (profile.reason ?? profile.state)}
     </p>
   ));
 }

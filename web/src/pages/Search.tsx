@@ -30,7 +30,10 @@ export default function Search() {
     queryKey: [project, "artifacts", "find", kind, query],
     queryFn: () =>
       answer(
-        api.POST("/api/v1/projects/{project}/find", { params: { path: { project } }, body: { kind, query, limit: 200 } }),
+        api.POST("/api/v1/projects/{project}/find", {
+          params: { path: { project } },
+          body: { kind, query, limit: 200 },
+        }),
       ),
   });
   function change(i: number, part: Partial<Condition>) {

@@ -4,7 +4,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
-import { historyOf, simulationOption } from "../simulator/pictures";
+import { historyOf, REFERENCES, simulationOption } from "../simulator/pictures";
 import { Picture } from "../ui/Picture";
 
 type Simulated = Schemas["Simulated"];
@@ -21,9 +21,17 @@ export default function Simulator() {
   });
   const [chosen, setChosen] = useState(["easel", "round-robin", "fcfs"]);
   const [more, setMore] = useState(false);
-  const [form, setForm] = useState({ devices: "1, 2, 4", serve: "10", share: "0.2", repetitions: "5", failures: "0", noise: "0" });
+  const [form, setForm] = useState({
+    devices: "1, 2, 4",
+    serve: "10",
+    share: "0.2",
+    repetitions: "5",
+    failures: "0",
+    noise: "0",
+  });
   const [history, setHistory] = useState<{ name: string; rows: History } | null>(null);
-  const set = (name: keyof typeof form) => (event: { target: { value: string } }) => setForm({ ...form, [name]: event.target.value });
+  const set = (name: keyof typeof form) => (event: { target: { value: string } }) =>
+    setForm({ ...form, [name]: event.target.value });
   const run = useMutation({
     mutationFn: () =>
       answer(
@@ -31,7 +39,10 @@ export default function Simulator() {
           params: { path: { project } },
           body: {
             policies: chosen,
-            devices: form.devices.split(/[\s,;]+/).filter(Boolean).map(Number),
+            devices: form.devices
+              .split(/[\s,;]+/)
+              .filter(Boolean)
+              .map(Number),
             serve: Number(form.serve),
             share: Number(form.share),
             repetitions: Number(form.repetitions),
@@ -57,8 +68,8 @@ export default function Simulator() {
         <h1>Simulator</h1>
       </header>
       <p>
-        Replays what trials reached and cost, in the order in which other policies would have run them on other numbers of
-        devices. Nothing runs.
+        Replays what trials reached and cost, in the order in which other policies would have run them on
+        other numbers of devices. Nothing runs.
       </p>
       <form onSubmit={submit}>
         <fieldset>
@@ -69,7 +80,9 @@ export default function Simulator() {
                 <input
                   type="checkbox"
                   checked={chosen.includes(name)}
-                  onChange={(e) => setChosen(e.target.checked ? [...chosen, name] : chosen.filter((other) => other !== name))}
+                  onChange={(e) =>
+                    setChosen(e.target.checked ? [...chosen, name] : chosen.filter((other) => other !== name))
+                  }
                 />{" "}
                 {name}
               </label>
@@ -98,7 +111,14 @@ export default function Simulator() {
           </label>
           <label>
             Chance of failure
-            <input type="number" min="0" max="0.99" step="any" value={form.failures} onChange={set("failures")} />
+            <input
+              type="number"
+              min="0"
+              max="0.99"
+              step="any"
+              value={form.failures}
+              onChange={set("failures")}
+            />
           </label>
           <label>
             Spread of costs
@@ -124,7 +144,11 @@ export default function Simulator() {
           </button>
         </div>
       </form>
-      <p className="quiet">{history ? `${count(history.rows.length)} trials of ${history.name}` : "Without a file, this project's own trials are replayed."}</p>
+      <p className="quiet">
+        {history
+          ? `${count(history.rows.length)} trials of ${history.name}`
+          : "Without a file, this project's own trials are replayed."}
+      </p>
       {(run.error ?? read.error) && <Failure error={run.error ?? read.error} />}
       {run.isPending && <p role="status">Simulating: this can take a minute.</p>}
       {run.data && <Result found={run.data} />}
@@ -133,7 +157,9 @@ export default function Simulator() {
 }
 
 function Result({ found }: { found: Simulated }) {
-  const best = Math.min(...found.runs.filter((run) => run.policy !== "clairvoyant").map((run) => run.mean_loss));
+  const best = Math.min(
+    ...found.runs.filter((run) => !REFERENCES.includes(run.policy)).map((run) => run.mean_loss),
+  );
   return (
     <section>
       <p className="quiet">
@@ -169,7 +195,10 @@ function Result({ found }: { found: Simulated }) {
               <tr key={`${run.policy} ${run.devices}`} className={run.mean_loss === best ? "best" : ""}>
                 <td>
                   {run.policy}
-                  {run.policy === "clairvoyant" && <span className="quiet"> (knows everything: the best that can be)</span>}
+                  {run.policy === "greedy with hindsight" && (
+                    <span className="quiet"> (knows every quality beforehand)</span>
+                  )}
+                  {run.policy === "bound" && <span className="quiet"> (no order can do better)</span>}
                 </td>
                 <td className="number">{count(run.devices)}</td>
                 <td className="number">{figure(run.mean_loss)}</td>

@@ -24,9 +24,11 @@ export default function Spending() {
   const by = GROUPS.find((one) => one === address.get("by")) ?? "user";
   const report = useQuery({
     queryKey: [project, "job", "bills", by],
-    queryFn: () => answer(api.GET("/api/v1/projects/{project}/bills", { params: { path: { project }, query: { by } } })),
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/bills", { params: { path: { project }, query: { by } } })),
   });
-  const admin = me.user.platform_admin || members.data?.find((one) => one.id === me.user.id)?.role === "admin";
+  const admin =
+    me.user.platform_admin || members.data?.find((one) => one.id === me.user.id)?.role === "admin";
   return (
     <>
       <header className="head">
@@ -97,7 +99,10 @@ function SetBudget({ project }: { project: string }) {
   const set = useMutation({
     mutationFn: () =>
       answer(
-        api.PUT("/api/v1/projects/{project}/budget", { params, body: { limit: Number(limit), period, hard_stop: stop } }),
+        api.PUT("/api/v1/projects/{project}/budget", {
+          params,
+          body: { limit: Number(limit), period, hard_stop: stop },
+        }),
       ),
     onSuccess: again,
   });
@@ -114,7 +119,14 @@ function SetBudget({ project }: { project: string }) {
       <form className="row" onSubmit={submit}>
         <label>
           Limit
-          <input required type="number" min="0" step="any" value={limit} onChange={(e) => setLimit(e.target.value)} />
+          <input
+            required
+            type="number"
+            min="0"
+            step="any"
+            value={limit}
+            onChange={(e) => setLimit(e.target.value)}
+          />
         </label>
         <label>
           Period
@@ -124,7 +136,8 @@ function SetBudget({ project }: { project: string }) {
           </select>
         </label>
         <label className="check">
-          <input type="checkbox" checked={stop} onChange={(e) => setStop(e.target.checked)} /> Stop jobs at the limit
+          <input type="checkbox" checked={stop} onChange={(e) => setStop(e.target.checked)} /> Stop jobs at
+          the limit
         </label>
         <button type="submit" disabled={set.isPending}>
           Set the budget

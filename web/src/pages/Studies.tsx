@@ -24,7 +24,9 @@ export default function Studies() {
       <Loaded query={studies}>
         {({ items }) =>
           items.length === 0 ? (
-            <p className="quiet">None yet. A study looks for the best point of a search space under a budget.</p>
+            <p className="quiet">
+              None yet. A study looks for the best point of a search space under a budget.
+            </p>
           ) : (
             <div className="scroll">
               <table>
@@ -46,7 +48,8 @@ export default function Studies() {
                 <tbody>
                   {items.map((study) => {
                     const aim = aimOf(study);
-                    const best = study.best?.observed?.[aim.quantity] ?? study.best?.predicted[aim.quantity]?.median;
+                    const best =
+                      study.best?.observed?.[aim.quantity] ?? study.best?.predicted[aim.quantity]?.median;
                     return (
                       <tr key={study.id}>
                         <td>
@@ -61,7 +64,9 @@ export default function Studies() {
                           {aim.upwards ? "maximise" : "minimise"} {aim.quantity}
                           {aim.constraints.length > 0 && ` where ${aim.constraints.join(" and ")}`}
                         </td>
-                        <td className="number">{count(Object.values(study.points).reduce((sum, n) => sum + n, 0))}</td>
+                        <td className="number">
+                          {count(Object.values(study.points).reduce((sum, n) => sum + n, 0))}
+                        </td>
                         <td className="number">
                           {figure(study.budget.spent)} of {figure(study.budget.amount)} {study.budget.kind}
                         </td>

@@ -1,11 +1,20 @@
 import { useState } from "react";
 import { Link, useParams } from "react-router";
-import { aimOf, dimensionsOf, usePoints, useSteer, useStudy, type Study as Facts, type StudyPoint } from "../api/studies";
+import {
+  aimOf,
+  dimensionsOf,
+  usePoints,
+  useSteer,
+  useStudy,
+  type Study as Facts,
+  type StudyPoint,
+} from "../api/studies";
 import { Failure } from "../ui/Failure";
 import { figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { Picture } from "../ui/Picture";
+import { Terms } from "../ui/Terms";
 import { measured, parallelOption, pointText, spendingOption } from "../study/pictures";
 import { Models } from "../study/Models";
 
@@ -31,10 +40,19 @@ function Shown({ project, study }: { project: string; study: Facts }) {
         </h1>
         <span className={`state ${study.state}`}>{study.state}</span>
         <span className="spring" />
-        <a className="button" href={`/api/v1/projects/${encodeURIComponent(project)}/studies/${encodeURIComponent(study.name)}/csv`} download={`${study.name}.csv`}>
+        <a
+          className="button"
+          href={`/api/v1/projects/${encodeURIComponent(project)}/studies/${encodeURIComponent(study.name)}/csv`}
+          download={`${study.name}.csv`}
+        >
           Download CSV
         </a>
-        <button type="button" className={running ? "danger" : ""} disabled={steer.isPending} onClick={() => steer.mutate(running ? "stop" : "start")}>
+        <button
+          type="button"
+          className={running ? "danger" : ""}
+          disabled={steer.isPending}
+          onClick={() => steer.mutate(running ? "stop" : "start")}
+        >
           {running ? "Stop" : "Go on"}
         </button>
       </header>
@@ -43,10 +61,15 @@ function Shown({ project, study }: { project: string; study: Facts }) {
       <p>
         {aim.upwards ? "Maximise" : "Minimise"} <strong>{aim.quantity}</strong>
         {aim.constraints.length > 0 && ` where ${aim.constraints.join(" and ")}`}, with {study.strategy};{" "}
-        {figure(study.budget.spent)} of {figure(study.budget.amount)} {UNITS[study.budget.kind] ?? study.budget.kind} spent.
+        {figure(study.budget.spent)} of {figure(study.budget.amount)}{" "}
+        {UNITS[study.budget.kind] ?? study.budget.kind} spent.
       </p>
       <meter aria-label="Spent of the budget" min={0} max={study.budget.amount} value={study.budget.spent} />
       <Best study={study} />
+      <p dir="auto" aria-live="polite">
+        {study.name} {study.waiting}.
+      </p>
+      <Terms project={project} kind="studies" name={study.name} terms={study.terms} />
       {study.why && (
         <p className="quiet" dir="auto">
           Why it was last served: {study.why}
@@ -110,13 +133,16 @@ function Pictures({ project, study, points }: { project: string; study: Facts; p
 function Points({ project, points, quantity }: { project: string; points: StudyPoint[]; quantity: string }) {
   const [only, setOnly] = useState(false);
   const shown = [...points].reverse().filter((point) => !only || point.feasible);
-  const others = [...new Set(points.flatMap((point) => Object.keys(point.values)))].filter((name) => name !== quantity);
+  const others = [...new Set(points.flatMap((point) => Object.keys(point.values)))].filter(
+    (name) => name !== quantity,
+  );
   return (
     <section>
       <header className="head">
         <h2>Points</h2>
         <label className="check">
-          <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only those that meet the constraints
+          <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only those that
+          meet the constraints
         </label>
       </header>
       <div className="scroll" tabIndex={0} role="region" aria-label="All points">
@@ -158,7 +184,15 @@ function Points({ project, points, quantity }: { project: string; points: StudyP
                   </td>
                 ))}
                 <td>{point.feasible === null ? "–" : point.feasible ? "met" : "not met"}</td>
-                <td>{point.job_id ? <Link to={`/p/${encodeURIComponent(project)}/jobs/${point.job_id}`}>…{point.job_id.slice(-6)}</Link> : "–"}</td>
+                <td>
+                  {point.job_id ? (
+                    <Link to={`/p/${encodeURIComponent(project)}/jobs/${point.job_id}`}>
+                      …{point.job_id.slice(-6)}
+                    </Link>
+                  ) : (
+                    "–"
+                  )}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -43,7 +43,14 @@ export function NewProfile({ project, onClose }: { project: string; onClose: () 
         </label>
         <label>
           Command, with numbers to try in braces
-          <textarea required rows={3} spellCheck={false} value={template} onChange={changed(setTemplate)} placeholder="python train.py --epoch {1,2,5}" />
+          <textarea
+            required
+            rows={3}
+            spellCheck={false}
+            value={template}
+            onChange={changed(setTemplate)}
+            placeholder="python train.py --epoch {1,2,5}"
+          />
         </label>
         <div className="row">
           <label>

@@ -2,14 +2,29 @@ import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { useNavigate } from "react-router";
 import { answer, api } from "../api/client";
-import { argumentsOf, excluded, useEstimates, type Limits, type Offer, type Profile, type Provisioned } from "../api/profiles";
+import {
+  argumentsOf,
+  excluded,
+  useEstimates,
+  type Limits,
+  type Offer,
+  type Profile,
+  type Provisioned,
+} from "../api/profiles";
 import { money } from "../api/spending";
 import { Failure } from "../ui/Failure";
 import { count, duration, memory } from "../ui/format";
 import { Picture } from "../ui/Picture";
 import { frontOption, gridOption } from "./pictures";
 
-type Form = { values: Record<string, string>; aim: "cheapest" | "fastest"; minutes: string; cost: string; deadline: string; sure: boolean };
+type Form = {
+  values: Record<string, string>;
+  aim: "cheapest" | "fastest";
+  minutes: string;
+  cost: string;
+  deadline: string;
+  sure: boolean;
+};
 
 /** The whole grid in a picture, and the best size within the limits, which can be submitted. */
 export function Sizes({ project, profile }: { project: string; profile: Profile }) {
@@ -59,7 +74,15 @@ export function Sizes({ project, profile }: { project: string; profile: Profile 
         {wanted.map(({ name, seen }) => (
           <label key={name}>
             {name}
-            <input type="number" min="0" step="any" required value={form.values[name]} onChange={(e) => set({ values: { ...form.values, [name]: e.target.value } })} title={`profiled at ${seen.join(", ")}`} />
+            <input
+              type="number"
+              min="0"
+              step="any"
+              required
+              value={form.values[name]}
+              onChange={(e) => set({ values: { ...form.values, [name]: e.target.value } })}
+              title={`profiled at ${seen.join(", ")}`}
+            />
           </label>
         ))}
         <label>
@@ -71,18 +94,35 @@ export function Sizes({ project, profile }: { project: string; profile: Profile 
         </label>
         <label>
           Before
-          <input type="datetime-local" value={form.deadline} onChange={(e) => set({ deadline: e.target.value })} />
+          <input
+            type="datetime-local"
+            value={form.deadline}
+            onChange={(e) => set({ deadline: e.target.value })}
+          />
         </label>
         <label>
           Within minutes
-          <input type="number" min="0" step="any" value={form.minutes} onChange={(e) => set({ minutes: e.target.value })} />
+          <input
+            type="number"
+            min="0"
+            step="any"
+            value={form.minutes}
+            onChange={(e) => set({ minutes: e.target.value })}
+          />
         </label>
         <label>
           For at most
-          <input type="number" min="0" step="any" value={form.cost} onChange={(e) => set({ cost: e.target.value })} />
+          <input
+            type="number"
+            min="0"
+            step="any"
+            value={form.cost}
+            onChange={(e) => set({ cost: e.target.value })}
+          />
         </label>
         <label className="check">
-          <input type="checkbox" checked={form.sure} onChange={(e) => set({ sure: e.target.checked })} /> with 95 % confidence
+          <input type="checkbox" checked={form.sure} onChange={(e) => set({ sure: e.target.checked })} /> with
+          95 % confidence
         </label>
         <button type="submit" className="primary" disabled={ask.isPending}>
           Find the size
@@ -101,7 +141,10 @@ export function limitsOf(form: Pick<Form, "minutes" | "cost" | "deadline">, now:
     ...(form.minutes ? [Number(form.minutes) * 60] : []),
     ...(form.deadline ? [(new Date(form.deadline).getTime() - now) / 1000] : []),
   ];
-  return { seconds: seconds.length > 0 ? Math.min(...seconds) : null, cost: form.cost ? Number(form.cost) : null };
+  return {
+    seconds: seconds.length > 0 ? Math.min(...seconds) : null,
+    cost: form.cost ? Number(form.cost) : null,
+  };
 }
 
 function offerText(offer: Offer): string {
@@ -113,7 +156,9 @@ function Found({ found, busy, onSubmit }: { found: Provisioned; busy: boolean; o
     return (
       <div className="notice finished" role="status">
         <p>{offerText(found.offer)}.</p>
-        {found.offer.extrapolated.length > 0 && <p className="quiet">Beyond what was profiled: {found.offer.extrapolated.join(", ")}.</p>}
+        {found.offer.extrapolated.length > 0 && (
+          <p className="quiet">Beyond what was profiled: {found.offer.extrapolated.join(", ")}.</p>
+        )}
         <button type="button" disabled={busy} onClick={onSubmit}>
           Submit the job on this size
         </button>

@@ -24,11 +24,27 @@ export function gridOption(offers: Offer[], limits: Limits, chosen: Offer | null
   const at = (offer: Offer) => [CPUS.indexOf(offer.vcpu), MEMORIES.indexOf(offer.memory_mb)];
   const seconds = inside.map((offer) => Math.log10(offer.seconds));
   const series: Option["series"] = [
-    { name: "within the limits", type: "heatmap", data: inside.map((offer) => [...at(offer), Math.log10(offer.seconds)]) },
-    { name: "excluded", type: "heatmap", itemStyle: { color: OUT, opacity: 0.75 }, data: outside.map((offer) => [...at(offer), 0]) },
+    {
+      name: "within the limits",
+      type: "heatmap",
+      data: inside.map((offer) => [...at(offer), Math.log10(offer.seconds)]),
+    },
+    {
+      name: "excluded",
+      type: "heatmap",
+      itemStyle: { color: OUT, opacity: 0.75 },
+      data: outside.map((offer) => [...at(offer), 0]),
+    },
   ];
   if (chosen && CPUS.includes(chosen.vcpu) && MEMORIES.includes(chosen.memory_mb))
-    series.push({ name: "chosen", type: "scatter", symbol: "circle", symbolSize: 16, itemStyle: { color: "#fff", borderColor: "#111", borderWidth: 3 }, data: [at(chosen)] });
+    series.push({
+      name: "chosen",
+      type: "scatter",
+      symbol: "circle",
+      symbolSize: 16,
+      itemStyle: { color: "#fff", borderColor: "#111", borderWidth: 3 },
+      data: [at(chosen)],
+    });
   return {
     grid: { left: 76, right: 88, top: 36, bottom: 48 },
     tooltip: told((i, which) => {
@@ -72,7 +88,14 @@ export function frontOption(offers: Offer[], front: Offer[], limits: Limits): Op
     series: [
       { name: "none is better in both", type: "line", symbolSize: 8, z: 3, data: best.map(dot) },
       { name: "within the limits", type: "scatter", symbolSize: 5, data: inside.map(dot) },
-      { name: "excluded", type: "scatter", symbol: "diamond", symbolSize: 6, itemStyle: { color: OUT }, data: outside.map(dot) },
+      {
+        name: "excluded",
+        type: "scatter",
+        symbol: "diamond",
+        symbolSize: 6,
+        itemStyle: { color: OUT },
+        data: outside.map(dot),
+      },
     ],
   };
 }

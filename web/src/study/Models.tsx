@@ -27,12 +27,21 @@ export function Models({ project, study, points }: { project: string; study: Stu
           <div className="card">
             <div className="row">
               <Choice label="Along" value={along} of={names} onChange={setAlong} />
-              <Choice label="Quantity" value={quantity} of={Object.keys(slice.data.of)} onChange={setQuantity} />
+              <Choice
+                label="Quantity"
+                value={quantity}
+                of={Object.keys(slice.data.of)}
+                onChange={setQuantity}
+              />
             </div>
             <Picture
               title={`${quantity} along ${slice.data.dimension}`}
               about={`Predicted ${quantity} along ${slice.data.dimension} with the band that holds nine tenths, the other dimensions as recommended`}
-              option={sliceOption(slice.data, quantity, dimensions.find((one) => one.name === slice.data.dimension)?.log ?? false)}
+              option={sliceOption(
+                slice.data,
+                quantity,
+                dimensions.find((one) => one.name === slice.data.dimension)?.log ?? false,
+              )}
             />
           </div>
         )}

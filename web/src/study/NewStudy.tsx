@@ -17,9 +17,22 @@ goal:
   constraints: ["time <= 60"]
   budget: {count: 20}
 `;
-const STRATEGIES = ["auto", "nephele", "lynceus", "fabulinus", "fabolas", "ei-c", "ei", "hyperband", "bohb", "random", "lhs", "grid"];
+const STRATEGIES = [
+  "auto",
+  "nephele",
+  "lynceus",
+  "fabulinus",
+  "fabolas",
+  "ei-c",
+  "ei",
+  "hyperband",
+  "bohb",
+  "random",
+  "lhs",
+  "grid",
+];
 
-/** By a form for the common case, or by the same YAML that `easel study create` takes. */
+/** By a form for the common case, or by the same YAML that `easel studies create` takes. */
 export function NewStudy({ project, onClose }: { project: string; onClose: () => void }) {
   const navigate = useNavigate();
   const [by, setBy] = useState<"form" | "yaml">("form");
@@ -31,7 +44,8 @@ export function NewStudy({ project, onClose }: { project: string; onClose: () =>
       by === "yaml"
         ? answer(api.POST("/api/v1/projects/{project}/studies/file", { params, body: { text } }))
         : answer(api.POST("/api/v1/projects/{project}/studies", { params, body: studyOf(form) })),
-    onSuccess: (made) => navigate(`/p/${encodeURIComponent(project)}/studies/${encodeURIComponent(made.name)}`),
+    onSuccess: (made) =>
+      navigate(`/p/${encodeURIComponent(project)}/studies/${encodeURIComponent(made.name)}`),
   });
   function submit(event: FormEvent) {
     event.preventDefault();
@@ -51,7 +65,13 @@ export function NewStudy({ project, onClose }: { project: string; onClose: () =>
         {by === "yaml" ? (
           <label>
             The study
-            <textarea rows={16} spellCheck={false} required value={text} onChange={(e) => setText(e.target.value)} />
+            <textarea
+              rows={16}
+              spellCheck={false}
+              required
+              value={text}
+              onChange={(e) => setText(e.target.value)}
+            />
           </label>
         ) : (
           <Fields form={form} set={(change) => setForm({ ...form, ...change })} />
@@ -76,24 +96,52 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
       </label>
       <label>
         Command, with {"{name}"} for a dimension's value
-        <textarea rows={3} required spellCheck={false} value={form.command} onChange={(e) => set({ command: e.target.value })} placeholder="python train.py --rate {rate}" />
+        <textarea
+          rows={3}
+          required
+          spellCheck={false}
+          value={form.command}
+          onChange={(e) => set({ command: e.target.value })}
+          placeholder="python train.py --rate {rate}"
+        />
       </label>
       <div className="row">
         <label>
           Code
-          <input size={14} value={form.code} onChange={(e) => set({ code: e.target.value })} placeholder="file set" />
+          <input
+            size={14}
+            value={form.code}
+            onChange={(e) => set({ code: e.target.value })}
+            placeholder="file set"
+          />
         </label>
         <label>
           Input
-          <input size={14} value={form.input} onChange={(e) => set({ input: e.target.value })} placeholder="name:version" />
+          <input
+            size={14}
+            value={form.input}
+            onChange={(e) => set({ input: e.target.value })}
+            placeholder="name:version"
+          />
         </label>
         <label>
           vCPU
-          <input type="number" min="0.5" step="0.5" value={form.vcpu} onChange={(e) => set({ vcpu: e.target.value })} />
+          <input
+            type="number"
+            min="0.5"
+            step="0.5"
+            value={form.vcpu}
+            onChange={(e) => set({ vcpu: e.target.value })}
+          />
         </label>
         <label>
           Memory, MiB
-          <input type="number" min="16" value={form.memory} onChange={(e) => set({ memory: e.target.value })} />
+          <input
+            type="number"
+            min="16"
+            value={form.memory}
+            onChange={(e) => set({ memory: e.target.value })}
+          />
         </label>
       </div>
       <fieldset>
@@ -106,7 +154,10 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
             </label>
             <label>
               Kind
-              <select value={row.type} onChange={(e) => change(i, { type: e.target.value as DimensionRow["type"] })}>
+              <select
+                value={row.type}
+                onChange={(e) => change(i, { type: e.target.value as DimensionRow["type"] })}
+              >
                 <option value="float">real</option>
                 <option value="integer">whole</option>
                 <option value="categorical">one of</option>
@@ -121,23 +172,47 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
               <>
                 <label>
                   From
-                  <input size={6} inputMode="decimal" value={row.low} onChange={(e) => change(i, { low: e.target.value })} />
+                  <input
+                    size={6}
+                    inputMode="decimal"
+                    value={row.low}
+                    onChange={(e) => change(i, { low: e.target.value })}
+                  />
                 </label>
                 <label>
                   To
-                  <input size={6} inputMode="decimal" value={row.high} onChange={(e) => change(i, { high: e.target.value })} />
+                  <input
+                    size={6}
+                    inputMode="decimal"
+                    value={row.high}
+                    onChange={(e) => change(i, { high: e.target.value })}
+                  />
                 </label>
                 <label className="check">
-                  <input type="checkbox" checked={row.log} onChange={(e) => change(i, { log: e.target.checked })} /> log
+                  <input
+                    type="checkbox"
+                    checked={row.log}
+                    onChange={(e) => change(i, { log: e.target.checked })}
+                  />{" "}
+                  log
                 </label>
               </>
             )}
-            <button type="button" className="small" aria-label={`Remove dimension ${i + 1}`} onClick={() => set({ dimensions: form.dimensions.filter((_, j) => j !== i) })}>
+            <button
+              type="button"
+              className="small"
+              aria-label={`Remove dimension ${i + 1}`}
+              onClick={() => set({ dimensions: form.dimensions.filter((_, j) => j !== i) })}
+            >
               Remove
             </button>
           </div>
         ))}
-        <button type="button" className="small" onClick={() => set({ dimensions: [...form.dimensions, EMPTY_DIMENSION] })}>
+        <button
+          type="button"
+          className="small"
+          onClick={() => set({ dimensions: [...form.dimensions, EMPTY_DIMENSION] })}
+        >
           Add a dimension
         </button>
       </fieldset>
@@ -153,21 +228,40 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
           </label>
           <label>
             Quantity
-            <input required size={12} value={form.quantity} onChange={(e) => set({ quantity: e.target.value })} />
+            <input
+              required
+              size={12}
+              value={form.quantity}
+              onChange={(e) => set({ quantity: e.target.value })}
+            />
           </label>
           <label className="wide">
             Constraints, by commas
-            <input value={form.constraints} onChange={(e) => set({ constraints: e.target.value })} placeholder="accuracy >= 0.85, time <= 300" />
+            <input
+              value={form.constraints}
+              onChange={(e) => set({ constraints: e.target.value })}
+              placeholder="accuracy >= 0.85, time <= 300"
+            />
           </label>
         </div>
         <div className="row">
           <label>
             Budget
-            <input type="number" min="0" step="any" required value={form.amount} onChange={(e) => set({ amount: e.target.value })} />
+            <input
+              type="number"
+              min="0"
+              step="any"
+              required
+              value={form.amount}
+              onChange={(e) => set({ amount: e.target.value })}
+            />
           </label>
           <label>
             of
-            <select value={form.budget} onChange={(e) => set({ budget: e.target.value as StudyForm["budget"] })}>
+            <select
+              value={form.budget}
+              onChange={(e) => set({ budget: e.target.value as StudyForm["budget"] })}
+            >
               <option value="count">points</option>
               <option value="cost">money</option>
               <option value="time">seconds</option>
@@ -183,7 +277,13 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
           </label>
           <label>
             At once
-            <input type="number" min="1" max="100" value={form.workers} onChange={(e) => set({ workers: e.target.value })} />
+            <input
+              type="number"
+              min="1"
+              max="100"
+              value={form.workers}
+              onChange={(e) => set({ workers: e.target.value })}
+            />
           </label>
         </div>
       </fieldset>

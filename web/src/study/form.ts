@@ -1,6 +1,13 @@
 import type { NewStudy } from "../api/studies";
 
-export type DimensionRow = { name: string; type: "float" | "integer" | "categorical"; low: string; high: string; log: boolean; values: string };
+export type DimensionRow = {
+  name: string;
+  type: "float" | "integer" | "categorical";
+  low: string;
+  high: string;
+  log: boolean;
+  values: string;
+};
 
 export type StudyForm = {
   name: string;
@@ -19,7 +26,14 @@ export type StudyForm = {
   workers: string;
 };
 
-export const EMPTY_DIMENSION: DimensionRow = { name: "", type: "float", low: "", high: "", log: false, values: "" };
+export const EMPTY_DIMENSION: DimensionRow = {
+  name: "",
+  type: "float",
+  low: "",
+  high: "",
+  log: false,
+  values: "",
+};
 
 export const EMPTY: StudyForm = {
   name: "",
@@ -52,7 +66,10 @@ export function studyOf(form: StudyForm): NewStudy {
     space: { dimensions: form.dimensions.filter((row) => row.name.trim()).map(dimensionOf) },
     goal: {
       [form.aim]: form.quantity.trim(),
-      constraints: form.constraints.split(/[,;\n]/).map((text) => text.trim()).filter(Boolean),
+      constraints: form.constraints
+        .split(/[,;\n]/)
+        .map((text) => text.trim())
+        .filter(Boolean),
       budget: { [form.budget]: Number(form.amount) },
     },
     strategy: form.strategy.trim() || "auto",
@@ -62,6 +79,14 @@ export function studyOf(form: StudyForm): NewStudy {
 
 function dimensionOf(row: DimensionRow): Record<string, unknown> {
   const name = row.name.trim();
-  if (row.type === "categorical") return { name, type: "categorical", values: row.values.split(",").map((value) => value.trim()).filter(Boolean) };
+  if (row.type === "categorical")
+    return {
+      name,
+      type: "categorical",
+      values: row.values
+        .split(",")
+        .map((value) => value.trim())
+        .filter(Boolean),
+    };
   return { name, type: row.type, low: Number(row.low), high: Number(row.high), log: row.log };
 }

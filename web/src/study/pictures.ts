@@ -17,7 +17,10 @@ export function measured(points: StudyPoint[]): StudyPoint[] {
 }
 
 /** What was recommended after each result, and what that is predicted to reach. */
-export function recommended(points: StudyPoint[], quantity: string): { spent: number; value: number; point: StudyPoint }[] {
+export function recommended(
+  points: StudyPoint[],
+  quantity: string,
+): { spent: number; value: number; point: StudyPoint }[] {
   return measured(points).flatMap((point) => {
     const best = point.best;
     const value = best?.observed?.[quantity] ?? best?.predicted[quantity]?.median;
@@ -33,16 +36,32 @@ export function spendingOption(points: StudyPoint[], quantity: string, unit: str
     grid: GRID,
     legend: { bottom: 0, data: ["recommended", "met the constraints", "did not"] },
     tooltip: told((i, series) => {
-      if (series === 0) return line[i] ? `recommended: ${pointText(line[i].point.best!.point)}\n${quantity} ${figure(line[i].value)}` : "";
+      if (series === 0)
+        return line[i]
+          ? `recommended: ${pointText(line[i].point.best!.point)}\n${quantity} ${figure(line[i].value)}`
+          : "";
       const point = all.filter((one) => (series === 1) === (one.feasible === true))[i];
       return point ? `${pointText(point.point)}\n${quantity} ${figure(point.values[quantity])}` : "";
     }),
     xAxis: { type: "value", name: `spent, ${unit}`, nameLocation: "middle", nameGap: 26 },
     yAxis: { type: "value", name: quantity, scale: true },
     series: [
-      { name: "recommended", type: "line", step: "end", showSymbol: false, lineStyle: { width: 2.5 }, data: line.map((one) => [one.spent, one.value]) },
+      {
+        name: "recommended",
+        type: "line",
+        step: "end",
+        showSymbol: false,
+        lineStyle: { width: 2.5 },
+        data: line.map((one) => [one.spent, one.value]),
+      },
       { name: "met the constraints", type: "scatter", symbolSize: 9, data: dots(all, quantity, true) },
-      { name: "did not", type: "scatter", symbol: "diamond", symbolSize: 9, data: dots(all, quantity, false) },
+      {
+        name: "did not",
+        type: "scatter",
+        symbol: "diamond",
+        symbolSize: 9,
+        data: dots(all, quantity, false),
+      },
     ],
   };
 }
@@ -58,7 +77,9 @@ const SHORT = { axisLabel: { formatter: (value: number) => figure(value) } };
 /** One axis a dimension, then the quantities; one line a point, coloured by the objective. */
 export function parallelOption(points: StudyPoint[], dimensions: Dimension[], quantity: string): Option {
   const done = measured(points).filter((point) => point.values[quantity] != null);
-  const quantities = [...new Set([...done.flatMap((point) => Object.keys(point.values))])].filter((name) => name !== quantity);
+  const quantities = [...new Set([...done.flatMap((point) => Object.keys(point.values))])].filter(
+    (name) => name !== quantity,
+  );
   const axes = [
     ...dimensions.map((dimension) => axisOf(dimension)),
     ...[...quantities, quantity].map((name) => ({ name, type: "value" as const, scale: true, ...SHORT })),
@@ -90,7 +111,8 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
 }
 
 function axisOf(dimension: Dimension) {
-  if (dimension.values) return { name: dimension.name, type: "category" as const, data: dimension.values.map(String) };
+  if (dimension.values)
+    return { name: dimension.name, type: "category" as const, data: dimension.values.map(String) };
   const type = dimension.log ? ("log" as const) : ("value" as const);
   return { name: dimension.name, type, min: dimension.low, max: dimension.high, ...SHORT };
 }
@@ -108,7 +130,8 @@ export function regionOption(region: Region, points: StudyPoint[]): Option {
     point,
     at: [place(region.xs, point.point[region.x]), place(region.ys, point.point[region.y])],
   }));
-  const marks = (feasible: boolean) => done.filter((one) => (one.point.feasible === true) === feasible).map((one) => one.at);
+  const marks = (feasible: boolean) =>
+    done.filter((one) => (one.point.feasible === true) === feasible).map((one) => one.at);
   const axis = (name: string, values: Region["xs"]) => ({
     type: "category" as const,
     name,
@@ -126,11 +149,34 @@ export function regionOption(region: Region, points: StudyPoint[]): Option {
     }),
     xAxis: { ...axis(region.x, region.xs), nameGap: 28 },
     yAxis: { ...axis(region.y, region.ys), nameGap: 48 },
-    visualMap: { min: 0, max: 1, seriesIndex: 0, right: 0, top: "middle", text: ["holds", "broken"], precision: 2, inRange: { color: ["#b5493b", "#e8dfc8", "#1f7a4d"] } },
+    visualMap: {
+      min: 0,
+      max: 1,
+      seriesIndex: 0,
+      right: 0,
+      top: "middle",
+      text: ["holds", "broken"],
+      precision: 2,
+      inRange: { color: ["#b5493b", "#e8dfc8", "#1f7a4d"] },
+    },
     series: [
       { type: "heatmap", data: cells as [number, number, number][] },
-      { name: "met the constraints", type: "scatter", symbol: "circle", symbolSize: 8, itemStyle: { color: "#fff", borderColor: "#111", borderWidth: 1.5 }, data: marks(true) },
-      { name: "did not", type: "scatter", symbol: "diamond", symbolSize: 9, itemStyle: { color: "#111", borderColor: "#fff", borderWidth: 1 }, data: marks(false) },
+      {
+        name: "met the constraints",
+        type: "scatter",
+        symbol: "circle",
+        symbolSize: 8,
+        itemStyle: { color: "#fff", borderColor: "#111", borderWidth: 1.5 },
+        data: marks(true),
+      },
+      {
+        name: "did not",
+        type: "scatter",
+        symbol: "diamond",
+        symbolSize: 9,
+        itemStyle: { color: "#111", borderColor: "#fff", borderWidth: 1 },
+        data: marks(false),
+      },
     ],
   };
 }
@@ -140,15 +186,43 @@ export function sliceOption(slice: Slice, quantity: string, log: boolean): Optio
   const band = slice.of[quantity] ?? [];
   const isNumber = slice.values.every((value) => typeof value === "number");
   const at = (i: number) => (isNumber ? Number(slice.values[i]) : String(slice.values[i]));
-  const line = (pick: (one: (typeof band)[number]) => number) => band.map((one, i) => [at(i), pick(one)]) as [number, number][];
+  const line = (pick: (one: (typeof band)[number]) => number) =>
+    band.map((one, i) => [at(i), pick(one)]) as [number, number][];
   return {
     grid: GRID,
-    tooltip: { ...told((i) => (band[i] ? `${slice.dimension} ${String(slice.values[i])}\n${quantity} ${figure(band[i].median)} (${figure(band[i].low)} to ${figure(band[i].high)})\nconstraints hold with ${figure(slice.probability[i])}` : "")), trigger: "axis" },
-    xAxis: { type: isNumber ? (log ? "log" : "value") : "category", name: slice.dimension, nameLocation: "middle", nameGap: 26, min: isNumber ? "dataMin" : undefined, max: isNumber ? "dataMax" : undefined },
+    tooltip: {
+      ...told((i) =>
+        band[i]
+          ? `${slice.dimension} ${String(slice.values[i])}\n${quantity} ${figure(band[i].median)} (${figure(band[i].low)} to ${figure(band[i].high)})\nconstraints hold with ${figure(slice.probability[i])}`
+          : "",
+      ),
+      trigger: "axis",
+    },
+    xAxis: {
+      type: isNumber ? (log ? "log" : "value") : "category",
+      name: slice.dimension,
+      nameLocation: "middle",
+      nameGap: 26,
+      min: isNumber ? "dataMin" : undefined,
+      max: isNumber ? "dataMax" : undefined,
+    },
     yAxis: { type: "value", name: quantity, scale: true },
     series: [
-      { type: "line", stack: "band", showSymbol: false, lineStyle: { opacity: 0 }, data: line((one) => one.low) },
-      { type: "line", stack: "band", showSymbol: false, lineStyle: { opacity: 0 }, areaStyle: { opacity: 0.25 }, data: line((one) => one.high - one.low) },
+      {
+        type: "line",
+        stack: "band",
+        showSymbol: false,
+        lineStyle: { opacity: 0 },
+        data: line((one) => one.low),
+      },
+      {
+        type: "line",
+        stack: "band",
+        showSymbol: false,
+        lineStyle: { opacity: 0 },
+        areaStyle: { opacity: 0.25 },
+        data: line((one) => one.high - one.low),
+      },
       { type: "line", showSymbol: false, lineStyle: { width: 2 }, data: line((one) => one.median) },
     ],
   };

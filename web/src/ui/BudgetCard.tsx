@@ -1,4 +1,4 @@
-import { money, promised, standing, type Budget } from "../api/spending";
+import { money, promised, running, standing, type Budget } from "../api/spending";
 
 const WORDS = {
   none: "No budget is set.",
@@ -20,10 +20,20 @@ export function BudgetCard({ budget }: { budget: Budget }) {
           <strong>{money(budget.spent)}</strong> spent
         </>
       )}
-      {budget.limit === null ? budget.spent_since != null && " this month" : ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
+      {budget.limit === null
+        ? budget.spent_since != null && " this month"
+        : ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
+      {running(budget) > 0 &&
+        ` (${money(budget.billed ?? 0)} billed, ${money(running(budget))} by jobs that still run)`}
       {promised(budget) > 0 && `, ${money(promised(budget))} promised to running jobs`}
       {budget.limit !== null && (
-        <meter aria-label="Spent of the budget" min={0} max={budget.limit} high={budget.limit * 0.8} value={budget.spent + promised(budget)} />
+        <meter
+          aria-label="Spent of the budget"
+          min={0}
+          max={budget.limit}
+          high={budget.limit * 0.8}
+          value={budget.spent + promised(budget)}
+        />
       )}
       <p className="quiet">
         {WORDS[state]}

@@ -48,7 +48,9 @@ export function Chart({ title, lines, height = 220, over = "steps" }: Props) {
       element,
     );
     plot.current = made;
-    const resize = new ResizeObserver(() => made.setSize({ width: Math.max(200, element.clientWidth), height }));
+    const resize = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(200, element.clientWidth), height }),
+    );
     resize.observe(element);
     return () => {
       resize.disconnect();

@@ -13,6 +13,11 @@ export function useDevices() {
   });
 }
 
+/** Whether commands of users run there without a sandbox. */
+export function isOpen(device: Device): boolean {
+  return device.connected && device.notes.sandbox === "False";
+}
+
 /** The pool; `running` says what of a project runs where, if one is looked at. */
 export function DeviceTable({ running }: { running?: Job[] }) {
   const devices = useDevices();
@@ -24,7 +29,11 @@ export function DeviceTable({ running }: { running?: Job[] }) {
         ) : (
           <div className="cards">
             {found.map((device) => (
-              <DeviceCard key={device.name} device={device} jobs={running?.filter((job) => job.device === device.name)} />
+              <DeviceCard
+                key={device.name}
+                device={device}
+                jobs={running?.filter((job) => job.device === device.name)}
+              />
             ))}
           </div>
         )
@@ -40,7 +49,14 @@ function DeviceCard({ device, jobs }: { device: Device; jobs: Job[] | undefined 
     <article className="card">
       <h3 className="long">{device.name}</h3>
       <p className="quiet">
-        {device.executor} · {device.connected ? "connected" : <>gone, seen <Time at={device.seen_at} /></>}
+        {device.executor} ·{" "}
+        {device.connected ? (
+          "connected"
+        ) : (
+          <>
+            gone, seen <Time at={device.seen_at} />
+          </>
+        )}
       </p>
       {jobs ? <Used device={device} jobs={jobs} /> : <p className="quiet">{sizeOf(device)}</p>}
     </article>
@@ -61,7 +77,8 @@ function Used({ device, jobs }: { device: Device; jobs: Job[] }) {
   return (
     <>
       <p className="quiet">
-        This project uses{waiting > 0 && `, while ${waiting} ${waiting === 1 ? "job waits" : "jobs wait"} for room`}
+        This project uses
+        {waiting > 0 && `, while ${waiting} ${waiting === 1 ? "job waits" : "jobs wait"} for room`}
       </p>
       <Gauge label="vCPU" used={used("vcpu")} of={device.vcpu} show={String} />
       <Gauge label="Memory" used={used("memory_mb")} of={device.memory_mb} show={memory} />
@@ -86,7 +103,10 @@ function Gauge(props: { label: string; used: number; of: number; show: (value: n
   return (
     <label className="gauge">
       <span>
-        {props.label} <span className="figure">{props.show(props.used)} of {props.show(props.of)}</span>
+        {props.label}{" "}
+        <span className="figure">
+          {props.show(props.used)} of {props.show(props.of)}
+        </span>
       </span>
       <meter min={0} max={props.of} value={props.used} />
     </label>

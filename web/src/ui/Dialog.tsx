@@ -1,7 +1,15 @@
 import { useEffect, useId, useRef, type ReactNode } from "react";
 
 /** The browser's own modal: it keeps the focus inside, closes on Escape and gives the focus back. */
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {

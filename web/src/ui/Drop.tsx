@@ -5,7 +5,13 @@ import { bytes } from "./format";
 export type Dropped = { path: string; file: File };
 
 /** A place for files and whole folders: dropped, or chosen with the keyboard. */
-export function Drop(props: { busy: boolean; progress: Progress | null; folders?: boolean; onFiles: (files: Dropped[]) => void; children: ReactNode }) {
+export function Drop(props: {
+  busy: boolean;
+  progress: Progress | null;
+  folders?: boolean;
+  onFiles: (files: Dropped[]) => void;
+  children: ReactNode;
+}) {
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);
@@ -58,7 +64,8 @@ export function Drop(props: { busy: boolean; progress: Progress | null; folders?
       )}
       {props.progress && (
         <label className="gauge">
-          {props.progress.phase} {props.progress.total > 1 && `${bytes(props.progress.done)} of ${bytes(props.progress.total)}`}
+          {props.progress.phase}{" "}
+          {props.progress.total > 1 && `${bytes(props.progress.done)} of ${bytes(props.progress.total)}`}
           <progress max={props.progress.total || 1} value={props.progress.done} />
         </label>
       )}

@@ -12,7 +12,15 @@ const TITLES: Record<number, string> = {
 };
 
 /** What went wrong and what to do, never a blank page. */
-export function Failure({ error, again, titles = {} }: { error: unknown; again?: () => void; titles?: Record<number, string> }) {
+export function Failure({
+  error,
+  again,
+  titles = {},
+}: {
+  error: unknown;
+  again?: () => void;
+  titles?: Record<number, string>;
+}) {
   const problem = problemFrom(error);
   return (
     <div className="failure" role="alert">
@@ -35,7 +43,9 @@ export function Failure({ error, again, titles = {} }: { error: unknown; again?:
 /** For errors of the page itself, and for parts that could not be loaded after an upgrade of the server. */
 export function PageFailure() {
   const error = useRouteError();
-  const shown = isRouteErrorResponse(error) ? new Problem(error.status, "page", "There is no such page.") : error;
+  const shown = isRouteErrorResponse(error)
+    ? new Problem(error.status, "page", "There is no such page.")
+    : error;
   return (
     <main className="alone">
       <Failure error={shown} again={() => location.reload()} />

@@ -12,7 +12,17 @@ const MOST_LINES = 1_000;
 const KINDS: Record<string, string> = { "+": "added", "-": "removed" };
 
 /** What is different between two versions of one file: sizes and digests of any, lines of text, rows of tables. */
-export function FileDiff({ project, path, before, after }: { project: string; path: string; before: Version; after: Version }) {
+export function FileDiff({
+  project,
+  path,
+  before,
+  after,
+}: {
+  project: string;
+  path: string;
+  before: Version;
+  after: Version;
+}) {
   const same = before.hash === after.hash;
   return (
     <section aria-label={`From version ${before.version} to ${after.version}`}>
@@ -26,17 +36,31 @@ export function FileDiff({ project, path, before, after }: { project: string; pa
           {before.hash.slice(0, 16)}… → {after.hash.slice(0, 16)}…
         </code>
       </p>
-      {!same && lookOf(path).as !== "image" && <Lines project={project} path={path} before={before} after={after} />}
+      {!same && lookOf(path).as !== "image" && (
+        <Lines project={project} path={path} before={before} after={after} />
+      )}
     </section>
   );
 }
 
-function Lines({ project, path, before, after }: { project: string; path: string; before: Version; after: Version }) {
+function Lines({
+  project,
+  path,
+  before,
+  after,
+}: {
+  project: string;
+  path: string;
+  before: Version;
+  after: Version;
+}) {
   const texts = useQuery({
     queryKey: [project, "contents", path, before.version, after.version],
     staleTime: Infinity, // versions never change
     queryFn: async () => {
-      const found = await Promise.all([before, after].map((one) => contents(project, `${path}:${one.version}`, MOST)));
+      const found = await Promise.all(
+        [before, after].map((one) => contents(project, `${path}:${one.version}`, MOST)),
+      );
       return found.map(readable);
     },
   });
@@ -47,7 +71,11 @@ function Lines({ project, path, before, after }: { project: string; path: string
       {([old, now]) => (
         <>
           {cut && <p className="quiet">Of each version the first {bytes(MOST)}.</p>}
-          {old == null || now == null ? <p className="quiet">Not text: only sizes and digests are compared.</p> : <Shown before={old} after={now} word={word} />}
+          {old == null || now == null ? (
+            <p className="quiet">Not text: only sizes and digests are compared.</p>
+          ) : (
+            <Shown before={old} after={now} word={word} />
+          )}
         </>
       )}
     </Loaded>
@@ -78,7 +106,9 @@ function Hunks({ hunks }: { hunks: Changed["hunks"] }) {
           </span>
         ))}
       </pre>
-      {all.length > MOST_LINES && <p className="quiet">The first {count(MOST_LINES)} lines of the comparison.</p>}
+      {all.length > MOST_LINES && (
+        <p className="quiet">The first {count(MOST_LINES)} lines of the comparison.</p>
+      )}
     </>
   );
 }

@@ -22,7 +22,9 @@ export function FilePanel({ project, path }: { project: string; path: string }) 
     queryKey: [project, "files", "versions", path],
     queryFn: () =>
       answer(
-        api.GET("/api/v1/projects/{project}/files/versions", { params: { path: { project }, query: { path } } }),
+        api.GET("/api/v1/projects/{project}/files/versions", {
+          params: { path: { project }, query: { path } },
+        }),
       ),
   });
   const shown = version ?? versions.data?.items[0]?.version;
@@ -58,7 +60,14 @@ export function FilePanel({ project, path }: { project: string; path: string }) 
               ))}
             </ul>
             {page.items.length > 1 && shown !== undefined && (
-              <Comparison project={project} path={path} versions={page.items} shown={shown} other={other} onOther={setOther} />
+              <Comparison
+                project={project}
+                path={path}
+                versions={page.items}
+                shown={shown}
+                other={other}
+                onOther={setOther}
+              />
             )}
           </>
         )}
@@ -77,13 +86,18 @@ type ComparisonProps = {
 };
 
 function Comparison({ project, path, versions, shown, other, onOther }: ComparisonProps) {
-  const pair = [shown, other].map((number) => versions.find((one) => one.version === number && !one.dropped_at));
+  const pair = [shown, other].map((number) =>
+    versions.find((one) => one.version === number && !one.dropped_at),
+  );
   const [before, after] = pair.sort((a, b) => (a?.version ?? 0) - (b?.version ?? 0));
   return (
     <>
       <label>
         Compare version {shown} with
-        <select value={other === shown ? "" : (other ?? "")} onChange={(e) => onOther(e.target.value ? Number(e.target.value) : null)}>
+        <select
+          value={other === shown ? "" : (other ?? "")}
+          onChange={(e) => onOther(e.target.value ? Number(e.target.value) : null)}
+        >
           <option value="">none</option>
           {versions
             .filter((one) => one.version !== shown && !one.dropped_at)
@@ -94,7 +108,9 @@ function Comparison({ project, path, versions, shown, other, onOther }: Comparis
             ))}
         </select>
       </label>
-      {before && after && before !== after && <FileDiff project={project} path={path} before={before} after={after} />}
+      {before && after && before !== after && (
+        <FileDiff project={project} path={path} before={before} after={after} />
+      )}
     </>
   );
 }

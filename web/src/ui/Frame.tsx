@@ -4,6 +4,7 @@ import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useParams } 
 import { answer, api, type Project } from "../api/client";
 import { LiveProject, useConnection } from "../live/Live";
 import { Session, useMe } from "../session";
+import { isOpen, useDevices } from "./Devices";
 import { Loaded } from "./Loaded";
 import { rememberedTheme, setTheme, type Theme } from "./theme";
 
@@ -45,6 +46,7 @@ function Inside() {
       <Bar />
       <Sections />
       <main id="main" ref={main} tabIndex={-1}>
+        <NoSandbox />
         <Outlet />
       </main>
     </div>
@@ -55,6 +57,18 @@ function Inside() {
     </LiveProject>
   ) : (
     body
+  );
+}
+
+/** On every page while some device runs commands of users without a sandbox. */
+function NoSandbox() {
+  const names = (useDevices().data ?? []).filter(isOpen).map((device) => device.name);
+  if (names.length === 0) return null;
+  return (
+    <p className="no-sandbox" role="alert">
+      <strong>No sandbox:</strong> jobs on {names.join(", ")} can read and change whatever the worker can,
+      because an admin allowed it (<code>unsandboxed</code>). Run only code that you trust.
+    </p>
   );
 }
 
@@ -89,7 +103,10 @@ function Switcher() {
   return (
     <label className="switcher">
       <span className="unseen">Project</span>
-      <select value={current} onChange={(event) => void navigate(`/p/${encodeURIComponent(event.target.value)}`)}>
+      <select
+        value={current}
+        onChange={(event) => void navigate(`/p/${encodeURIComponent(event.target.value)}`)}
+      >
         {!current && <option value="">Choose a project</option>}
         {current && !names.includes(current) && <option value={current}>{current}</option>}
         {names.map((name) => (
@@ -159,7 +176,9 @@ function Sections() {
   const { pathname } = useLocation();
   useEffect(() => {
     // On a phone the sections are one line, wider than the window.
-    list.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    list.current
+      ?.querySelector('[aria-current="page"]')
+      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [pathname]);
   return (
     <nav className="sections" aria-label="Sections" ref={list}>

@@ -66,12 +66,21 @@ export function Grid<T>(props: Props<T>) {
               {group.headers.map((header) => {
                 const field = header.column.id;
                 const content = flexRender(header.column.columnDef.header, header.getContext());
-                if (!props.sortable?.includes(field)) return <th key={header.id} scope="col">{content}</th>;
+                if (!props.sortable?.includes(field))
+                  return (
+                    <th key={header.id} scope="col">
+                      {content}
+                    </th>
+                  );
                 const down = props.sort === `-${field}`;
                 const up = props.sort === field;
                 return (
                   <th key={header.id} scope="col" aria-sort={down ? "descending" : up ? "ascending" : "none"}>
-                    <button type="button" className="plain" onClick={() => props.onSort?.(up ? `-${field}` : field)}>
+                    <button
+                      type="button"
+                      className="plain"
+                      onClick={() => props.onSort?.(up ? `-${field}` : field)}
+                    >
                       {content} <span aria-hidden="true">{down ? "▾" : up ? "▴" : "↕"}</span>
                     </button>
                   </th>
@@ -84,7 +93,17 @@ export function Grid<T>(props: Props<T>) {
           {before > 0 && <Gap height={before} width={width} />}
           {shown.map((item, i) => {
             const row = model[i];
-            return row && <Line key={row.id} row={row as Row<unknown>} value={row.original} columns={props.columns} number={item.index + 2} />;
+            return (
+              row && (
+                <Line
+                  key={row.id}
+                  row={row as Row<unknown>}
+                  value={row.original}
+                  columns={props.columns}
+                  number={item.index + 2}
+                />
+              )
+            );
           })}
           {after > 0 && <Gap height={after} width={width} />}
         </tbody>

@@ -34,11 +34,17 @@ export function Log({ project, job }: { project: string; job: string }) {
         </span>
         <span className="spring" />
         <label className="check">
-          <input type="checkbox" checked={following} onChange={(e) => setFollowing(e.target.checked)} /> Follow
+          <input type="checkbox" checked={following} onChange={(e) => setFollowing(e.target.checked)} />{" "}
+          Follow
         </label>
         <label>
           <span className="unseen">Search the log</span>
-          <input type="search" placeholder="Search" value={search} onChange={(e) => setSearch(e.target.value)} />
+          <input
+            type="search"
+            placeholder="Search"
+            value={search}
+            onChange={(e) => setSearch(e.target.value)}
+          />
         </label>
       </header>
       {found.error && <Failure error={found.error} />}

@@ -8,7 +8,15 @@ import { Failure } from "./Failure";
 /** The common job: a shell command on given resources. Everything else is in `easel run --file`. */
 export function NewJob({ project, onClose }: { project: string; onClose: () => void }) {
   const navigate = useNavigate();
-  const [form, setForm] = useState({ name: "job", command: "", code: "", input: "", vcpu: "1", memory: "1024", gpus: "0" });
+  const [form, setForm] = useState({
+    name: "job",
+    command: "",
+    code: "",
+    input: "",
+    vcpu: "1",
+    memory: "1024",
+    gpus: "0",
+  });
   const set = (name: keyof typeof form) => (event: { target: { value: string } }) =>
     setForm({ ...form, [name]: event.target.value });
   const submit = useMutation({

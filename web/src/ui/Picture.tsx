@@ -12,7 +12,16 @@ register([CanvasRenderer, GridComponent, LegendComponent, LineChart, ScatterChar
 export type Option = EChartsOption;
 
 /** Colours that stay apart for people who see few of them (Okabe and Ito), in light and dark. */
-export const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5cc0", "#8a6d3b"];
+export const COLOURS = [
+  "#0072b2",
+  "#d55e00",
+  "#009e73",
+  "#cc79a7",
+  "#e69f00",
+  "#56b4e9",
+  "#7a5cc0",
+  "#8a6d3b",
+];
 export const RAMP = ["#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"];
 
 type Props = {

@@ -8,7 +8,9 @@ export function useQueues(project: string) {
   return useQuery({
     queryKey: [project, "queues"],
     queryFn: () =>
-      answer(api.GET("/api/v1/projects/{project}/queues", { params: { path: { project } } })).then((q) => q.items),
+      answer(api.GET("/api/v1/projects/{project}/queues", { params: { path: { project } } })).then(
+        (q) => q.items,
+      ),
   });
 }
 
@@ -61,7 +63,8 @@ export function Queues({ project, admin = false }: { project: string; admin?: bo
                             defaultValue={queue.max_active}
                             onBlur={(event) => {
                               const limit = Number(event.target.value);
-                              if (limit >= 1 && limit !== queue.max_active) change.mutate({ user: queue.user, max_active: limit });
+                              if (limit >= 1 && limit !== queue.max_active)
+                                change.mutate({ user: queue.user, max_active: limit });
                             }}
                             onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
                           />

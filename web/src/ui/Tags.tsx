@@ -32,14 +32,21 @@ export function Tags({ project, kind, reference }: { project: string; kind: Kind
     queryKey,
     queryFn: async () => {
       const [name, version] = partsOf(kind, reference);
-      const query = queryOf([{ key: "name", operator: "=", value: name }, { key: "version", operator: "=", value: version }]);
-      const found = await answer(api.POST("/api/v1/projects/{project}/find", { params, body: { kind, query, limit: 1 } }));
+      const query = queryOf([
+        { key: "name", operator: "=", value: name },
+        { key: "version", operator: "=", value: version },
+      ]);
+      const found = await answer(
+        api.POST("/api/v1/projects/{project}/find", { params, body: { kind, query, limit: 1 } }),
+      );
       return found.items[0] ?? null;
     },
   });
   const set = useMutation({
     mutationFn: (change: { tags?: Record<string, string | number>; remove?: string[] }) =>
-      answer(api.POST("/api/v1/projects/{project}/tags", { params, body: { kind, ref: reference, ...change } })),
+      answer(
+        api.POST("/api/v1/projects/{project}/tags", { params, body: { kind, ref: reference, ...change } }),
+      ),
     onSuccess: (found) => {
       queries.setQueryData(queryKey, found);
       setKey("");

@@ -10,7 +10,14 @@ const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
   [86400 * 365, "month"],
   [Infinity, "year"],
 ];
-const LENGTHS: Record<string, number> = { second: 1, minute: 60, hour: 3600, day: 86400, month: 86400 * 30, year: 86400 * 365 };
+const LENGTHS: Record<string, number> = {
+  second: 1,
+  minute: 60,
+  hour: 3600,
+  day: 86400,
+  month: 86400 * 30,
+  year: 86400 * 365,
+};
 
 export function moment(iso: string): string {
   return full.format(new Date(iso));

@@ -7,7 +7,10 @@ const AROUND = 3;
 
 /** What changed between two texts, line by line; null when they are so different that it takes too long to say. */
 export function changedLines(before: string, after: string): Changed | null {
-  const found = structuredPatch("", "", before, after, undefined, undefined, { context: AROUND, timeout: PATIENCE_MS });
+  const found = structuredPatch("", "", before, after, undefined, undefined, {
+    context: AROUND,
+    timeout: PATIENCE_MS,
+  });
   if (!found) return null;
   const hunks = found.hunks.map((hunk) => ({
     at: `line ${hunk.oldStart} → ${hunk.newStart}`,

@@ -3,4 +3,11 @@ import { CustomChart, HeatmapChart, ParallelChart } from "echarts/charts";
 import { LegendScrollComponent, ParallelComponent, VisualMapComponent } from "echarts/components";
 import { use as register } from "echarts/core";
 
-register([CustomChart, HeatmapChart, LegendScrollComponent, ParallelChart, ParallelComponent, VisualMapComponent]);
+register([
+  CustomChart,
+  HeatmapChart,
+  LegendScrollComponent,
+  ParallelChart,
+  ParallelComponent,
+  VisualMapComponent,
+]);

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from easel.match.examples import Object
 from easel.match.model import Model
 
-MOST_TOGETHER = 256
+MAX_BATCH = 256
 
 
 @dataclass(eq=False)
@@ -58,7 +58,7 @@ class Batched:
             for one in self._waiting:
                 if one is mine:
                     continue
-                if size + len(one.inputs) <= MOST_TOGETHER:
+                if size + len(one.inputs) <= MAX_BATCH:
                     chosen.append(one)
                     size += len(one.inputs)
                 else:

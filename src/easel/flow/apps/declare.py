@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from easel.declare.friendly import read_program
+from easel.declare.loosen import loosened
 from easel.declare.names import slug
 from easel.declare.parse import parse_program
 from easel.declare.program import Category
-from easel.errors import InvalidInput, NotFound
-from easel.flow.apps.gather import owner_of
+from easel.declare.roles import Role
+from easel.errors import Denied, InvalidInput, NotFound
+from easel.flow.apps.ready import owner_of
 from easel.flow.jobs.control import kill_job
 from easel.match.metrics import metric_for
 from easel.match.templates import match_program
@@ -50,15 +52,45 @@ def declare_app(
 
 
 def change_app(tx: Tx, caller: Caller, name: str, metric: str) -> App:
-    """Another metric. Earlier scores are in another unit: what was tried is tried again under the new one."""
+    """Another metric. Trials have their scores in every metric of the task, so that the best of them goes on serving;
+    what was tried by releases that kept one score alone, or is running now, is tried again.
+    """
     app = apps.find(tx, caller.project_id, name)
     chosen, _ = metric_for(match_program(parse_program(app.program)).task, metric)
     if chosen != app.metric:
+        _end_trials(tx, app, f"{app.name} is measured by {chosen} from now on")
         apps.set_metric(tx, app.id, chosen)
-        app_trials.forget(tx, app.id)
+        _rescore(tx, app, chosen)
         body = {"name": app.name, "metric": chosen}
         tx.emit("app.changed", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
     return apps.find(tx, caller.project_id, name)
+
+
+def change_program(tx: Tx, caller: Caller, name: str, program: str) -> App:
+    """A wider program: values that may be missing from now on, classes more. What was fed and learned stays valid."""
+    app = apps.find(tx, caller.project_id, name)
+    wanted = str(loosened(parse_program(app.program), read_program(program)))
+    if wanted != app.program:
+        apps.set_program(tx, app.id, wanted)
+        body = {"name": app.name, "program": wanted}
+        tx.emit("app.changed", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
+    return apps.find(tx, caller.project_id, name)
+
+
+def _rescore(tx: Tx, app: App, metric: str) -> None:
+    trials = app_trials.trials(tx, app.id)
+    found = jobs.rows(tx, [trial.job_id for trial in trials])
+    unknown = []
+    for trial in trials:
+        row = found.get(trial.job_id)
+        result = None if row is None else jobs.job_of(row).result
+        quality = ((result or {}).get("scores") or {}).get(metric)
+        if quality is None:
+            if trial.quality is not None or not trial.ended:
+                unknown.append(trial.job_id)
+        else:
+            app_trials.rescore(tx, app.id, trial.job_id, float(quality))
+    app_trials.forget(tx, app.id, unknown)
 
 
 def pin(tx: Tx, caller: Caller, name: str, model_set: str) -> App:
@@ -84,10 +116,18 @@ def unpin(tx: Tx, caller: Caller, name: str) -> App:
 def delete_app(tx: Tx, caller: Caller, name: str) -> None:
     """Its trials that still run are ended; its examples and models stay in the lake's history."""
     app = apps.find(tx, caller.project_id, name)
-    owner = owner_of(tx, app)
-    for trial in app_trials.trials(tx, app.id, running=True):
-        if owner is not None and trial.job_id in jobs.rows(tx, [trial.job_id]):
-            kill_job(tx, owner, trial.job_id, f"the app {app.name} was deleted")
+    if caller.role is not Role.ADMIN and app.user_id != caller.user.id:
+        raise Denied("only its owner or an admin of the project may delete an app")
+    _end_trials(tx, app, f"the app {app.name} was deleted")
     apps.remove(tx, app.id)
     body = {"name": app.name}
     tx.emit("app.deleted", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
+
+
+def _end_trials(tx: Tx, app: App, why: str) -> None:
+    """Those that still run and that no other app shares."""
+    owner = owner_of(tx, app)
+    for trial in app_trials.trials(tx, app.id, running=True):
+        alone = app_trials.sharers(tx, trial.job_id) == 1
+        if alone and owner is not None and trial.job_id in jobs.rows(tx, [trial.job_id]):
+            kill_job(tx, owner, trial.job_id, why)

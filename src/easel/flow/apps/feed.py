@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
@@ -17,6 +17,7 @@ from easel.flow.lake import upload
 from easel.flow.lake.file_set import create_file_set
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
+from easel.match.canonical import example_digest, near_key
 from easel.match.encode.images import compact_example
 from easel.match.examples import Example, ExampleError
 from easel.match.pictures import LARGEST_SIDE
@@ -46,6 +47,7 @@ class _Read:
     input: Any
     output: Any
     layer: str
+    near: str | None
     example: Example | None
 
 
@@ -76,8 +78,9 @@ def feed(
     fresh, refused = _check(program, pairs, files or AppFiles(lake, caller, app), known, skip_bad=skip_bad)
     fine = len(pairs) - len(refused)
     with lake.store.read() as tx:
-        layers = [one.layer for one in fresh]
-        folds = assign_folds(layers, app_examples.fold_counts(tx, app.id))
+        layers, near = [one.layer for one in fresh], [one.near for one in fresh]
+        homes = app_examples.folds_near(tx, app.id, [key for key in near if key is not None])
+        folds = assign_folds(layers, app_examples.fold_counts(tx, app.id), near, homes)
         total = app_examples.count(tx, app.id)
     if not fresh:
         return Fed(0, fine, total, refused[:MOST_REFUSALS])
@@ -89,9 +92,17 @@ def feed(
     starts = accumulate((len(line) for line in lines), initial=0)
     rows = [
         NewExample(
-            pair.digest, layer, pair.fold, preview(pair.input), preview(pair.output), shard, at, len(line)
+            pair.digest,
+            one.layer,
+            pair.fold,
+            preview(pair.input),
+            preview(pair.output),
+            shard,
+            at,
+            len(line),
+            one.near,
         )
-        for pair, layer, at, line in zip(stored, layers, starts, lines, strict=False)
+        for pair, one, at, line in zip(stored, fresh, starts, lines, strict=False)
     ]
     with lake.store.write() as tx:
         added = _name(tx, caller, app, rows, reference, fresh, program)
@@ -120,33 +131,48 @@ def _check(
         named = source.get("$file") if isinstance(source, dict) else None
         refused.append(Refused(number, error.message, named))
 
-    for opened in _opened(pairs, files, refuse):
-        seen |= known([digest for _, digest, _, _ in opened])
-        for number, digest, source, target in opened:
-            if digest in seen:
+    for opened in _opened(program, pairs, files, refuse):
+        # Releases before 0.2 named an example by what was sent, not by what it means.
+        seen |= known([name for one in opened for name in (one.digest, one.former)])
+        for number, digest, former, source, target in opened:
+            if digest in seen or former in seen:
                 continue
             try:
                 example = read_example(program, source, target)
             except ExampleError as error:
                 refuse(number, error)
                 continue
-            seen.add(digest)
+            seen |= {digest, former}
             layer = layer_of(example)
             kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
-            read.append(_Read(digest, _light(source), _light(target), layer, kept))
+            read.append(_Read(digest, _light(source), _light(target), layer, near_key(example), kept))
     return read, tuple(refused)
 
 
+class _Opened(NamedTuple):
+    """A pair whose files were read; `former`: its digest in releases before 0.2."""
+
+    number: int
+    digest: str
+    former: str
+    input: Any
+    output: Any
+
+
 def _opened(
-    pairs: Sequence[tuple[Any, Any]], files: Files, refuse: Callable[[int, ExampleError], None]
-) -> Iterator[list[tuple[int, str, Any, Any]]]:
-    """Number, digest, input and output of the pairs that can be opened, a few megabytes of pictures at a time."""
-    batch: list[tuple[int, str, Any, Any]] = []
+    program: Program,
+    pairs: Sequence[tuple[Any, Any]],
+    files: Files,
+    refuse: Callable[[int, ExampleError], None],
+) -> Iterator[list[_Opened]]:
+    """The pairs that can be opened and fit the program, a few megabytes of pictures at a time."""
+    batch: list[_Opened] = []
     held = 0
     for number, (source, target) in enumerate(pairs, start=1):
         try:
             one = open_value(source, files), open_value(target, files)
-            batch.append((number, digest_of(*one), *one))
+            former = digest_of(*one)
+            batch.append(_Opened(number, example_digest(program, *one), former, *one))
             held += sum(len(value.data) for value in one if isinstance(value, Picture))
         except ExampleError as error:
             refuse(number, error)

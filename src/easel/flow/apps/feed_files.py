@@ -14,7 +14,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from easel.declare.csv_table import read_csv
+from easel.declare.csv_table import read_table_file
 from easel.declare.example_file import given_name, home_of
 from easel.declare.pairs import pairs_of_rows
 from easel.declare.parse import parse_program
@@ -95,7 +95,7 @@ def _feed_entries(
         total = _sum(total, feed(lake, caller, app.id, batch, skip_bad=skip_bad))
     if not found:
         raise InvalidInput(
-            f"{reference} holds nothing that can be fed: pictures, .npz, x.npy with y.npy, .csv, .parquet, .jsonl"
+            f"{reference} holds nothing to feed: pictures, .npz, x.npy with y.npy, .csv, .xlsx, .parquet, .jsonl"
         )
     return total
 
@@ -186,19 +186,15 @@ def _tables(
         if entry.size > LARGEST_TABLE:
             raise InvalidInput(f"{entry.path} is larger than {LARGEST_TABLE:,} bytes: feed it in parts")
         kind = entry.path.rpartition(".")[2].lower()
-        if kind in ("csv", "parquet", "jsonl", "npz"):
+        if kind in ("csv", "tsv", "xlsx", "parquet", "jsonl", "npz"):
             yield from read_table(kind, files(entry.path), program, entry.path)
 
 
 def read_table(kind: str, data: bytes, program: Program, path: str) -> Iterator[tuple[Any, Any]]:
     """Pairs of one file; a file that is not what its name says is refused in words."""
     match kind:
-        case "csv":
-            try:
-                text = data.decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise InvalidInput(f"{path} is not UTF-8 text: {error}") from None
-            yield from pairs_of_rows(program, *read_csv(text, path))
+        case "csv" | "tsv" | "xlsx":
+            yield from pairs_of_rows(program, *read_table_file(data, path))
         case "parquet":
             import pyarrow
             import pyarrow.parquet

@@ -12,18 +12,22 @@ from typing import Any
 from easel.declare.parse import parse_program
 from easel.errors import Conflict
 from easel.flow.apps.batches import Batched
+from easel.flow.apps.best import serving
 from easel.flow.apps.files import AppFiles
-from easel.flow.apps.gather import lacking
-from easel.flow.apps.next_trial import serving
+from easel.flow.apps.ready import lacking, metric_of
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.upload import Lake
 from easel.match.candidate import Candidate
-from easel.match.model import load_model, present
+from easel.match.encode.tables import TableEncoder
+from easel.match.examples import ExampleError, Object, Single
+from easel.match.model import Model, load_model, present
 from easel.match.raw import open_value
-from easel.match.read import read_object
+from easel.match.read import read_asked
 from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
 from easel.store import app_examples, apps
+
+MOST_NOTES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Answers:
     model: str
     quality: float
     pinned: bool
+    notes: Sequence[str] = ()
+    """What was missing, new or wrong in the objects, and how it was taken."""
 
 
 class Models:
@@ -87,18 +93,56 @@ def served(lake: Lake, caller: Caller, name: str) -> tuple[App, AppTrial]:
     return app, best
 
 
-def infer(lake: Lake, models: Models, caller: Caller, name: str, objects: Sequence[Any]) -> Answers:
-    """The model is chosen once for the whole batch, so a better one never answers half of it."""
+def infer(
+    lake: Lake, models: Models, caller: Caller, name: str, objects: Sequence[Any], *, skip_bad: bool = False
+) -> Answers:
+    """The model is chosen once for the whole batch, so a better one never answers half of it.
+
+    A missing or new value is answered with a note. An object that does not fit refuses the call, unless `skip_bad`
+    answers it with its error.
+    """
     app, best = served(lake, caller, name)
     assert best.model_set is not None
     model = models.get(lake, caller, best.model_set)
-    inputs = []
+    inputs: list[Object] = []
+    notes: list[str] = []
+    bad: dict[int, str] = {}
     if objects:
         program = parse_program(app.program)
         files = AppFiles(lake, caller, app)
         for number, raw in enumerate(objects, start=1):
-            inputs.append(read_object(program.input, open_value(raw, files), f"object {number}"))
-    answers = present(model.model, model.predict(inputs)) if inputs else []
+            try:
+                one, said = read_asked(program.input, open_value(raw, files), f"object {number}")
+            except ExampleError as error:
+                if not skip_bad:
+                    raise
+                bad[number - 1] = error.message
+                continue
+            inputs.append(one)
+            notes += said
+    answers = present(model.model, model.predict(inputs), metric_of(app)) if inputs else []
+    notes += new_words(model.model, inputs)
+    if bad:
+        rest = iter(answers)
+        answers = [{"error": bad[k]} if k in bad else next(rest) for k in range(len(objects))]
     candidate = Candidate.from_json(dict(best.candidate)).name
     pinned = app.pinned is not None and app.pinned == best.model_set
-    return Answers(answers, candidate, best.model_set, best.quality or 0.0, pinned)
+    return Answers(answers, candidate, best.model_set, best.quality or 0.0, pinned, tuple(notes[:MOST_NOTES]))
+
+
+def new_words(model: Model, inputs: Sequence[Object]) -> list[str]:
+    """A note for each category column that holds words which no example held."""
+    if not isinstance(model.source, TableEncoder):
+        return []
+    found = []
+    for k, coder in enumerate(model.source.columns):
+        if not coder.vocabulary:
+            continue
+        known = set(coder.vocabulary)
+        words = {
+            v for one in inputs if isinstance(one, Single) and isinstance(v := one.values[k], str)
+        } - known
+        if words:
+            name = model.program.input.field_names[k]
+            found.append(f"{name}: no example held {', '.join(sorted(words)[:5])[:200]}: answered without it")
+    return found

@@ -10,20 +10,27 @@ from typing import Any
 import numpy as np
 
 from easel.declare.parse import parse_program
-from easel.flow.apps.gather import Pool, gather, lacking
-from easel.flow.apps.next_trial import best_among
+from easel.flow import why
+from easel.flow.apps.best import best_among
+from easel.flow.apps.ready import lacking, metric_of
+from easel.flow.words.reasons import after_whom, hope, plain
+from easel.ids import ProjectId
 from easel.match.candidate import Candidate
 from easel.match.metrics import metric_for
 from easel.match.templates import match_program
 from easel.records.app import App, AppTrial, ExampleCounts
 from easel.records.decision import Reasons, RunnerUp, StartTrial
 from easel.records.identity import Caller
-from easel.schedule.policies import Policy
-from easel.schedule.state import Device, PoolState
-from easel.store import app_examples, app_trials, apps
+from easel.records.standing import Account
+from easel.records.tenant import Terms
+from easel.schedule.state import PoolDevice, PoolState
+from easel.store import app_examples, app_trials, apps, studies, tenants
 from easel.store.engine import Tx
+from easel.tenancy.keeper import Keeper
 
-ANY = Device("any")
+ANY = PoolDevice("any")
+SPREAD = 1.645
+"""So many deviations to either side hold the central 90 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,13 @@ class Next:
     why: str
     first: bool
     """Whether it is the very next trial of the whole pool."""
+    details: str = ""
+    chance: float = 0.0
+    gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AppSummary:
     """One line of `easel apps ls`."""
 
     app: App
@@ -51,24 +61,40 @@ class Standing:
     serving: AppTrial | None
     why: str | None
     next: Next | None
-    lacks: str | None = None
+    lacks: str | None
+    account: Account
+    terms: Terms
 
     @property
     def last_improvement_at(self) -> datetime | None:
         return None if self.best is None else self.best.ended_at or self.best.started_at
 
 
-def standing(tx: Tx, app: App, following: Mapping[str, Next]) -> Standing:
-    return standings(tx, [app], following, _names(tx, app))[0]
+def standing(tx: Tx, app: App, keeper: Keeper | None = None) -> AppSummary:
+    return standings(tx, [app], keeper)[0]
 
 
-def standings(
-    tx: Tx, found: Sequence[App], following: Mapping[str, Next], names: Mapping[str, str]
-) -> list[Standing]:
-    """`names` are those of the project's apps, by id. However many they are, their trials are asked for once."""
+def standings(tx: Tx, found: Sequence[App], keeper: Keeper | None = None) -> list[AppSummary]:
+    """Apps of one project as they stand; without `keeper`, the pool, nothing is known of what comes next.
+
+    However many they are, their trials are asked for once.
+    """
+    if not found:
+        return []
     ids = [app.id for app in found]
     counts, trials = app_examples.counts(tx, ids), app_trials.trials_of(tx, ids)
-    return [_standing(app, counts[app.id], trials[app.id], following.get(app.id), names) for app in found]
+    names = names_of(tx, found[0].project_id)
+    terms = tenants.some_terms(tx, list(ids))
+    after = {} if keeper is None else following(keeper, found, names)
+    first = None if keeper is None else why.first_of(keeper)
+    summaries = []
+    for app in found:
+        mine, lacks = trials[app.id], lacking(app, counts[app.id])
+        account = why.of_app(tx, keeper, app, lacks, mine, names, first)
+        summaries.append(
+            _standing(app, counts[app.id], mine, after.get(app.id), lacks, account, terms[app.id])
+        )
+    return summaries
 
 
 def _standing(
@@ -76,30 +102,48 @@ def _standing(
     counts: ExampleCounts,
     trials: Sequence[AppTrial],
     following: Next | None,
-    names: Mapping[str, str],
-) -> Standing:
+    lacks: str | None,
+    account: Account,
+    terms: Terms,
+) -> AppSummary:
     template = match_program(parse_program(app.program))
+    metric = metric_for(template.task, app.metric)[0]
     best = best_among(trials, counts.total_on)
     pinned = next((trial for trial in trials if app.pinned and trial.model_set == app.pinned), None)
-    return Standing(
+    return AppSummary(
         app=app,
         template=template.name,
-        metric=metric_for(template.task, app.metric)[0],
+        metric=metric,
         examples=counts.total_on + counts.off,
         switched_off=counts.off,
         trials=len(trials),
         running=tuple(candidate_name(trial) for trial in trials if not trial.ended),
         best=best,
         serving=pinned or best,
-        why=reasons_of(trials[-1].decision, names).sentence() if trials else None,
+        why=_why(trials, len(trials) - 1, metric) if trials else None,
         next=following,
-        lacks=lacking(app, counts),
+        lacks=lacks,
+        account=account,
+        terms=terms,
     )
 
 
-def _names(tx: Tx, app: App) -> dict[str, str]:
-    """The apps that people of this project may know about, by id."""
-    return {one.id: one.name for one in apps.list_apps(tx, app.project_id)}
+def _why(trials: Sequence[AppTrial], k: int, metric: str) -> str:
+    """Why trial number `k` was chosen, in plain words."""
+    chosen = trials[k]
+    before = [
+        t.quality
+        for t in trials
+        if t.quality is not None and t.ended_at is not None and t.ended_at <= chosen.started_at
+    ]
+    reasons = reasons_of(chosen.decision, {})
+    return plain(reasons, candidate_name(chosen), metric, best=max(before, default=None), past=True)
+
+
+def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:
+    """Who of this project takes part in the pool, by id; all others stay unnamed."""
+    found: dict[str, str] = {app.id: app.name for app in apps.list_apps(tx, project_id)}
+    return {**found, **studies.names(tx, project_id)}
 
 
 def candidate_name(trial: AppTrial) -> str:
@@ -122,27 +166,40 @@ def shown_reasons(reasons: Reasons, names: Mapping[str, str]) -> Reasons:
     return replace(reasons, runner_up=replace(other, tenant=names[other.tenant]))
 
 
-def following(tx: Tx, policy: Policy) -> dict[str, Next]:
-    """For every app of the pool, by id, what the policy would run next for it."""
-    pool = gather(tx, ANY, tx.now.timestamp())
-    if pool is None:
-        return {}
-    first = policy.decide(pool.state)
-    found = {}
-    for app_id, ready in pool.ready.items():
-        decision = policy.decide(_alone(pool.state, app_id))
-        if isinstance(decision, StartTrial):
-            is_first = isinstance(first, StartTrial) and first.tenant == app_id
-            reasons = first.reasons if is_first and isinstance(first, StartTrial) else decision.reasons
-            why = shown_reasons(reasons, _names(tx, ready.app)).sentence()
-            if not is_first and isinstance(first, StartTrial):
-                why = f"{why}; another app goes first: it scores {first.reasons.acquisition:.3g}"
-            found[app_id] = Next(decision.candidate, why, is_first)
-    return found
+def following(keeper: Keeper, found: Sequence[App], names: Mapping[str, str]) -> dict[str, Next]:
+    """For each of these apps that may run something, by id, what the policy would run next for it.
+
+    `names` are those of the project's apps, by id.
+    """
+    first = keeper.decide(ANY)
+    leads = {member: lead for lead, offer in keeper.offers.items() for member in offer.members}
+    after: dict[str, Next] = {}
+    for app in found:
+        lead = leads.get(app.id)
+        if lead is None:
+            continue
+        is_first = isinstance(first, StartTrial) and first.tenant == lead
+        decision = first if is_first else keeper.policy.decide(_alone(keeper.state.on(ANY, keeper.now), lead))
+        if not isinstance(decision, StartTrial):
+            continue
+        reasons = decision.reasons
+        told = plain(reasons, decision.candidate, metric_of(app), best=keeper.offers[lead].best)
+        if not is_first and isinstance(first, StartTrial):
+            told = f"{told} {after_whom(names.get(first.tenant))}"
+        found_hope = hope(reasons)
+        after[app.id] = Next(
+            decision.candidate,
+            told,
+            is_first,
+            shown_reasons(reasons, names).numbers(),
+            found_hope.probability,
+            found_hope.gain,
+        )
+    return after
 
 
-def _alone(state: PoolState, app_id: str) -> PoolState:
-    return replace(state, tenants={app_id: state.tenants[app_id]})
+def _alone(state: PoolState, name: str) -> PoolState:
+    return replace(state, tenants={name: state.tenants[name]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +212,26 @@ class Prospect:
     deviation: float
     cost_s: float
     quality: float | None
+    low: float = 0.0
+    high: float = 1.0
 
 
-def prospects(tx: Tx, caller: Caller, name: str) -> Sequence[Prospect]:
+def prospects(tx: Tx, keeper: Keeper, app: App) -> Sequence[Prospect]:
     """The posterior over all candidates of an app, best first."""
-    app = apps.find(tx, caller.project_id, name)
-    pool: Pool | None = gather(tx, ANY, tx.now.timestamp())
-    if pool is None or app.id not in pool.ready:
+    lead = keeper.lead_of(app.id)
+    if lead is None:
         return []
-    tenant = pool.state.tenants[app.id]
-    tried = {candidate_name(trial): trial for trial in app_trials.trials(tx, app.id)}
+    tenant = keeper.state.tenants[lead]
+    tried = {trial.name: trial for trial in app_trials.trials(tx, app.id)}
     mean, deviation = np.asarray(tenant.belief.mean), np.asarray(tenant.belief.sd)
     found = []
     for k, candidate in enumerate(tenant.candidates):
         trial = tried.get(candidate) if tenant.taken[k] else None
         state = "open" if trial is None else _state(trial)
         quality = None if trial is None else trial.quality
-        found.append(
-            Prospect(candidate, state, float(mean[k]), float(deviation[k]), float(tenant.cost[k]), quality)
-        )
+        m, s = min(max(float(mean[k]), 0.0), tenant.ceiling), float(deviation[k])
+        low, high = max(m - SPREAD * s, 0.0), min(m + SPREAD * s, tenant.ceiling)
+        found.append(Prospect(candidate, state, m, s, float(tenant.cost[k]), quality, low, high))
     return sorted(found, key=lambda one: -one.mean)
 
 
@@ -194,31 +252,35 @@ class TrialView:
     expected: float
     deviation: float
     cost_s: float
+    details: str = ""
 
 
 def trial_views(tx: Tx, caller: Caller, name: str) -> list[TrialView]:
     """In the order of the decisions."""
     app = apps.find(tx, caller.project_id, name)
-    names = _names(tx, app)
+    names, metric = names_of(tx, app.project_id), metric_of(app)
+    trials = app_trials.trials(tx, app.id)
     found = []
-    for trial in app_trials.trials(tx, app.id):
+    for k, trial in enumerate(trials):
         reasons = reasons_of(trial.decision, names)
+        expected = min(max(reasons.mean, 0.0), 1.0)
         found.append(
             TrialView(
                 trial,
                 candidate_name(trial),
                 _state(trial),
-                reasons.sentence(),
-                reasons.mean,
+                _why(trials, k, metric),
+                expected,
                 reasons.deviation,
                 reasons.cost,
+                reasons.numbers(),
             )
         )
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Improvement:
     """A trial that was better than all before."""
 
     at: datetime
@@ -227,15 +289,15 @@ class Step:
     model: str
 
 
-def progress(tx: Tx, caller: Caller, name: str) -> list[Step]:
+def progress(tx: Tx, caller: Caller, name: str) -> list[Improvement]:
     """The best score over time."""
     app = apps.find(tx, caller.project_id, name)
-    found: list[Step] = []
+    found: list[Improvement] = []
     done = [t for t in app_trials.trials(tx, app.id) if t.quality is not None and t.model_set is not None]
     for trial in sorted(done, key=lambda t: t.ended_at or t.started_at):
         if not found or (trial.quality or 0.0) > found[-1].quality:
             found.append(
-                Step(
+                Improvement(
                     trial.ended_at or trial.started_at,
                     trial.quality or 0.0,
                     candidate_name(trial),

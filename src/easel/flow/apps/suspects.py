@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from easel.errors import Conflict
-from easel.flow.apps.gather import owner_of
+from easel.flow.apps.best import best_of
 from easel.flow.apps.infer import Models
-from easel.flow.apps.next_trial import best_of, trial_spec
+from easel.flow.apps.ready import owner_of
+from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.upload import Lake
 from easel.ids import JobId

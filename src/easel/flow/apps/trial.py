@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
@@ -11,24 +12,33 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
 from easel.match.encode.images import compact_example, looks_at
+from easel.match.ensemble import EnsembleBody, mix, within_limit
 from easel.match.examples import Example
+from easel.match.judge import all_scores, baseline, calibrate, sampling_error
+from easel.match.kinds import Task
+from easel.match.metrics import metric_for
+from easel.match.model import Model, load_model
 from easel.match.pictures import LARGEST_SIDE
 from easel.match.read import read_example
 from easel.match.report import describe
 from easel.match.stored import StoredPair, read_lines
 from easel.match.suspects import rank_suspects
-from easel.match.train import Conditions, train
+from easel.match.templates import match_program
+from easel.match.train import Conditions, Learned, train
 
-__trials__ = ("learn", "suspect")
+__trials__ = ("learn", "suspect", "combine")
+LARGEST_PREDICTIONS = 64 * 2**20
+_NOT_TWO = "there are no two models that could be combined and were validated on the same examples"
 
 
-class Place(Protocol):
+class LearningContext(Protocol):
     """The part of a trial's context that learning needs."""
 
     @property
@@ -53,7 +63,9 @@ def read_pairs(folder: Path, off: frozenset[str]) -> Iterator[StoredPair]:
                 yield pair
 
 
-def read_examples(program: Program, place: Place, side: int) -> tuple[list[str], list[int], list[Example]]:
+def read_examples(
+    program: Program, place: LearningContext, side: int
+) -> tuple[list[str], list[int], list[Example]]:
     """Digests, folds and typed records, in an order that does not depend on when they were fed.
 
     Pictures are read one by one and kept no larger than `side`: a thousand photographs need not fit into memory.
@@ -70,7 +82,7 @@ def read_examples(program: Program, place: Place, side: int) -> tuple[list[str],
     return list(digests), list(folds), list(examples)
 
 
-def learn(place: Place) -> dict[str, Any]:
+def learn(place: LearningContext) -> dict[str, Any]:
     """Train, leave the model, its report and each example's validation loss in the output; the measurement.
 
     Arguments: `program`, `candidate`, `seed`, `budget_s`, and optionally `metric`, `off`, the digests of examples
@@ -90,10 +102,13 @@ def learn(place: Place) -> dict[str, Any]:
         embeddings=None if vectors is None else place.input / str(vectors).lstrip("/"),
     )
     trained = train(candidate, program, examples, folds, conditions)
-    trained.model.save(place.output / "model")
+    # Models of one app lie at different paths, so that the versions of some can be read side by side.
+    output = place.output / _key(candidate.name, digests, conditions.seed)
+    trained.model.save(output / "model")
     losses = {d: float(v) for d, v in zip(digests, trained.losses, strict=True) if math.isfinite(v)}
-    (place.output / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
-    (place.output / "report.json").write_text(json.dumps(describe(trained)), encoding="utf-8")
+    (output / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
+    keep_predictions(output, digests, trained.learned)
+    (output / "report.json").write_text(json.dumps(describe(trained)), encoding="utf-8")
     median = float(np.median(list(losses.values()))) if losses else 0.0
     return {
         **asdict(trained.measurement),
@@ -104,7 +119,76 @@ def learn(place: Place) -> dict[str, Any]:
     }
 
 
-def suspect(place: Place) -> dict[str, Any]:
+def _key(name: str, digests: list[str], seed: int) -> str:
+    return hashlib.blake2b(json.dumps([name, seed, digests]).encode(), digest_size=8).hexdigest()
+
+
+def combine(place: LearningContext) -> dict[str, Any]:
+    """The best mixture of models that were found before, chosen by their validated answers; the measurement.
+
+    Arguments: `program`, `candidate`, `metric`, `members` (model sets by the key of their folder's file set), `seed`,
+    `off` and `answer_s`, the longest that one answer may take.
+    """
+    wanted = place.arguments
+    program = parse_program(wanted["program"])
+    candidate = Candidate.from_json(wanted["candidate"])
+    task = match_program(program).task
+    began = time.monotonic()
+    digests, _, examples = read_examples(program, place, LARGEST_SIDE)
+    row_of = {digest: row for row, digest in enumerate(digests)}
+    found = [path.parent for path in sorted(place.input.rglob("predictions.npz"))]
+    if len(found) < 2:
+        raise InvalidInput(_NOT_TWO)
+    models = {folder.name: load_model(folder / "model") for folder in found}
+    answers: dict[str, dict[int, NDArray[Any]]] = {}
+    for folder in found:
+        with np.load(folder / "predictions.npz", allow_pickle=False) as kept:
+            rows = zip(kept["digests"].tolist(), kept["predicted"], strict=True)
+            answers[folder.name] = {row_of[d]: p for d, p in rows if d in row_of}
+    first = max(answers, key=lambda name: len(answers[name]))
+    target = models[first].target
+    alike = [name for name in answers if models[name].target == target]
+    quick = within_limit(
+        {name: models[name] for name in alike}, [examples[0].input], float(wanted["answer_s"])
+    )
+    shared = sorted(set.intersection(*(set(answers[name]) for name in quick)))
+    if len(quick) < 2 or len(shared) < 10:
+        raise InvalidInput(_NOT_TWO)
+    truth = target([examples[row].output for row in shared])
+    metric, _ = metric_for(task, wanted.get("metric"))
+    predicted = {name: np.stack([answers[name][row] for row in shared]) for name in quick}
+    mixture = mix(task, metric, truth, predicted)
+    names = tuple(mixture.weights)
+    body = EnsembleBody(tuple(models[name] for name in names), tuple(mixture.weights.values()), names)
+    calibration = calibrate(task, truth, mixture.predicted)
+    final = calibration.apply(mixture.predicted) if task is Task.CLASSIFY else mixture.predicted
+    model = Model(program, candidate, None, target, body, calibration)
+    output = place.output / _key(candidate.name, digests, int(wanted["seed"]))
+    model.save(output / "model")
+    scores = all_scores(task, truth, final, calibration)
+    return {
+        "metric": metric,
+        "quality": scores[metric],
+        "scores": scores,
+        "error": sampling_error(task, metric, truth, final, calibration),
+        "baseline": baseline(task, metric, truth, len(getattr(target, "names", ()))),
+        "seconds": time.monotonic() - began,
+        "candidate": candidate.name,
+        "examples": len(digests),
+        "validated_on": len(shared),
+        "members": {models[name].candidate.name: weight for name, weight in mixture.weights.items()},
+    }
+
+
+def keep_predictions(folder: Path, digests: list[str], learned: Learned) -> None:
+    """The answers for validated examples, beside the model: what ensembles are chosen by."""
+    names = np.array([digests[i] for i in learned.validated])
+    predicted = np.asarray(learned.predicted, dtype=np.float32)
+    if predicted.nbytes <= LARGEST_PREDICTIONS and predicted.ndim == 2:
+        np.savez(folder / "predictions.npz", digests=names, predicted=predicted)
+
+
+def suspect(place: LearningContext) -> dict[str, Any]:
     """Judge every example by a model trained without its fold. Arguments: `program`, `seed`, `off`."""
     program = parse_program(place.arguments["program"])
     digests, _, examples = read_examples(program, place, LARGEST_SIDE)

@@ -11,6 +11,7 @@ from easel.flow.apps.files import AppFiles, bring_home
 from easel.flow.lake.file_set import create_file_set
 from easel.flow.lake.upload import Lake
 from easel.match.embeddings import vector_size
+from easel.match.registry import families_for
 from easel.match.templates import match_program
 from easel.records.app import App
 from easel.records.identity import Caller
@@ -23,7 +24,8 @@ def give_vectors(lake: Lake, caller: Caller, name: str, reference: str) -> App:
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
         entries = files_of(tx, caller, reference)
-    if "text_network" not in match_program(parse_program(app.program)).families:
+    template = match_program(parse_program(app.program))
+    if not any(family.takes_vectors for family in families_for(template.kind, template.task)):
         raise InvalidInput(f"word vectors are for apps that read text; {app.name} does not")
     if len(entries) != 1:
         raise InvalidInput(f"{reference} is {len(entries)} files: name the one file of word vectors")

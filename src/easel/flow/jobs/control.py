@@ -5,38 +5,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from easel.declare.job import JobSpec
+from easel.declare.job import FreeRun, JobSpec
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.submit import Submission, submit_jobs
 from easel.ids import JobId, ProjectId, UserId
+from easel.records.attempt import EndReason
 from easel.records.identity import Caller
-from easel.records.job import Job
-from easel.run.lifecycle import KillRequested, step, to_json
+from easel.records.job import TERMINAL, Job, JobState
+from easel.run.lifecycle import KillRequested, UpstreamFailed, step, to_json
 from easel.store import identity, job_queues, jobs
 from easel.store.engine import Tx
 
 
-def kill_job(tx: Tx, caller: Caller, job_id: str, reason: str = "") -> Job:
+def kill_job(tx: Tx, caller: Caller, job_id: str, reason: str = "", end: EndReason = EndReason.KILLED) -> Job:
     """Ask for its end. A queued job ends at once; a running one when no process of it is left."""
     job = jobs.find(tx, caller.project_id, job_id)
     if job.user_id != caller.user.id and caller.role is not Role.ADMIN:
         raise Denied("only its owner or an admin of the project may kill a job")
     row = jobs.rows(tx, [job_id])[job_id]
-    what = KillRequested(reason or f"killed by {caller.user.name}")
+    if isinstance(job.spec.run, FreeRun) and job.state not in TERMINAL:
+        # Nobody here can end its process; what can be said is that its record is closed.
+        ended = {"state": JobState.KILLED.value, "reason": reason or None, "ended_at": tx.now}
+        jobs.change(tx, [(row, ended)])
+        tx.emit("job.killed", job_id, project_id=caller.project_id, actor=caller.user.id, body={})
+        return jobs.find(tx, caller.project_id, job_id)
+    what = KillRequested(reason or f"killed by {caller.user.name}", end)
     before = life_of(row)
     life = step(before, what).life
     if life != before:
         jobs.change(tx, [(row, columns_of(life, row, tx.now))])
         kind = "job.killed" if life.over else "job.kill_requested"
         tx.emit(kind, job_id, project_id=caller.project_id, actor=caller.user.id, body=to_json(what))
+        if life.over:
+            _fail_dependants(tx, caller, job_id)
     return jobs.find(tx, caller.project_id, job_id)
+
+
+def _fail_dependants(tx: Tx, caller: Caller, killed: str) -> None:
+    """Jobs that should run after one that was killed while it waited never will."""
+    ended = [killed]
+    while ended:
+        waiting = sorted({job for needed in jobs.dependants(tx, ended).values() for job in needed})
+        rows = jobs.rows(tx, waiting)
+        what = UpstreamFailed(f"job {killed}, which it needs, was killed")
+        ended = []
+        for job, row in rows.items():
+            before = life_of(row)
+            life = step(before, what).life
+            if life != before:
+                jobs.change(tx, [(row, columns_of(life, row, tx.now))])
+                tx.emit(
+                    "job.failed", job, project_id=caller.project_id, actor=caller.user.id, body=to_json(what)
+                )
+                ended.append(job)
 
 
 def rerun_job(tx: Tx, caller: Caller, job_id: str, *, input_set: str | None = None) -> Job:
     """A new job that names this one as its parent: the same versions of code and input, or another input."""
     parent = jobs.find(tx, caller.project_id, job_id)
+    if isinstance(parent.spec.run, FreeRun):
+        raise InvalidInput(f"{job_id} ran elsewhere, Easel only keeps its record: run it again where it ran")
     row = jobs.rows(tx, [job_id])[job_id]
     spec: JobSpec = replace(parent.spec, code=row.code_set, input=input_set or row.input_set)
     return submit_jobs(tx, caller, [Submission(spec, parent_id=parent.id)])[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from easel.errors import Conflict
+from easel.flow.lake.code import root_of
 from easel.flow.lake.file_set import entries_of, find_file, find_set
 from easel.lake.manifest.node import Entry
 from easel.lake.paths import FileRef, parse, parse_set
@@ -27,18 +28,28 @@ def pin_set(tx: Tx, caller: Caller, reference: str) -> FileSetVersion:
     """The version that `name` or `name:version` means now. Its bytes must be there."""
     made, _ = find_set(tx, caller, rights_of(tx, caller), parse_set(reference.removeprefix("/@")))
     if made.artifact.dropped_at is not None:
-        raise Conflict(f"the bytes of {made} were given up: `easel fileset replay {made}` brings them back")
+        raise Conflict(f"the bytes of {made} were given up: `easel filesets replay {made}` brings them back")
     return made
 
 
-def pin_code(tx: Tx, caller: Caller, reference: str) -> str:
+@dataclass(frozen=True, slots=True)
+class PinnedCode:
+    """A version of the code; `set_id` is the file set's number in the catalogue, None for a single file."""
+
+    reference: str
+    set_id: int | None
+
+
+def pin_code(tx: Tx, caller: Caller, reference: str) -> PinnedCode:
+    """The version that a reference to code means now."""
     if not is_path(reference):
-        return str(pin_set(tx, caller, reference))
+        found_set = pin_set(tx, caller, reference)
+        return PinnedCode(str(found_set), found_set.artifact.id)
     ref = parse(reference)
     if not isinstance(ref, FileRef):
         raise Conflict(f"{reference} names a folder: make it a file set, or name a file")
     found = find_file(tx, caller, rights_of(tx, caller), ref.path, ref.version)
-    return str(FileRef(found.name, found.version))
+    return PinnedCode(str(FileRef(found.name, found.version)), None)
 
 
 def files_of(tx: Tx, caller: Caller, reference: str | None) -> tuple[StoredFile, ...]:
@@ -68,6 +79,19 @@ def _located(tx: Tx, entries: Sequence[Entry]) -> tuple[StoredFile, ...]:
         )
         for entry in entries
     )
+
+
+def code_files(tx: Tx, caller: Caller, reference: str | None) -> tuple[StoredFile, ...]:
+    """The files of pinned code, by their paths in the working folder.
+
+    A folder that was packed is laid out as it was; other sets lose the folders that all their files share.
+    """
+    files = files_of(tx, caller, reference)
+    if reference is not None and not is_path(reference):
+        root = root_of(parse_set(reference).name)
+        if all(file.path.startswith(root) for file in files):
+            return tuple(replace(file, path=file.path[len(root) - 1 :]) for file in files)
+    return without_common_folder(files)
 
 
 def without_common_folder(files: Sequence[StoredFile]) -> tuple[StoredFile, ...]:

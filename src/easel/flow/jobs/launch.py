@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from easel.declare.resources import Resources
 from easel.errors import EaselError
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.orders import OrderLimits, order_of
 from easel.flow.jobs.people import Owners
+from easel.flow.jobs.shares import usage_now, with_shares
 from easel.flow.price.budgets import spent_projects
 from easel.ids import ProjectId, UserId
+from easel.records.attempt import EndReason
+from easel.records.device import Device
 from easel.records.queue import Line
-from easel.run.lifecycle import Chosen, Ended, step, to_json
+from easel.run.lifecycle import Dequeued, Ended, step, to_json
 from easel.run.order import Order
-from easel.run.queue import choose
-from easel.run.vault import Vault
-from easel.store import job_queues, jobs
+from easel.run.placement import could_hold
+from easel.run.queue import choose, launch_room
+from easel.run.secret_store import SecretStore
+from easel.run.share import HALF_LIFE_S
+from easel.store import devices, job_attempts, job_queues, jobs, shares
+from easel.store.devices import ENGINES
 from easel.store.engine import AnyRow, NewEvent, Store, Tx
+from easel.store.shares import HeldNow
 
+UNKNOWN_JOB_S = 60.0
+"""How long a job is thought to take of which nothing is known."""
 Guard = Callable[[Tx], None]
 
 
@@ -30,22 +41,27 @@ class Launcher:
     """
 
     store: Store
-    vault: Vault
+    secret_store: SecretStore
     limits: OrderLimits
     max_active: int
     buffer: int
+    half_life_s: float = HALF_LIFE_S
 
     def launch(self, device: str, guard: Guard) -> list[Order]:
         """Let through whom the queue chooses; returns the orders to give to `device` after the commit."""
         with self.store.read() as tx:
-            room = self.buffer - job_queues.launching_count(tx)
-            if room <= 0 or not any(line.waiting for line in self._lines(tx, 1)):
+            pool = _pool(tx)
+            if self._room(tx, pool) <= 0 or not any(line.waiting for line in self._lines(tx, 1, pool)):
                 return []
         with self.store.write() as tx:
             guard(tx)
-            room = self.buffer - job_queues.launching_count(tx)
+            held = shares.held_now(tx)
+            room = self._room(tx, pool, held)
             turn = job_queues.last_turn(tx)
-            choice = choose(self._lines(tx, room), room, turn)
+            typical = job_attempts.typical_seconds(tx) or UNKNOWN_JOB_S
+            usage, known = usage_now(tx, held, typical, self.half_life_s)
+            lines = with_shares(self._lines(tx, room, pool), usage, known, typical)
+            choice = choose(lines, room, turn, usage)
             rows = jobs.rows(tx, choice.jobs)
             launched = [_launch(tx, rows[job], device) for job in choice.jobs]
             jobs.change(tx, [(row, values) for row, values, _ in launched])
@@ -53,10 +69,22 @@ class Launcher:
             job_queues.remember_served(tx, choice.served)
         return self.orders(choice.jobs, guard)
 
-    def _lines(self, tx: Tx, at_most: int) -> list[Line]:
-        """The queues that may launch: those of projects whose budget is spent wait."""
+    def _room(self, tx: Tx, pool: Sequence[Device], held: Sequence[HeldNow] | None = None) -> int:
+        """How many more may leave the queues; machines of Ray and Slurm come as they are needed."""
+        launching = job_queues.launching_count(tx)
+        if self.buffer <= launching or any(device.executor in ENGINES for device in pool):
+            return self.buffer - launching
+        cores = sum(device.capacity.vcpu for device in pool)
+        running = shares.held_now(tx) if held is None else held
+        busy = sum(job.vcpu * job.workers for job in running if job.started_at is not None)
+        return launch_room(self.buffer, launching, cores, busy, job_attempts.typical_seconds(tx) or 0.0)
+
+    def _lines(self, tx: Tx, at_most: int, pool: Sequence[Device]) -> list[Line]:
+        """The queues that may launch: those of projects whose budget is spent wait, and jobs that no devices that are
+        connected could hold together."""
         spent = spent_projects(tx)
-        return [line for line in job_queues.lines(tx, self.max_active, at_most) if line.owner[0] not in spent]
+        found = job_queues.lines(tx, self.max_active, at_most, _able(pool))
+        return [line for line in found if line.owner[0] not in spent]
 
     def orders(self, ids: Sequence[str], guard: Guard) -> list[Order]:
         """The orders of launching jobs. One that cannot be made ends its job with the reason."""
@@ -66,7 +94,7 @@ class Launcher:
             owners, rows = Owners(tx), jobs.rows(tx, ids)
             for job in ids:
                 try:
-                    orders.append(order_of(tx, owners, rows[job], self.vault, self.limits))
+                    orders.append(order_of(tx, owners, rows[job], self.secret_store, self.limits))
                 except (EaselError, OSError, ValueError) as error:
                     broken.append((job, str(error)))
         if broken:
@@ -79,15 +107,33 @@ class Launcher:
         return orders
 
 
+def _pool(tx: Tx) -> list[Device]:
+    return [device for device in devices.machines(tx) if device.connected]
+
+
+def _able(pool: Sequence[Device]) -> job_queues.Placeable | None:
+    """Machines of Ray and Slurm say nothing of labels, and of an unknown pool nothing is known: all may go there."""
+    if not pool or any(device.executor in ENGINES for device in pool):
+        return None
+    rooms = [(device.capacity, device.labels) for device in pool]
+
+    def able(spec: Mapping[str, Any]) -> bool:
+        asked = Resources(**spec["resources"])
+        return could_hold(rooms, asked, spec.get("wants") or {}, int(spec.get("workers") or 1))
+
+    return able
+
+
 def _launch(tx: Tx, row: AnyRow, device: str) -> tuple[AnyRow, dict[str, object], NewEvent]:
-    what = Chosen()
+    what = Dequeued()
     life = step(life_of(row), what).life
-    values = {**columns_of(life, row, tx.now), "device": device, "launched_at": tx.now, "applied": 0}
+    launch = {"device": device, "launched_at": tx.now, "applied": 0, "not_before": None}
+    values = {**columns_of(life, row, tx.now), **launch}
     return row, values, _event(row, "job.launching", to_json(what))
 
 
 def _give_up(tx: Tx, row: AnyRow, reason: str) -> tuple[AnyRow, dict[str, object], NewEvent]:
-    what = Ended(row.attempt, reason, final=True)
+    what = Ended(row.attempt, reason, final=True, end=EndReason.CANNOT_START)
     life = step(life_of(row), what).life
     return row, columns_of(life, row, tx.now), _event(row, f"job.{life.state.value}", to_json(what))
 

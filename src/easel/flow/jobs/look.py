@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from easel.errors import NotFound
+from easel.flow.lake.visible import need_job
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL
-from easel.store import job_logs, job_series, jobs
+from easel.store import job_attempts, job_logs, job_series
 from easel.store.engine import Tx
+from easel.store.job_attempts import EndedAttempt
 from easel.store.job_logs import LogLine
 from easel.store.job_series import Mark, Point, Series
 
@@ -33,7 +35,7 @@ def log_lines(
     attempt: int | None = None,
 ) -> Lines:
     """Lines from number `after` on, of the latest attempt unless another is asked for."""
-    job = jobs.find(tx, caller.project_id, job_id)
+    job = need_job(tx, caller, job_id)
     which = job.attempt if attempt is None else attempt
     if search:
         found = job_logs.search_lines(tx, job.id, which, search, after, limit)
@@ -43,9 +45,14 @@ def log_lines(
     return Lines(found, found[-1].number + 1 if found else after, which, over)
 
 
+def attempts(tx: Tx, caller: Caller, job_id: str) -> list[EndedAttempt]:
+    """The job's attempts that are over, in order."""
+    return job_attempts.of_job(tx, need_job(tx, caller, job_id).id)
+
+
 def series(tx: Tx, caller: Caller, job_id: str, name: str, points: int) -> tuple[int, list[Point]]:
     """(how many there are, at most `points` of them)."""
-    job = jobs.find(tx, caller.project_id, job_id)
+    job = need_job(tx, caller, job_id)
     of = Series(job.id, job.attempt, name)
     total, marks = job_series.outline(tx, of)
     if not marks:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from easel.errors import Misconfigured
-from easel.flow.jobs.files import files_of, without_common_folder
+from easel.declare.job import JobSpec
+from easel.errors import Denied, Misconfigured
+from easel.flow.jobs.files import code_files, files_of
 from easel.flow.jobs.people import Owners
+from easel.flow.mlflow.job_tokens import JobTracking
+from easel.records.identity import Caller
 from easel.run.order import LogLimits, Order
-from easel.run.vault import Vault
+from easel.run.secret_store import SecretStore
 from easel.store.engine import AnyRow, Tx
 from easel.store.jobs import SPEC
 
@@ -20,35 +23,84 @@ class OrderLimits:
     disk_mb: int = 20 * 1024
     grace_s: float = 5.0
     log: LogLimits = field(default_factory=LogLimits)
+    processes: int = 1024
+    network_projects: tuple[str, ...] = ()
+    """Projects (`*`: all) whose jobs may use the network."""
+    host_network_projects: tuple[str, ...] = ()
+    """Projects whose distributed jobs share their machines' own network, to find one another."""
+    index_url: str | None = None
+    """The package index for environments; None is the installer's own."""
+    wheels: str | None = None
+    """A folder of wheels on each device, from which alone environments are built."""
+    tracking: JobTracking | None = None
+    """How MLflow inside a job finds its run; None where the server has no public address: jobs reach no other."""
+
+    def check_network(self, caller: Caller) -> None:
+        """Refuses a job that wants the network where no admin has given its project leave."""
+        name = caller.project.name if caller.project else ""
+        if not {name, "*"} & {*self.network_projects, *self.host_network_projects}:
+            raise Denied(
+                f"project {name} may not use the network: leave out `network`, or ask a platform admin to add the "
+                "project to the setting `network_projects`"
+            )
+
+    def shares_network(self, caller: Caller) -> bool:
+        return caller.project is not None and caller.project.name in self.host_network_projects
 
 
-def order_of(tx: Tx, owners: Owners, row: AnyRow, vault: Vault, limits: OrderLimits) -> Order:
+def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, limits: OrderLimits) -> Order:
     """`row` is a launching job. Fails where what it was promised is gone."""
     spec = SPEC.validate_python(row.spec)
     caller = owners.caller(row.project_id, row.user_id)
     environment = spec.environment
-    secrets = {name: vault.read(row.project_id, secret) for name, secret in environment.secrets.items()}
+    if environment.network:
+        limits.check_network(caller)
+    secrets = {
+        name: secret_store.read(row.project_id, secret) for name, secret in environment.secrets.items()
+    }
     missing = next((environment.secrets[name] for name, value in secrets.items() if value is None), None)
     if missing is not None:
         raise Misconfigured(f"there is no secret {missing!r} in this project: an admin can add it")
+    told, token = _tracking(caller, row, spec, limits)
     return Order(
         job_id=row.id,
         attempt=row.attempt,
         project_id=row.project_id,
         run=spec.run,
         resources=spec.resources,
-        code=without_common_folder(files_of(tx, caller, row.code_set)),
+        code=code_files(tx, caller, row.code_set),
+        executable=spec.origin.executable if spec.origin else (),
         input=files_of(tx, caller, row.input_set),
         output_folder=spec.output_folder,
         python=environment.python,
         image=environment.image,
+        requirements=environment.requirements,
+        index_url=limits.index_url,
+        wheels=limits.wheels,
         network=environment.network,
-        variables=dict(environment.variables),
-        secrets={name: value for name, value in secrets.items() if value is not None},
+        host_network=environment.network and spec.workers > 1 and limits.shares_network(caller),
+        variables={**told, **environment.variables},
+        secrets={**token, **{name: value for name, value in secrets.items() if value is not None}},
         time_limit_s=spec.time_limit_s,
         disk_mb=limits.disk_mb,
+        processes=max(limits.processes, int(128 * spec.resources.vcpu)),
         grace_s=limits.grace_s,
         log=limits.log,
         wants=dict(spec.wants),
         workers=spec.workers,
     )
+
+
+def _tracking(
+    caller: Caller, row: AnyRow, spec: JobSpec, limits: OrderLimits
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Variables and the token with which MLflow inside the job logs to the job's own run.
+
+    Only where the job has a network, and does not name another server itself.
+    """
+    named = {*spec.environment.variables, *spec.environment.secrets}
+    if limits.tracking is None or not spec.environment.network or "MLFLOW_TRACKING_URI" in named:
+        return {}, {}
+    assert caller.project is not None
+    told = limits.tracking.variables(caller.project.name, row)
+    return told, {"MLFLOW_TRACKING_TOKEN": limits.tracking.token(row)}

@@ -8,14 +8,14 @@ from easel.flow.lake.file_set import create_of
 from easel.flow.lake.upload import Lake
 from easel.ids import ProjectId, UserId
 from easel.lake.blobs.packs import plan_packs
-from easel.lake.blobs.store import Incoming, Member, put
+from easel.lake.blobs.store import Incoming, PackMember, put
 from easel.lake.digest import Digest, digest_of, from_hex
 from easel.lake.manifest.node import Entry
 from easel.lake.paths import file_path
 from easel.records.identity import Caller
 from easel.records.job import StoredFile
 from easel.records.lake import Artifact, FileSetVersion, Kind
-from easel.run.depot import Kept
+from easel.run.entries import Kept
 from easel.store.engine import AnyRow, Tx
 from easel.store.job_catalogue import NewOutput
 from easel.store.lake import artifacts, blob_index
@@ -67,17 +67,15 @@ def new_output(row: AnyRow, files: Sequence[StoredFile]) -> NewOutput:
     """A set of the job's own, named after it."""
     name = f"{row.id}-output"
     named = sorted((file_path(f"/{name}{file.path}"), file.size, from_hex(file.digest)) for file in files)
-    return NewOutput(
-        ProjectId(row.project_id), UserId(row.user_id), row.artifact_id, row.input_id, name, named
-    )
+    return NewOutput(ProjectId(row.project_id), UserId(row.user_id), row.artifact_id, name, named)
 
 
 def whole_objects(files: Sequence[StoredFile]) -> list[Incoming]:
     """The objects that the agent put: packs with their members, or one blob alone."""
-    by_object: dict[str, dict[int, Member]] = {}
+    by_object: dict[str, dict[int, PackMember]] = {}
     for file in files:
         if file.object:
-            member = Member(from_hex(file.digest), file.offset, file.size)
+            member = PackMember(from_hex(file.digest), file.offset, file.size)
             by_object.setdefault(file.object, {})[file.offset] = member
     found: list[Incoming] = []
     for name, members in by_object.items():

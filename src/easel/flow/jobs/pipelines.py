@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from easel.declare.names import label, slug
-from easel.declare.pipeline import Step
+from easel.declare.pipeline import PipelineStep
 from easel.errors import InvalidInput, NotFound
 from easel.flow.jobs import files
 from easel.flow.jobs.submit import UPSTREAM, Submission, submit_jobs
@@ -36,7 +36,7 @@ def submit_pipeline(
     tx: Tx,
     caller: Caller,
     name: str,
-    steps: Sequence[Step],
+    steps: Sequence[PipelineStep],
     *,
     reuse: bool = True,
     parent_id: str | None = None,
@@ -113,7 +113,7 @@ def look(tx: Tx, caller: Caller, pipeline_id: str) -> Pipeline:
     return Pipeline(found.id, found.name, found.user_id, found.parent_id, found.created_at, states)
 
 
-def order(steps: Sequence[Step]) -> list[Step]:
+def order(steps: Sequence[PipelineStep]) -> list[PipelineStep]:
     """Upstream first. Names must be unique, and needs must name steps, without a circle."""
     if not 1 <= len(steps) <= MAX_STEPS:
         raise InvalidInput(f"a pipeline has 1 to {MAX_STEPS} steps, not {len(steps)}")
@@ -133,18 +133,18 @@ def order(steps: Sequence[Step]) -> list[Step]:
         raise InvalidInput(f"the steps need each other in a circle: {circle}") from error
 
 
-def needs_of(step: Step) -> tuple[str, ...]:
+def needs_of(step: PipelineStep) -> tuple[str, ...]:
     source = step.job.input or ""
     implied = [source.removeprefix(UPSTREAM)] if source.startswith(UPSTREAM) else []
     return tuple(dict.fromkeys([*step.needs, *implied]))
 
 
-def _needs(steps: Sequence[Step], name: str) -> tuple[str, ...]:
+def _needs(steps: Sequence[PipelineStep], name: str) -> tuple[str, ...]:
     return next(needs_of(step) for step in steps if step.name == name)
 
 
 def _known(
-    tx: Tx, caller: Caller, step: Step, ran: Mapping[str, JobId], known: Mapping[str, _Reused]
+    tx: Tx, caller: Caller, step: PipelineStep, ran: Mapping[str, JobId], known: Mapping[str, _Reused]
 ) -> _Reused | None:
     """A finished job that did this very thing, if there is one; never when something upstream runs."""
     if any(needed in ran for needed in needs_of(step)):
@@ -153,7 +153,7 @@ def _known(
     if source is not None and source.startswith(UPSTREAM):
         source = known[source.removeprefix(UPSTREAM)].output
     pinned = str(files.pin_set(tx, caller, source)) if source else None
-    code = files.pin_code(tx, caller, step.job.code) if step.job.code else None
+    code = files.pin_code(tx, caller, step.job.code).reference if step.job.code else None
     for job in jobs.same_work(tx, caller.project_id, jobs.signature(step.job, code, pinned)):
         if _output_is_there(tx, caller, job):
             assert job.output_set is not None

@@ -7,28 +7,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from easel.records.job import JobState, Usage
-from easel.run.executors.base import MemberSaid
-from easel.run.journal import Entry
-from easel.run.lifecycle import Ended, Happening, OutputReady, Reached
+from easel.records.attempt import AttemptKey, EndReason
+from easel.run.entries import AttemptDone, AttemptEnded, AttemptLost, EntryBody, JournalEntry, StateReached
+from easel.run.executors.base import MemberEnded, MemberSaid
+from easel.run.lifecycle import Ended, Gone, Happening, OutputReady, Reached
+from easel.store.engine import AnyRow
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What an executor says of the attempt `key`: lines of its journal, of a further member's, or that it is gone."""
+class AttemptReport:
+    """What an executor says of an attempt: entries of its journal, of a further member's, or that it is gone."""
 
-    key: str
-    entries: Sequence[Entry] = ()
-    gone: str | None = None
+    key: AttemptKey
+    entries: Sequence[JournalEntry] = ()
+    gone: tuple[EndReason, str] | None = None
     member: MemberSaid | None = None
+    member_end: MemberEnded | None = None
 
     @property
     def job_id(self) -> str:
-        return self.key.rpartition(".")[0]
+        return self.key.job_id
 
     @property
     def attempt(self) -> int:
-        return int(self.key.rpartition(".")[2])
+        return self.key.attempt
 
 
 def signed(lines: bytes, rank: int) -> bytes:
@@ -38,11 +40,12 @@ def signed(lines: bytes, rank: int) -> bytes:
 
 
 def metric_row(
-    job_id: str, attempt: int, at: datetime, name: str, number: int, value: float | str
+    job: AnyRow, attempt: int, at: datetime, name: str, number: int, value: float | str
 ) -> dict[str, Any]:
     finite = not isinstance(value, str)
     return {
-        "job_id": job_id,
+        "project_id": job.project_id,
+        "job_id": job.id,
         "attempt": attempt,
         "name": name,
         "step": number,
@@ -52,14 +55,16 @@ def metric_row(
     }
 
 
-def happening(attempt: int, entry: Entry) -> Happening | None:
-    used = entry.get("usage")
-    usage = Usage(**used) if used else None
-    match entry["k"]:
-        case "reached":
-            return Reached(attempt, JobState(entry["state"]), usage)
-        case "done":
-            return OutputReady(attempt, usage or Usage())
-        case "ended":
-            return Ended(attempt, entry["reason"], entry["code"], usage, entry["final"])
+def happening(attempt: int, body: EntryBody, rank: int = 0) -> Happening | None:
+    """What an entry means for the job, if anything. The bad end of a member is that of the whole attempt."""
+    member = f"worker {rank}: " if rank else ""
+    match body:
+        case StateReached(state, usage):
+            return Reached(attempt, state, usage)
+        case AttemptDone(usage):
+            return OutputReady(attempt, usage)
+        case AttemptEnded(end, reason, exit_code, final, usage):
+            return Ended(attempt, member + reason, exit_code, usage, final, end)
+        case AttemptLost(end, reason):
+            return Gone(attempt, member + reason, end)
     return None

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from easel.declare.job import JobSpec, Trial
-from easel.errors import InvalidInput, QuotaExhausted
+from easel.errors import Conflict, InvalidInput, QuotaExhausted
 from easel.flow.jobs import files
+from easel.flow.jobs.waiting import check_can_start
 from easel.flow.lake.file_set import check_may_write
 from easel.flow.lake.tag import check_key, check_value
 from easel.flow.price.budgets import check_admission
 from easel.ids import JobId
 from easel.records.identity import Caller
-from easel.records.job import Job
+from easel.records.job import TERMINAL, Job, JobState
 from easel.records.lake import FileSetVersion, Kind
 from easel.store import devices, job_catalogue, job_queues, jobs
 from easel.store.engine import NewEvent, Tx
@@ -38,31 +39,44 @@ class Submission:
     id: JobId | None = None
 
 
-def submit_job(tx: Tx, caller: Caller, spec: JobSpec, *, parent_id: JobId | None = None) -> Job:
-    """The usual way: one job."""
-    return submit_jobs(tx, caller, [Submission(spec, parent_id)])[0]
+def submit_job(
+    tx: Tx, caller: Caller, spec: JobSpec, *, parent_id: JobId | None = None, after: Sequence[str] = ()
+) -> Job:
+    """The usual way: one job; `after` are jobs that must finish before it starts."""
+    needs: dict[str, JobId] = {job: JobId(job) for job in _unfinished(tx, caller, after)}
+    return submit_jobs(tx, caller, [Submission(spec, parent_id, needs=needs)])[0]
+
+
+def _unfinished(tx: Tx, caller: Caller, after: Sequence[str]) -> list[str]:
+    """Those of the jobs that have not ended; one that ended otherwise than finished is a Conflict."""
+    found = [jobs.find(tx, caller.project_id, job) for job in dict.fromkeys(after)]
+    broken = next(
+        (job for job in found if job.state in TERMINAL and job.state is not JobState.FINISHED), None
+    )
+    if broken is not None:
+        raise Conflict(f"job {broken.id}, after which this one should run, ended {broken.state.value}")
+    return [job.id for job in found if job.state not in TERMINAL]
 
 
 def submit_jobs(
     tx: Tx, caller: Caller, wanted: Sequence[Submission], *, max_queued: int = 100_000
 ) -> list[Job]:
     """Many at once, at the cost of few; all or none."""
-    _check_queue(tx, caller, len(wanted), max_queued)
     check_admission(tx, caller)
+    _check_queue(tx, caller, len(wanted), max_queued)
     job_queues.open_queue(tx, caller.project_id, caller.user.id)
-    pool = devices.largest(tx)
+    pool = devices.machines(tx)
     checks = _Checks(tx, caller)
     new: list[jobs.NewJob] = []
     for each in wanted:
-        if pool is not None and not pool.fits(each.spec.resources):
-            raise InvalidInput(
-                f"no device can hold {each.spec.name!r}: the largest has {pool.vcpu:g} vCPU, "
-                f"{pool.memory_mb} MB and {len(pool.gpus)} GPUs"
-            )
+        check_can_start(pool, each.spec)
         new.append(checks.prepare(each))
     numbers = job_catalogue.register(tx, caller.project_id, caller.user.id, [job.id for job in new])
     new = [replace(job, artifact_id=numbers[job.id]) for job in new]
-    job_catalogue.add_reads(tx, [(numbers[job.id], job.input_id) for job in new if job.input_id is not None])
+    reads = [
+        (numbers[job.id], read) for job in new for read in {job.input_id, job.code_id} if read is not None
+    ]
+    job_catalogue.add_reads(tx, reads)
     put_all(
         tx,
         [
@@ -108,7 +122,7 @@ class _Checks:
     def __init__(self, tx: Tx, caller: Caller) -> None:
         self._tx, self._caller = tx, caller
         self._sets: dict[str, FileSetVersion] = {}
-        self._codes: dict[str, str] = {}
+        self._codes: dict[str, files.PinnedCode] = {}
         self._writable: set[str] = set()
 
     def prepare(self, wanted: Submission) -> jobs.NewJob:
@@ -119,13 +133,15 @@ class _Checks:
             check_may_write(self._tx, self._caller, spec.output_set)
             self._writable.add(spec.output_set)
         found = self._input(wanted)
+        code = self._code(spec.code)
         return jobs.NewJob(
             id=wanted.id or JobId(self._tx.mint("job")),
             project_id=self._caller.project_id,
             user_id=self._caller.user.id,
             spec=spec,
             blocked=len(set(wanted.needs.values())),
-            code_set=self._code(spec.code),
+            code_set=code.reference if code else None,
+            code_id=code.set_id if code else None,
             input_set=str(found) if found else None,
             input_id=found.artifact.id if found else None,
             parent_id=wanted.parent_id,
@@ -146,7 +162,7 @@ class _Checks:
             self._sets[name] = files.pin_set(self._tx, self._caller, name)
         return self._sets[name]
 
-    def _code(self, reference: str | None) -> str | None:
+    def _code(self, reference: str | None) -> files.PinnedCode | None:
         if reference is None:
             return None
         if reference not in self._codes:

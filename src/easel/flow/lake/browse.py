@@ -141,7 +141,7 @@ def locate(tx: Tx, entries: Sequence[Entry]) -> dict[bytes, Location]:
         if entry.digest not in places:
             raise Conflict(
                 f"the bytes of {entry.path}:{entry.version} were given up: upload the file again, or replay "
-                "what made it (`easel fileset replay`)"
+                "what made it (`easel filesets replay`)"
             )
     return places
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from easel.flow.lake import browse
 from easel.lake.blobs.packs import PACK
-from easel.lake.blobs.store import Member
+from easel.lake.blobs.store import PackMember
 from easel.lake.digest import Digest
 from easel.lake.manifest.node import Entry
 from easel.records.identity import Caller
@@ -22,7 +22,7 @@ class Span:
     object: Digest
     start: int
     length: int
-    blobs: Sequence[Member]
+    blobs: Sequence[PackMember]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +58,5 @@ def join(places: Mapping[bytes, Location]) -> Iterable[Span]:
 
 def _span(run: Sequence[tuple[bytes, Location]]) -> Span:
     first, last = run[0][1], run[-1][1]
-    blobs = [Member(Digest(d), p.offset - first.offset, p.size) for d, p in run]
+    blobs = [PackMember(Digest(d), p.offset - first.offset, p.size) for d, p in run]
     return Span(Digest(first.object), first.offset, last.offset + last.size - first.offset, blobs)

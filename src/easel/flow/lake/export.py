@@ -14,7 +14,7 @@ from easel.flow.lake.trace import MAX_LIMIT, trace, whole_graph
 from easel.records.identity import Caller
 from easel.records.lake import Artifact, Edge, Graph, Kind
 from easel.store.engine import Tx
-from easel.store.lake.lineage import Direction
+from easel.store.lake.lineage import TraceDirection
 
 NAMESPACE = "urn:easel:"
 PRODUCER = "https://github.com/easel-ml/easel"
@@ -29,7 +29,7 @@ def gather(tx: Tx, caller: Caller, reference: str | None) -> Graph:
         if reference is None:
             page = whole_graph(tx, caller, limit=MAX_LIMIT, cursor=cursor)
         else:
-            page = trace(tx, caller, reference, Direction.BACKWARD, limit=MAX_LIMIT, cursor=cursor)
+            page = trace(tx, caller, reference, TraceDirection.BACKWARD, limit=MAX_LIMIT, cursor=cursor)
         nodes.update(page.nodes)
         edges.update((edge.id, edge) for edge in page.edges)
         cursor = page.next_cursor

@@ -12,7 +12,7 @@ from easel.lake.access import Rights, no_file, no_set
 from easel.lake.manifest import tree
 from easel.lake.manifest.diff import Change, diff
 from easel.lake.manifest.node import Entry, NodeRef, Nodes
-from easel.lake.manifest.resolve import Rank, Source, union
+from easel.lake.manifest.resolve import ManifestSource, Rank, union
 from easel.lake.paths import (
     FileInSet,
     FileRef,
@@ -46,7 +46,7 @@ class Resolved:
 
 @dataclass(slots=True)
 class _Gathered:
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ManifestSource] = field(default_factory=list)
     singles: dict[str, tuple[Entry, str]] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
     depends_on: set[int] = field(default_factory=set)
@@ -144,10 +144,12 @@ def resolve(tx: Tx, nodes: SqlNodes, rights: Rights, caller: Caller, references:
     return Resolved(tuple(gathered.pinned), root, frozenset(gathered.depends_on))
 
 
-def _all_sources(nodes: Nodes, gathered: _Gathered) -> list[Source]:
+def _all_sources(nodes: Nodes, gathered: _Gathered) -> list[ManifestSource]:
     singles = [entry for _, (entry, _) in sorted(gathered.singles.items())]
-    whole = [Source(label, Rank.FILE_SET, tree.entries(nodes, root)) for root, label in gathered.whole_sets]
-    named = [Source("the files that were named", Rank.FILE, singles)] if singles else []
+    whole = [
+        ManifestSource(label, Rank.FILE_SET, tree.entries(nodes, root)) for root, label in gathered.whole_sets
+    ]
+    named = [ManifestSource("the files that were named", Rank.FILE, singles)] if singles else []
     return [*whole, *gathered.sources, *named]
 
 
@@ -158,7 +160,7 @@ def _gather(tx: Tx, nodes: Nodes, rights: Rights, caller: Caller, ref: Ref, into
             _single(into, artifacts.entry(found), FileRef(path, found.version))
         case FolderRef(folder):
             stream = artifacts.stream_entries(tx, caller.project_id, folder, rights)
-            into.sources.append(Source(str(ref), Rank.FOLDER, _some(stream, str(ref))))
+            into.sources.append(ManifestSource(str(ref), Rank.FOLDER, _some(stream, str(ref))))
             into.pinned.append(str(ref))
         case FileInSet(path, of):
             made, root = find_set(tx, caller, rights, of)
@@ -176,7 +178,7 @@ def _gather(tx: Tx, nodes: Nodes, rights: Rights, caller: Caller, ref: Ref, into
                 into.whole_sets.append((root, label))
             else:
                 part = _readable(tree.entries(nodes, root, folder), rights, made)
-                into.sources.append(Source(label, Rank.FILE_SET, _some(part, label)))
+                into.sources.append(ManifestSource(label, Rank.FILE_SET, _some(part, label)))
 
 
 def _single(into: _Gathered, entry: Entry, pinned: FileRef | FileInSet) -> None:
@@ -223,7 +225,7 @@ def find_file(tx: Tx, caller: Caller, rights: Rights, path: str, version: int | 
     if found.dropped_at is not None:
         raise Conflict(
             f"the bytes of {FileRef(path, found.version)} were given up on {found.dropped_at:%Y-%m-%d}: "
-            "upload the file again, or replay what made it (`easel fileset replay`)"
+            "upload the file again, or replay what made it (`easel filesets replay`)"
         )
     return found
 

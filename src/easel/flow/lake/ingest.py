@@ -39,14 +39,14 @@ def send(lake: Lake, caller: Caller, upload_id: UploadId, files: list[LocalFile]
     for start in range(0, len(items), upload.MAX_FILES):
         with lake.store.write() as tx:
             missing += upload.add_files(tx, caller, upload_id, items[start : start + upload.MAX_FILES])
-    read = _Reader(by_digest)
+    read = _FileReader(by_digest)
     for incoming in plan(read, dict.fromkeys(missing)):
         (transfer,) = upload.announce(lake, caller, upload_id, [incoming])
         _put_parts(lake, transfer, read)
         upload.finish_object(lake, caller, upload_id, incoming.digest)
 
 
-class _Reader:
+class _FileReader:
     def __init__(self, by_digest: dict[Digest, LocalFile]) -> None:
         self._files = by_digest
 
@@ -70,7 +70,7 @@ class _Reader:
                 yield chunk
 
 
-def plan(read: _Reader, missing: dict[Digest, None]) -> Iterator[Incoming]:
+def plan(read: _FileReader, missing: dict[Digest, None]) -> Iterator[Incoming]:
     small = [(d, read.size(d)) for d in missing if read.size(d) < SMALL]
     for members in plan_packs(small):
         pack = Incoming(Digest(b""), sum(m.size for m in members), members)
@@ -80,7 +80,7 @@ def plan(read: _Reader, missing: dict[Digest, None]) -> Iterator[Incoming]:
             yield Incoming(digest, read.size(digest))
 
 
-def _put_parts(lake: Lake, transfer: Transfer, read: _Reader) -> None:
+def _put_parts(lake: Lake, transfer: Transfer, read: _FileReader) -> None:
     stage = transfer.stage
     for number in transfer.missing:
         length = stage.part_length(number)

@@ -27,7 +27,7 @@ def register_job(tx: Tx, caller: Caller, job_id: JobId, inputs: Sequence[str]) -
     for made in found:
         if made.artifact.dropped_at is not None:
             raise Conflict(
-                f"the bytes of {made} were given up: `easel fileset replay {made}` brings them back"
+                f"the bytes of {made} were given up: `easel filesets replay {made}` brings them back"
             )
     job = artifacts.add_job(tx, caller.project_id, job_id, caller.user.id)
     lineage.add_reads(tx, job, [made.artifact.id for made in found])

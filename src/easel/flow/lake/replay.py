@@ -13,7 +13,7 @@ from easel.ids import JobId
 from easel.lake.access import Rights
 from easel.lake.manifest import tree
 from easel.lake.paths import parse_set
-from easel.lake.replay import Source, jobs_to_replay
+from easel.lake.replay import ReplaySource, jobs_to_replay
 from easel.records.identity import Caller
 from easel.records.job import Job
 from easel.records.lake import Artifact, FileSetVersion, Kind
@@ -47,11 +47,11 @@ def plan(tx: Tx, caller: Caller, reference: str, price: Price = no_price) -> Rep
     made, _ = find_set(tx, caller, rights, parse_set(reference))
     target = made.artifact
 
-    def look(node: int) -> Source:
+    def look(node: int) -> ReplaySource:
         found = artifacts.by_id(tx, caller.project_id, [node])[node]
         reads = lineage.reads_of(tx, found.made_by) if found.made_by else []
         dropped = found.dropped_at is not None or node == target.id
-        return Source(f"{found.name}:{found.version}", dropped, found.made_by, reads)
+        return ReplaySource(f"{found.name}:{found.version}", dropped, found.made_by, reads)
 
     order = jobs_to_replay(target.id, look)
     names = [artifacts.by_id(tx, caller.project_id, [job])[job].name for job in order]

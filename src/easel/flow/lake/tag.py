@@ -59,6 +59,9 @@ def set_tags(
     found = find_artifact(tx, caller, rights, kind, reference)
     if not _may_write(rights, found):
         raise Denied(f"you may read {found.name} but not change it: ask an admin of this project for a grant")
+    fixed = next((key for key in (*values, *remove) if kind is Kind.JOB and key.startswith("param.")), None)
+    if fixed is not None:
+        raise InvalidInput(f"{fixed!r} is a parameter of the run, and those never change: choose another key")
     checked = {check_key(key): check_value(key, value) for key, value in values.items()}
     tags.remove_tags(tx, found.id, list(remove))
     tags.put_tags(tx, found, checked)

@@ -13,7 +13,7 @@ from easel.records.lake import Edge, Graph
 from easel.store.engine import Tx
 from easel.store.lake import artifacts, lineage
 from easel.store.lake.grants import rights_of
-from easel.store.lake.lineage import Direction
+from easel.store.lake.lineage import TraceDirection
 
 MAX_LIMIT = 5000
 
@@ -22,7 +22,7 @@ def trace(
     tx: Tx,
     caller: Caller,
     reference: str,
-    direction: Direction,
+    direction: TraceDirection,
     *,
     one_step: bool = False,
     limit: int = 1000,

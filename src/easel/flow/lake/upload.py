@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from easel.declare.roles import Role
-from easel.errors import Conflict, InvalidInput, NotFound, TooLarge
+from easel.errors import Conflict, InvalidInput, NotFound, QuotaExhausted, TooLarge
 from easel.ids import UploadId
 from easel.lake.blobs.packs import PACK, SMALL, close_up
 from easel.lake.blobs.store import BlobStore, Incoming, Stage, check_members
@@ -29,6 +29,8 @@ from easel.store.upsert import lock
 MAX_FILES = 20_000
 """Files in one call of `add_files`; a session may have any number of calls."""
 _MAX_PACK = PACK + SMALL
+MAX_OPEN = 500
+"""Uploads that one user may have open in a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ class Transfer:
 
 def start(tx: Tx, caller: Caller, made_by: int | None = None) -> Upload:
     """Open a session. `made_by` is the artifact of the job whose output this is."""
+    if made_by is None and uploads.count_open(tx, caller.project_id, caller.user.id) >= MAX_OPEN:
+        raise QuotaExhausted(
+            f"you have {MAX_OPEN} uploads open in this project: commit or abort some of them"
+        )
     upload = Upload(
         UploadId(tx.mint("upl")),
         caller.project_id,

@@ -1,24 +1,27 @@
-"""The history of events becomes bills: each event is read once, in the transaction that writes its lines."""
+"""Attempts that are over become bills: each once, for the seconds that its own journal tells."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from easel.errors import Denied, InvalidInput
+from easel.flow.jobs.shares import charge, core_seconds
+from easel.ids import ProjectId, UserId
 from easel.price.bill import Bill, PriceChange, draw_up
 from easel.price.book import PriceBook, book_named
-from easel.price.grid import ON_CPU, Shape
+from easel.price.grid import ON_CPU, ResourceShape
 from easel.records.identity import Caller
-from easel.store import billing, jobs
+from easel.records.queue import Owner
+from easel.run.share import HALF_LIFE_S
+from easel.store import billing, job_attempts
 from easel.store.engine import AnyRow, Tx
 
 DEFAULT_BOOK = "acai"
 """What holds until a platform admin sets another."""
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
-_BEGINS = frozenset({"job.downloading", "job.running"})
-_ENDS = frozenset({"job.finished", "job.failed", "job.killed", "job.queued"})
 
 
 def price_history(tx: Tx) -> list[PriceChange]:
@@ -51,52 +54,44 @@ def set_prices(tx: Tx, caller: Caller, book: PriceBook, since: datetime | None =
 
 def anything_to_bill(tx: Tx) -> bool:
     """Asked of a reader, so that a quiet ledger writes nothing."""
-    return bool(billing.unbilled_events(tx, sorted(_BEGINS | _ENDS), 1))
+    return job_attempts.anything_unbilled(tx)
 
 
-def bill_ended(tx: Tx, limit: int = 500) -> int:
-    """Draw up the bills of attempts that ended since the last call; returns how many events were read.
+def bill_ended(tx: Tx, limit: int = 500, half_life_s: float = HALF_LIFE_S) -> int:
+    """Draw up the bills of attempts that ended since the last call; returns how many there were.
 
-    A device is held from the attempt's first sign of life on it (`downloading` or `running`) until it ends or
-    goes back to the queue. Waiting in the queue and for room on a device is not billed.
+    A device is held from the attempt's first sign of life on it (`downloading` or `running`) until its last entry; of
+    a lost one until the last thing known of it. Waiting in the queue and for room on a device is not billed, nor is the
+    time until anybody read the journal.
     """
-    found = billing.unbilled_events(tx, sorted(_BEGINS | _ENDS), limit)
-    if not found:
+    ended = job_attempts.unbilled(tx, limit)
+    if not ended:
         return 0
     prices = price_history(tx)
-    rows = jobs.rows(tx, {event.subject for event in found})
-    before = billing.holds_since(tx, sorted(rows))
-    since = dict(before)
     lines: list[dict[str, Any]] = []
-    for event in found:
-        row = rows.get(event.subject)
-        if row is None:
-            continue
-        if event.kind in _BEGINS:
-            since.setdefault(row.id, event.at)  # one that holds a device already goes on holding it
-        elif (start := since.pop(row.id, None)) is not None:
-            lines += _lines(row, event.seq, draw_bill(row.spec, start, event.at, prices))
-    billing.end_holds(tx, [job for job, start in before.items() if since.get(job) != start])
-    billing.begin_holds(
-        tx,
-        [
-            {"job_id": job, "project_id": rows[job].project_id, "attempt": rows[job].attempt, "since": start}
-            for job, start in since.items()
-            if before.get(job) != start
-        ],
-    )
+    used: dict[Owner, float] = {}
+    for row in ended:
+        until = row.held_at + timedelta(seconds=row.seconds)
+        lines += _lines(row, draw_bill(row.spec, row.held_at, until, prices))
+        owner = (ProjectId(row.project_id), UserId(row.user_id))
+        used[owner] = used.get(owner, 0.0) + core_seconds(row.spec, row.seconds)
     billing.add_lines(tx, lines)
-    billing.mark_billed(tx, found[-1].seq)
-    return len(found)
+    charge(tx, used, half_life_s)
+    job_attempts.mark_billed(tx, [row.seq for row in ended])
+    return len(ended)
 
 
 def draw_bill(
     spec: Mapping[str, Any], since: datetime, until: datetime, prices: Sequence[PriceChange]
 ) -> Bill:
-    return draw_up(shape_of(spec["resources"], prices), since, until, prices)
+    """The bill of a job with this `spec`, all members of a distributed one together."""
+    one = shape_of(spec["resources"], prices)
+    members = spec.get("workers", 1)
+    whole = replace(one, cpus=one.cpus * members, memory_mb=one.memory_mb * members, gpus=one.gpus * members)
+    return draw_up(whole, since, until, prices)
 
 
-def shape_of(resources: Mapping[str, Any], prices: Sequence[PriceChange]) -> Shape:
+def shape_of(resources: Mapping[str, Any], prices: Sequence[PriceChange]) -> ResourceShape:
     """A job's resources in the words of price books.
 
     Jobs ask for GPUs without a kind: they pay for the kind that all books in the history list, `gpu` before
@@ -105,16 +100,15 @@ def shape_of(resources: Mapping[str, Any], prices: Sequence[PriceChange]) -> Sha
     gpus = float(resources["gpus"])
     kinds = set.intersection(*(set(change.book.gpus) for change in prices)) if gpus else set()
     kind = min(kinds, key=lambda name: (name != "gpu", name), default=ON_CPU)
-    return Shape(float(resources["vcpu"]), float(resources["memory_mb"]), kind, gpus)
+    return ResourceShape(float(resources["vcpu"]), float(resources["memory_mb"]), kind, gpus)
 
 
-def _lines(row: AnyRow, seq: int, bill: Bill) -> list[dict[str, Any]]:
+def _lines(row: AnyRow, bill: Bill) -> list[dict[str, Any]]:
     app = row.spec["tags"].get("app", "")
     return [
         {
-            "job_id": row.id,
-            # Unique even when a job is tried again: the number of the event that ended the attempt.
-            "attempt": seq,
+            "job_id": row.job_id,
+            "attempt": row.attempt,
             "line": number,
             "project_id": row.project_id,
             "user_id": row.user_id,

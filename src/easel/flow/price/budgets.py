@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from easel.declare.resources import Resources
 from easel.errors import QuotaExhausted
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.price.billing import draw_bill, price_history
 from easel.ids import ProjectId
 from easel.price.bill import BillLine, micros_after
-from easel.price.budget import Budget, Period, Refuse, Running, Spending, Stop, Warn, admit, is_spent, watch
+from easel.price.budget import (
+    Budget,
+    Period,
+    Refuse,
+    RunningSpend,
+    Spending,
+    Stop,
+    Warn,
+    admit,
+    is_spent,
+    watch,
+)
+from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.run.lifecycle import KillRequested, step, to_json
-from easel.store import billing, jobs, profiles
+from easel.store import billing, job_attempts, jobs, profiles
 from easel.store.engine import AnyRow, Tx
+from easel.store.upsert import lock
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
+STOPS_IN = timedelta(seconds=7)
+"""How long a job may go on after its budget is spent: until somebody looks, and then the grace that it has."""
+
+
+_SMALLEST = Resources(0.5, 128)
 
 
 def set_budget(tx: Tx, caller: Caller, budget: Budget | None) -> None:
@@ -52,12 +74,23 @@ def spending_of(tx: Tx, project_id: ProjectId, period: Period) -> Spending:
     prices = price_history(tx)
     held = billing.held(tx, project_id)
     promised = profiles.promised_micros(tx, [row.job_id for row in held])
+
+    def cost(spec: Mapping[str, Any], since: datetime, until: datetime) -> int:
+        lines = draw_bill(spec, since, until, prices).lines
+        return sum(line.micros for line in lines if month is None or line.month == month)
+
     running = []
     for row in held:
-        lines = draw_bill(row.spec, row.since, max(tx.now, row.since), prices).lines
-        accrued = sum(line.micros for line in lines if month is None or line.month == month)
-        running.append(Running(row.job_id, accrued, promised.get(row.job_id, 0)))
-    return Spending(billing.billed_micros(tx, project_id, month), tuple(running))
+        until = max(tx.now, row.since)
+        accrued = cost(row.spec, row.since, until)
+        soon = cost(row.spec, row.since, until + STOPS_IN) - accrued
+        running.append(RunningSpend(row.job_id, accrued, promised.get(row.job_id, 0), soon))
+    ended = sum(
+        cost(row.spec, row.held_at, row.held_at + timedelta(seconds=row.seconds))
+        for row in job_attempts.unbilled_of(tx, project_id)
+    )
+    billed = billing.billed_micros(tx, project_id, month) + ended
+    return Spending(billed, tuple(running), profiles.waiting_micros(tx, project_id))
 
 
 def spent_after(tx: Tx, project_id: ProjectId, moment: datetime) -> int:
@@ -77,23 +110,33 @@ def spent_after(tx: Tx, project_id: ProjectId, moment: datetime) -> int:
 
 
 def check_admission(tx: Tx, caller: Caller, estimate_micros: int = 0) -> None:
-    """Refuse what a hard budget has no room for."""
+    """Refuse what a hard budget has no room for. Those who ask at the same moment are answered one after another."""
     budget = find_budget(tx, caller.project_id)
     if budget is None:
         return
-    answer = admit(budget, spending_of(tx, caller.project_id, budget.period), estimate_micros)
+    lock(tx, f"budget {caller.project_id}")
+    spending = spending_of(tx, caller.project_id, budget.period)
+    answer = admit(budget, spending, estimate_micros, _reserve(tx))
     if isinstance(answer, Refuse):
         raise QuotaExhausted(answer.why)
 
 
 def spent_projects(tx: Tx) -> frozenset[ProjectId]:
     """Projects whose hard budget is spent: their queues wait until it is raised or the next period begins."""
-    found = []
-    for row in billing.all_budgets(tx):
+    found: list[ProjectId] = []
+    rows = billing.all_budgets(tx)
+    reserve = _reserve(tx) if rows else 0
+    for row in rows:
         project_id, budget = ProjectId(row.project_id), _budget(row)
-        if budget.hard_stop and is_spent(budget, spending_of(tx, project_id, budget.period)):
+        if budget.hard_stop and is_spent(budget, spending_of(tx, project_id, budget.period), reserve):
             found.append(project_id)
     return frozenset(found)
+
+
+def _reserve(tx: Tx) -> int:
+    """What the smallest job uses until it is stopped: with less left nothing need begin."""
+    bill = draw_bill({"resources": asdict(_SMALLEST)}, tx.now, tx.now + STOPS_IN, price_history(tx))
+    return bill.micros
 
 
 def watch_budgets(tx: Tx) -> int:
@@ -111,6 +154,12 @@ def watch_budgets(tx: Tx) -> int:
                     tx.emit("budget.warned", project_id, project_id=project_id, body=body)
                     acts += 1
                 case Stop(stopped, why):
+                    if (
+                        not warned
+                    ):  # jobs are stopped before the limit, which may be before any share is passed
+                        warned.append(1.0)
+                        body = {"share": 1.0, "limit_micros": budget.limit_micros}
+                        tx.emit("budget.warned", project_id, project_id=project_id, body=body)
                     acts += _stop(tx, project_id, stopped, why)
         if warned and (row.warned_in, list(row.warned)) != (period, warned):
             billing.remember_warned(tx, project_id, period, warned)
@@ -121,7 +170,7 @@ def _stop(tx: Tx, project_id: ProjectId, stopped: tuple[str, ...], why: str) -> 
     """In nobody's name: the budget itself asks for the end."""
     acts = 0
     for row in jobs.rows(tx, stopped).values():
-        before, what = life_of(row), KillRequested(why)
+        before, what = life_of(row), KillRequested(why, EndReason.BY_BUDGET)
         life = step(before, what).life
         if life != before:
             jobs.change(tx, [(row, columns_of(life, row, tx.now))])

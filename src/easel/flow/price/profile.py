@@ -19,10 +19,11 @@ from easel.flow.price.provenance import record_model
 from easel.price.bill import MICROS
 from easel.price.design import CPUS, MEMORIES_MB, NO_GPU
 from easel.price.memory import learn_memory
-from easel.price.profiling import Design, FitNow, Plan, PlannedRun, RunState, plan, progress
-from easel.price.runs import Outcome, ProfiledRun
+from easel.price.profiling import Design, FitNow, PlannedRun, ProfilePlan, RunState, plan, progress
+from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn
 from easel.price.template import parse
+from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
 from easel.store import profiles
@@ -30,7 +31,6 @@ from easel.store.engine import AnyRow, Store, Tx
 from easel.store.jobs import SPEC
 from easel.store.profiles import Profile
 
-OUT_OF_MEMORY = "memory limit"
 """What the engine says of a job that wanted more memory than it had."""
 
 
@@ -51,7 +51,7 @@ class ProfileRequest:
     budget: float | None = None
 
 
-def make_plan(tx: Tx, caller: Caller, asked: ProfileRequest) -> Plan:
+def make_plan(tx: Tx, caller: Caller, asked: ProfileRequest) -> ProfilePlan:
     """The runs and what they will cost, before anything is run."""
     earlier = profiles.latest_fitted(tx, caller.project_id, asked.name)
     return plan(
@@ -166,13 +166,13 @@ def run_of(row: AnyRow) -> ProfiledRun:
     seconds, peak = float(usage.get("wall_seconds", 0.0)), usage.get("peak_memory_mb") or None
     match JobState(row.state):
         case JobState.FINISHED:
-            outcome = Outcome.FINISHED
-        case JobState.FAILED if OUT_OF_MEMORY in (row.reason or ""):
-            outcome = Outcome.OUT_OF_MEMORY
+            outcome = RunOutcome.FINISHED
+        case JobState.FAILED if row.end_reason == EndReason.MEMORY_LIMIT:
+            outcome = RunOutcome.OUT_OF_MEMORY
         case JobState.FAILED:
-            outcome = Outcome.FAILED
+            outcome = RunOutcome.FAILED
         case _:
-            outcome = Outcome.STRAGGLER
+            outcome = RunOutcome.STRAGGLER
     return ProfiledRun(row.features, outcome, seconds, peak, row.job_id)
 
 
@@ -194,7 +194,7 @@ def plain(run: ProfiledRun) -> dict[str, Any]:
 
 
 def run_from(data: Mapping[str, Any]) -> ProfiledRun:
-    return ProfiledRun(**{**data, "outcome": Outcome(data["outcome"])})
+    return ProfiledRun(**{**data, "outcome": RunOutcome(data["outcome"])})
 
 
 def _kill_stragglers(tx: Tx, found: _Ready) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,29 +13,32 @@ import numpy as np
 from easel.declare.job import JobSpec
 from easel.declare.resources import Resources
 from easel.errors import Conflict, EaselError, InvalidInput
+from easel.flow.jobs.expected import line_of, queue_as_it_is
 from easel.flow.jobs.submit import submit_job
 from easel.flow.price.billing import book_now
 from easel.flow.price.budgets import check_admission
 from easel.flow.price.profile import plain, run_from, shell
 from easel.flow.price.provenance import record_model
+from easel.ids import JobId
 from easel.price.bill import MICROS
 from easel.price.design import NO_GPU
-from easel.price.grid import ANY_GPU, ON_CPU, Grid, Shape, paper_grid
+from easel.price.grid import ANY_GPU, ON_CPU, Grid, ResourceShape, paper_grid
 from easel.price.memory import MemoryModel
-from easel.price.provision import Aim, Chosen, Infeasible, Offer, Quote, Wish, front, provision, quote
-from easel.price.queueing import Held, Waiting, expected_wait
-from easel.price.runs import GPUS, Array, Outcome, ProfiledRun
+from easel.price.provision import Aim, ChosenOffer, Infeasible, Offer, Quote, Wish, front, provision, quote
+from easel.price.runs import GPUS, Array, ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn
-from easel.price.template import Template, parse
+from easel.price.template import CommandTemplate, parse
 from easel.records.identity import Caller
 from easel.records.job import Job, JobState
-from easel.store import billing, devices, profiles
+from easel.run.forecast import Spread, WaitingJob, expected_start
+from easel.store import devices, profiles
 from easel.store.engine import Store, Tx
 from easel.store.jobs import SPEC
 from easel.store.profiles import Profile
 
-UNKNOWN_JOB_S = 60.0
-"""How long a job is thought to take of which nothing is known."""
+MAX_ACTIVE = 8
+"""A user's limit on active jobs where no admin set another."""
+PLAYS = 100
 
 INDIFFERENCE = 0.02
 """Sizes whose predicted times (or costs) differ by less than a fiftieth are as good as each other."""
@@ -54,13 +58,13 @@ class ProvisionRequest:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProvisionAnswer:
     """`quote` is the whole grid; `wait_s` what the queue is expected to cost the chosen (or fastest) size."""
 
     profile: Profile
     wish: Wish
     priced: Quote
-    outcome: Chosen | Infeasible
+    outcome: ChosenOffer | Infeasible
     job: Job | None = None
 
     @property
@@ -90,7 +94,7 @@ def gpus_of(profile: Profile) -> tuple[float, ...]:
     return tuple(sorted({float(run["features"].get(GPUS, 0.0)) for run in profile.runs})) or NO_GPU
 
 
-def arguments_of(profile: Profile, template: Template, asked: ProvisionRequest) -> dict[str, float]:
+def arguments_of(profile: Profile, template: CommandTemplate, asked: ProvisionRequest) -> dict[str, float]:
     values = asked.values
     if isinstance(values, Mapping) and "input_mb" in values:
         size = {"input_mb": float(values["input_mb"])}
@@ -98,16 +102,18 @@ def arguments_of(profile: Profile, template: Template, asked: ProvisionRequest) 
     return template.values(values)
 
 
-def answer(tx: Tx, caller: Caller, name: str, asked: ProvisionRequest, grid: Grid | None = None) -> Answer:
+def answer(
+    tx: Tx, caller: Caller, name: str, asked: ProvisionRequest, grid: Grid | None = None
+) -> ProvisionAnswer:
     """The best size within the pool for this request, without submitting anything."""
     profile = fitted(tx, caller, name)
     runtime, memory = models(profile)
     arguments = arguments_of(profile, parse(profile.template), asked)
     wish = _wish(asked, tx.now)
     cells = within_pool(tx, grid or paper_grid(gpus_of(profile)))
-    waits = _waits(tx, cells)
+    waits = _waits(tx, caller, cells)
     priced = quote(cells, arguments, runtime, memory, book_now(tx), asked.confidence, waits)
-    return Answer(profile, wish, priced, provision(priced, wish))
+    return ProvisionAnswer(profile, wish, priced, provision(priced, wish))
 
 
 def _wish(asked: ProvisionRequest, now: datetime) -> Wish:
@@ -138,31 +144,37 @@ def within_pool(tx: Tx, grid: Grid) -> Grid:
     return grid.where(fits)
 
 
-def _waits(tx: Tx, grid: Grid) -> Array:
-    """`(m,)`: how long each size is expected to wait, from the jobs that hold or want processors now."""
-    capacity = sum(device.capacity.vcpu for device in devices.machines(tx) if device.connected)
-    if capacity <= 0:
-        return np.zeros(len(grid))
-    typical = billing.typical_seconds(tx) or UNKNOWN_JOB_S
-    held_rows = billing.held(tx)
-    queued = billing.wanting(tx)
-    promised = profiles.promised_seconds(tx, [r.job_id for r in held_rows] + [r.id for r in queued])
-    held = [
-        Held(
-            float(row.spec["resources"]["vcpu"]),
-            promised.get(row.job_id, typical) - (tx.now - row.since).total_seconds(),
-        )
-        for row in held_rows
-    ]
-    ahead = [Waiting(float(r.spec["resources"]["vcpu"]), promised.get(r.id, typical)) for r in queued]
-    sizes = np.unique(grid.cpus)
-    by_size = {size: expected_wait(capacity, held, ahead, size) for size in sizes if size <= capacity}
-    return np.array([by_size.get(size, 0.0) for size in grid.cpus])
+def _waits(tx: Tx, caller: Caller, grid: Grid) -> Array:
+    """`(m, s)` draws of the time until each size starts, were it submitted now behind the caller's other jobs.
+
+    The queue is played forward with each job's own spread on the devices as they are. Sizes are rounded up to whole
+    cores and to a quarter, a half or all of the largest device's memory: those of one class wait alike.
+    """
+    now = queue_as_it_is(tx, MAX_ACTIVE)
+    if not now.devices or not (now.running or now.waiting):
+        return np.zeros((len(grid), 1))
+    owner = (caller.project_id, caller.user.id)
+    now = replace(now, lines=line_of(tx, now, owner, MAX_ACTIVE))
+    largest = max(device.capacity.memory_mb for device in now.devices)
+    most_cores = max(device.capacity.vcpu for device in now.devices)
+    cores = np.minimum(np.maximum(np.ceil(grid.cpus), 0.5), most_cores)
+    memory = np.select(
+        [grid.memory_mb <= largest / 4, grid.memory_mb <= largest / 2], [largest / 4, largest / 2], largest
+    )
+    found: dict[tuple[float, float, float], Array] = {}
+    waits = []
+    for size in zip(cores, memory, grid.gpu_counts, strict=True):
+        if size not in found:
+            asked = Resources(math.floor(size[0] * 2) / 2, int(max(size[1], 16)), float(size[2]))
+            new = WaitingJob(JobId("new"), owner, asked, Spread(0.0))
+            found[size] = expected_start(now, new, np.random.default_rng(0), PLAYS).start
+        waits.append(found[size])
+    return np.array(waits)
 
 
 def submit_provisioned(
     tx: Tx, caller: Caller, name: str, asked: ProvisionRequest, grid: Grid | None = None
-) -> Answer:
+) -> ProvisionAnswer:
     """Choose, submit, and keep the promise. Nothing is submitted when no size will do."""
     made = answer(tx, caller, name, asked, grid)
     if isinstance(made.outcome, Infeasible):
@@ -193,13 +205,15 @@ def submit_provisioned(
     return replace(made, job=job)
 
 
-def _features(made: Answer, shape: Shape) -> dict[str, float]:
+def _features(made: ProvisionAnswer, shape: ResourceShape) -> dict[str, float]:
     """In the words of the profile, so that the comparison can learn from it."""
     found = {**made.priced.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb, GPUS: shape.gpus}
     return {name: value for name, value in found.items() if name != GPUS or GPUS in made.priced.model.names}
 
 
-def _spec(profile: Profile, asked: ProvisionRequest, arguments: Mapping[str, float], shape: Shape) -> JobSpec:
+def _spec(
+    profile: Profile, asked: ProvisionRequest, arguments: Mapping[str, float], shape: ResourceShape
+) -> JobSpec:
     base: JobSpec = SPEC.validate_python(profile.spec)
     template = parse(profile.template)
     command = template.command({n: arguments[n] for n in template.names})
@@ -214,7 +228,7 @@ def _spec(profile: Profile, asked: ProvisionRequest, arguments: Mapping[str, flo
 
 
 def estimate(
-    tx: Tx, caller: Caller, name: str, asked: ProvisionRequest, shapes: Sequence[Shape]
+    tx: Tx, caller: Caller, name: str, asked: ProvisionRequest, shapes: Sequence[ResourceShape]
 ) -> list[Offer]:
     """What given sizes would take and cost, whether or not the pool has them."""
     profile = fitted(tx, caller, name)
@@ -229,7 +243,7 @@ def estimate(
         ANY_GPU if gpus.any() else ON_CPU,
         gpus,
     )
-    priced = quote(grid, arguments, runtime, memory, book_now(tx), asked.confidence, _waits(tx, grid))
+    priced = quote(grid, arguments, runtime, memory, book_now(tx), asked.confidence, _waits(tx, caller, grid))
     return [priced.offer(i) for i in range(len(shapes))]
 
 
@@ -249,7 +263,7 @@ def compare_promises(store: Store) -> int:
         base = newest[row.profile_id]
         values = None
         if seconds is not None and base.runtime is not None:
-            run = ProfiledRun(row.features, Outcome.FINISHED, seconds, peak, row.job_id)
+            run = ProfiledRun(row.features, RunOutcome.FINISHED, seconds, peak, row.job_id)
             values = _relearned(base, run)
         with store.write() as tx:
             if not profiles.keep_comparison(tx, row.job_id, seconds, int(row.came_to)):

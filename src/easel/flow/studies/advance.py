@@ -20,6 +20,7 @@ from easel.flow.jobs.people import Owners
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.upload import Lake
 from easel.flow.price.billing import anything_to_bill, bill_ended
+from easel.flow.studies.giving_up import why_give_up
 from easel.flow.studies.measure import (
     BUDGET_SPENT,
     HOPELESS,
@@ -31,17 +32,20 @@ from easel.flow.studies.measure import (
 )
 from easel.flow.studies.point import fraction_of, job_for
 from easel.flow.studies.sample import sample_for
-from easel.records.decision import StartTrial
+from easel.ids import JobId
+from easel.records.attempt import EndReason
+from easel.records.decision import StartTrial, decision_json
 from easel.records.job import TERMINAL, Job, JobState
 from easel.records.study import (
     Finished,
+    PointOutcome,
     Recommendation,
     StoredStudy,
     StudyPoint,
     StudyState,
     Suggestion,
 )
-from easel.store import jobs, studies
+from easel.store import job_logs, jobs, studies
 from easel.store.engine import Store, Tx
 from easel.tune.curves import hopeless
 from easel.tune.report import with_predictions
@@ -75,24 +79,20 @@ def tuner_of(study: StoredStudy, points: Sequence[StudyPoint]) -> Tuner:
 # What ended. -------------------------------------------------------------------------------------------------
 
 
-def settle(store: Store) -> int:
+def settle(tx: Tx, over: Sequence[JobId]) -> int:
     """Points whose jobs are over become observations; how many did."""
-    with store.read() as tx:
-        if not _over(tx):
-            return 0
-    with store.write() as tx:
-        while anything_to_bill(tx):  # what a run cost is known once it is billed
-            bill_ended(tx)
-        ended = _over(tx)
-        for study, points in ended:
-            for point, job in points:
-                _settle(tx, study, point, job)
-            studies.touch(tx, study)
+    while anything_to_bill(tx):  # what a run cost is known once it is billed
+        bill_ended(tx)
+    ended = _over(tx, frozenset(over))
+    for study, points in ended:
+        for point, job in points:
+            _settle(tx, study, point, job)
+        studies.touch(tx, study)
     return sum(len(points) for _, points in ended)
 
 
-def _over(tx: Tx) -> list[tuple[StoredStudy, list[tuple[StudyPoint, Job]]]]:
-    running = [p for p in studies.running_points(tx) if p.job_id is not None]
+def _over(tx: Tx, among: frozenset[JobId]) -> list[tuple[StoredStudy, list[tuple[StudyPoint, Job]]]]:
+    running = [p for p in studies.running_points(tx) if p.job_id in among]
     rows = jobs.rows(tx, [p.job_id for p in running if p.job_id is not None])
     found: dict[str, list[tuple[StudyPoint, Job]]] = {}
     for point in running:
@@ -105,10 +105,24 @@ def _over(tx: Tx) -> list[tuple[StoredStudy, list[tuple[StudyPoint, Job]]]]:
 def _settle(tx: Tx, study: StoredStudy, point: StudyPoint, job: Job) -> None:
     outcome = outcome_of(job, study.spec)
     values = measured(tx, study.spec, point.point, job)
-    if not studies.end_point(tx, study.id, point.number, values, outcome, job.reason):
+    reason = _reason(tx, study.spec, job, outcome, values)
+    if not studies.end_point(tx, study.id, point.number, values, outcome, reason):
         return
     body = {"name": study.name, "number": point.number, "outcome": outcome.value, "job": job.id}
     tx.emit("study.point", study.id, project_id=study.project_id, body=body)
+
+
+def _reason(
+    tx: Tx, spec: StudySpec, job: Job, outcome: PointOutcome, values: Mapping[str, float]
+) -> str | None:
+    """Why a point failed, with the last line that its job printed; or what of the goal it did not measure."""
+    if outcome is PointOutcome.FAILED:
+        said = job_logs.last_line(tx, job.id, job.attempt)
+        return f"{job.reason}: {said[:300]}" if said else job.reason
+    missing = [name for name in spec.goal.quantities if name not in values]
+    if outcome is PointOutcome.COMPLETED and missing:
+        return f"it did not measure {', '.join(missing)}"
+    return job.reason
 
 
 def note_recommendations(store: Store) -> int:
@@ -160,8 +174,9 @@ def stop_runs(store: Store) -> int:
         return 0
     with store.write() as tx:
         owners = Owners(tx)
-        for study, job_id, reason in doomed:
-            kill_job(tx, owners.caller(study.project_id, study.user_id), job_id, reason)
+        for study, job_id, reason in sorted(doomed, key=lambda each: each[1]):  # locked in this order
+            caller = owners.caller(study.project_id, study.user_id)
+            kill_job(tx, caller, job_id, reason, EndReason.BY_STUDY)
     return len(doomed)
 
 
@@ -216,7 +231,7 @@ def _level(spec: StudySpec, point: StudyPoint) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyStudy:
     """A study with its next point. `sample` is the file set that its job reads in place of the whole input."""
 
     study: StoredStudy
@@ -225,44 +240,31 @@ class Ready:
     sample: str | None
 
 
-def prepare(lake: Lake, known: Mapping[str, Ready] | None = None) -> dict[str, Ready]:
-    """The next point of every study that has room for one, suggested outside any transaction.
-
-    `known`: what was prepared before and was not started; it holds as long as its study did not change.
-    """
-    ready: dict[str, Ready] = {}
-    with lake.store.read() as tx:
-        waiting = [(s, studies.points(tx, s.id)) for s in studies.by_state(tx, StudyState.RUNNING)]
-    for study, points in waiting:
-        before = (known or {}).get(study.id)
-        if before is not None and before.study.revision == study.revision:
-            ready[study.id] = before
-            continue
-        running = sum(p.outcome is None for p in points)
-        if running >= study.spec.workers:
-            continue
-        try:
-            found = _prepare(lake, study, points)
-        except (QuotaExhausted, TryLater):
-            continue
-        except EaselError as error:
-            found = Finished(f"it could not go on: {error.message}")
-        except Exception as error:  # everybody shares this loop: one study's trouble is its own
-            log.exception("the strategy of study %s broke", study.id)
-            found = Finished(f"its strategy {study.spec.strategy} broke ({type(error).__name__}: {error})")
-        if isinstance(found, Ready):
-            ready[study.id] = found
-        elif not running:
-            finish(lake.store, study, found.reason)
-    return ready
+def prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> ReadyStudy | Finished | None:
+    """Its next point, suggested outside any transaction; None while it has no room for one or must wait."""
+    running = sum(p.outcome is None for p in points)
+    if running >= study.spec.workers:
+        return None
+    try:
+        return _prepare(lake, study, points)
+    except (QuotaExhausted, TryLater):
+        return None
+    except EaselError as error:
+        return Finished(f"it could not go on: {error.message}")
+    except Exception as error:  # everybody shares this loop: one study's trouble is its own
+        log.exception("the strategy of study %s broke", study.id)
+        return Finished(f"its strategy {study.spec.strategy} broke ({type(error).__name__}: {error})")
 
 
-def _prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> Ready | Finished:
+def _prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> ReadyStudy | Finished:
     with lake.store.read() as tx:
         caller = Owners(tx).caller(study.project_id, study.user_id)
         spent = running_spend(tx, study.spec, [p for p in points if p.outcome is None])
     if len(points) >= MOST_POINTS:
         return Finished(f"a study holds at most {MOST_POINTS:,} points; a new one may start warm from it")
+    hopeless_study = why_give_up(study.spec.goal, points)
+    if hopeless_study is not None:
+        return Finished(hopeless_study)
     tuner = tuner_of(study, points)
     if spent > 0 and tuner.state.left - spent <= 0:
         return Finished("the budget is spent once the running points end")
@@ -271,7 +273,7 @@ def _prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> Re
         return answer
     share = fraction_of(study.spec, answer.point)
     sample = None if share is None else sample_for(lake, caller, study, share)
-    return Ready(study, tuple(points), answer, sample)
+    return ReadyStudy(study, tuple(points), answer, sample)
 
 
 def finish(store: Store, study: StoredStudy, reason: str) -> None:
@@ -285,27 +287,20 @@ def _finish(tx: Tx, study: StoredStudy, reason: str) -> None:
         tx.emit("study.finished", study.id, project_id=study.project_id, body=body)
 
 
-def start_point(tx: Tx, ready: Ready, decision: StartTrial) -> Job | None:
-    """The suggestion becomes a job, and a running point of the study; None if the study changed meanwhile or its
-    owner's quota has no room now. A job that cannot be submitted at all ends the study."""
+def start_point(tx: Tx, ready: ReadyStudy, decision: StartTrial, turn: int) -> Job:
+    """The suggestion becomes a job, and a running point of the study, unless the study changed meanwhile."""
     study, suggestion = ready.study, ready.suggestion
     if studies.by_id(tx, study.id).revision != study.revision:
-        return None
+        raise Conflict(f"study {study.name} was changed at the same moment")
     left = math.inf if suggestion.limit is None else suggestion.limit
     limit = seconds_for(tx, study.spec, suggestion.point, left)
     limit = None if limit is None else min(max(limit, LEAST_S), 366 * 86400.0)
     spec = job_for(study.spec, study.name, suggestion.number, suggestion.point, ready.sample, limit)
-    try:
-        job = submit_job(tx, Owners(tx).caller(study.project_id, study.user_id), spec)
-    except (QuotaExhausted, TryLater):
-        return None
-    except EaselError as error:
-        _finish(tx, study, f"it could not go on: {error.message}")
-        return None
+    job = submit_job(tx, Owners(tx).caller(study.project_id, study.user_id), spec)
     if not studies.touch(tx, study):
         raise Conflict(f"study {study.name} was changed at the same moment")
-    kept = {**asdict(decision), "memory": [], "limit": None}
+    kept = decision_json(decision)
     studies.add_point(tx, study.id, suggestion.number, suggestion.point, job.id, suggestion.why, kept)
-    body = {"name": study.name, "number": suggestion.number, "job": job.id}
+    body = {"name": study.name, "number": suggestion.number, "job": job.id, "turn": turn}
     tx.emit("study.point_started", study.id, project_id=study.project_id, body=body)
     return job

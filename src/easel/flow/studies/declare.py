@@ -15,6 +15,8 @@ from easel.flow.jobs import files
 from easel.flow.jobs.control import kill_job
 from easel.flow.studies.measure import BY_STUDY
 from easel.flow.studies.prices import with_book_rates
+from easel.flow.studies.uses import check_uses
+from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.records.study import Observation, StoredStudy, StudyState
 from easel.store import devices, studies
@@ -46,6 +48,7 @@ def create_study(
     _is_modest(spec)
     spec = with_book_rates(tx, _pinned(tx, caller, spec))
     _fits_the_pool(tx, spec)
+    check_uses(spec)
     known = [o for other in earlier for o in _observations(tx, studies.find(tx, caller.project_id, other))]
     Tuner(spec.space, spec.goal, spec.strategy, seed=spec.seed, options=spec.options, earlier=known)
     state = StudyState.RUNNING if start else StudyState.CREATED
@@ -58,7 +61,7 @@ def create_study(
 def _pinned(tx: Tx, caller: Caller, spec: StudySpec) -> StudySpec:
     """Every point reads the same versions, whatever is uploaded meanwhile."""
     job = spec.job
-    code = None if job.code is None else files.pin_code(tx, caller, job.code)
+    code = None if job.code is None else files.pin_code(tx, caller, job.code).reference
     data = None if job.input is None else str(files.pin_set(tx, caller, job.input))
     return replace(spec, job=replace(job, code=code, input=data))
 
@@ -122,19 +125,21 @@ def stop_study(tx: Tx, caller: Caller, name: str) -> StoredStudy:
     if study.state not in (StudyState.RUNNING, StudyState.CREATED):
         return study
     reason = f"stopped by {caller.user.name}"
-    for point in studies.points(tx, study.id):
-        if point.outcome is None and point.job_id is not None:
-            kill_job(tx, caller, point.job_id, f"{BY_STUDY}{reason}")
+    _kill_points(tx, caller, study, reason)
     _change(tx, caller, study, "study.stopped", state=StudyState.STOPPED.value, reason=reason)
     return studies.find(tx, caller.project_id, name)
+
+
+def _kill_points(tx: Tx, caller: Caller, study: StoredStudy, reason: str) -> None:
+    open_points = [point.job_id for point in studies.points(tx, study.id) if point.outcome is None]
+    for job_id in sorted(job_id for job_id in open_points if job_id is not None):  # locked in this order
+        kill_job(tx, caller, job_id, f"{BY_STUDY}{reason}", EndReason.BY_STUDY)
 
 
 def delete_study(tx: Tx, caller: Caller, name: str) -> None:
     """Its jobs and file sets stay in the history."""
     study = may_change(tx, caller, name)
-    for point in studies.points(tx, study.id):
-        if point.outcome is None and point.job_id is not None:
-            kill_job(tx, caller, point.job_id, f"{BY_STUDY}it was deleted")
+    _kill_points(tx, caller, study, "it was deleted")
     studies.remove(tx, study.id)
     body = {"name": study.name}
     tx.emit("study.deleted", study.id, project_id=caller.project_id, actor=caller.user.id, body=body)

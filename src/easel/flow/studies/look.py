@@ -7,31 +7,53 @@ from dataclasses import dataclass
 from typing import Any
 
 from easel.errors import InvalidInput
-from easel.flow.apps.look import reasons_of
+from easel.flow.apps.look import names_of, reasons_of
 from easel.flow.studies.advance import MOST_POINTS, recommend, tuner_of
 from easel.flow.studies.declare import may_change
-from easel.ids import ProjectId
+from easel.flow.why import first_of, of_study
+from easel.flow.words.reasons import NEXT_POINT, plain
 from easel.records.identity import Caller
-from easel.records.study import Outcome, StoredStudy, StudyPoint
-from easel.store import apps, studies
+from easel.records.standing import Account
+from easel.records.study import PointOutcome, StoredStudy, StudyPoint
+from easel.records.tenant import Terms
+from easel.store import jobs, studies, tenants
 from easel.store.engine import Tx
+from easel.tenancy.keeper import Keeper
 from easel.tune import report
 from easel.tune.exchange.csv import from_csv, to_csv
+from easel.tune.recommend import nearest
 from easel.tune.tuner import Tuner
 
 
 @dataclass(frozen=True)
-class Standing:
-    """`best` is the recommendation of the moment as JSON; `why` is the policy's reason for the newest point."""
+class BestMeasured:
+    """The best point that was really run, with its job and what that left; `missed` names constraints that it breaks.
+
+    Where nothing meets the constraints this is the point that comes nearest.
+    """
+
+    point: StudyPoint
+    output_set: str | None
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """`best` is the recommendation of the moment as JSON; `measured` is the best of what was run; `why` is the policy's
+    reason for the newest point."""
 
     study: StoredStudy
     points: tuple[StudyPoint, ...]
     spent: float
     best: Mapping[str, Any] | None
     why: str | None
+    account: Account
+    terms: Terms
+    measured: BestMeasured | None = None
 
 
-def standing(tx: Tx, study: StoredStudy) -> Standing:
+def standing(tx: Tx, study: StoredStudy, keeper: Keeper | None = None) -> StudySummary:
+    """As it stands; without `keeper`, the pool, nothing is known of who goes first."""
     points = tuple(studies.points(tx, study.id))
     told = sorted((p for p in points if p.told is not None), key=lambda p: p.told or 0)
     if told and told[-1].spent is not None:
@@ -40,25 +62,50 @@ def standing(tx: Tx, study: StoredStudy) -> Standing:
         tuner = tuner_of(study, told)
         spent, best = tuner.state.spent, recommend(tuner) if told else None
     newest = points[-1] if points else None
-    return Standing(
-        study, points, spent, best, None if newest is None else why(newest, names_of(tx, study.project_id))
+    names = names_of(tx, study.project_id)
+    first = None if keeper is None else first_of(keeper)
+    account = of_study(tx, keeper, study, points, names, first)
+    return StudySummary(
+        study,
+        points,
+        spent,
+        best,
+        None if newest is None else why(newest, points),
+        account,
+        tenants.terms(tx, study.id),
+        best_measured(tx, study, told),
     )
+
+
+def best_measured(tx: Tx, study: StoredStudy, told: Sequence[StudyPoint]) -> BestMeasured | None:
+    """None while no point measured the objective."""
+    found = nearest(tuner_of(study, told).state)
+    if found is None:
+        return None
+    point = next(point for point in told if point.number == found.observation.number)
+    made = None
+    if point.job_id is not None:
+        made = next((job.output_set for job in jobs.find_many(tx, study.project_id, [point.job_id])), None)
+    return BestMeasured(point, made, tuple(str(constraint) for constraint in found.missed))
 
 
 def outcome_counts(points: Sequence[StudyPoint]) -> dict[str, int]:
     counts = {"running": sum(p.outcome is None for p in points)}
-    return counts | {o.value: sum(p.outcome is o for p in points) for o in Outcome}
+    return counts | {o.value: sum(p.outcome is o for p in points) for o in PointOutcome}
 
 
-def why(point: StudyPoint, names: Mapping[str, str]) -> str | None:
+def why(point: StudyPoint, points: Sequence[StudyPoint]) -> str | None:
     """Why the pool served this study then; None for points that were taken in from a file."""
-    return None if point.decision is None else reasons_of(point.decision, names).sentence()
+    if point.decision is None:
+        return None
+    told = any(p.ended_at is not None and p.ended_at <= point.started_at for p in points)
+    reasons = reasons_of(point.decision, {})
+    return plain(reasons, NEXT_POINT, "study", best=reasons.best_so_far if told else None, past=True)
 
 
-def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:
-    """Who of this project takes part in the pool, by id; all others stay unnamed."""
-    found: dict[str, str] = {app.id: app.name for app in apps.list_apps(tx, project_id)}
-    return {**found, **studies.names(tx, project_id)}
+def details(point: StudyPoint, names: Mapping[str, str]) -> str | None:
+    """The numbers behind `why`."""
+    return None if point.decision is None else reasons_of(point.decision, names).numbers()
 
 
 def observed(tx: Tx, study: StoredStudy) -> Tuner:
@@ -74,7 +121,7 @@ def around(tuner: Tuner) -> dict[str, Any]:
     return dict(found.point if found is not None else tuner.observations[-1].point)
 
 
-def slice_along(tuner: Tuner, dimension: str) -> report.Slice:
+def slice_along(tuner: Tuner, dimension: str) -> report.DimensionProfile:
     return report.slice_along(tuner.state, dimension, around(tuner))
 
 

@@ -10,8 +10,9 @@ from easel.declare.space import Point
 from easel.declare.study import StudySpec
 from easel.flow.jobs.look import thin
 from easel.flow.studies.prices import per_hour
+from easel.records.attempt import EndReason
 from easel.records.job import Job, JobState
-from easel.records.study import Outcome, StudyPoint
+from easel.records.study import PointOutcome, StudyPoint
 from easel.store import billing, job_series
 from easel.store.engine import Tx
 
@@ -20,8 +21,6 @@ SYSTEM = "system/"
 """Series of the platform's own, beside those that the job logs."""
 MAX_STEPS = 1000
 """Of longer series the extremes of each stretch, the first and the last value are looked at."""
-OUT_OF_TIME = "time limit"
-"""What the engine says of a job that ran longer than it was allowed."""
 BY_STUDY = "study: "
 BUDGET_SPENT = f"{BY_STUDY}the budget is spent"
 HOPELESS = f"{BY_STUDY}its curve is below the median of the others"
@@ -59,13 +58,12 @@ def curve(tx: Tx, job: Job, name: str) -> dict[int, float]:
     return {p.step: float(p.text or "nan") if p.value is None else p.value for p in found}
 
 
-def outcome_of(job: Job, spec: StudySpec) -> Outcome:
+def outcome_of(job: Job, spec: StudySpec) -> PointOutcome:
     """A run that the study itself cut short was stopped; one that a person killed or that broke has failed."""
     if job.state is JobState.FINISHED:
-        return Outcome.COMPLETED
-    reason = job.reason or ""
-    cut_short = OUT_OF_TIME in reason and job.spec.time_limit_s != spec.job.time_limit_s
-    return Outcome.STOPPED if reason.startswith(BY_STUDY) or cut_short else Outcome.FAILED
+        return PointOutcome.COMPLETED
+    cut_short = job.end_reason is EndReason.TIME_LIMIT and job.spec.time_limit_s != spec.job.time_limit_s
+    return PointOutcome.STOPPED if job.end_reason is EndReason.BY_STUDY or cut_short else PointOutcome.FAILED
 
 
 def running_spend(tx: Tx, spec: StudySpec, running: Sequence[StudyPoint]) -> float:

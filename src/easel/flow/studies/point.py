@@ -12,7 +12,13 @@ from easel.declare.job import Command, EntryPoint, JobSpec
 from easel.declare.space import Point
 from easel.declare.study import StudySpec, provisioned
 
-_HOLE = re.compile(r"\{([A-Za-z0-9_.-]+)\}")
+# `${HOME}` is the shell's; `{{name}}` stands for the braces themselves.
+_HOLE = re.compile(r"\{\{([A-Za-z0-9_.-]+)\}\}|(?<![${])\{([A-Za-z0-9_.-]+)\}(?!\})")
+
+
+def placeholders(part: str) -> list[str]:
+    """The names in `{name}` of one argument."""
+    return [name for _, name in _HOLE.findall(part) if name]
 
 
 def fraction_of(spec: StudySpec, point: Point) -> float | None:
@@ -48,13 +54,13 @@ def job_for(
 
 
 def fill(argv: Sequence[str], dimensions: set[str], point: Mapping[str, Any]) -> tuple[str, ...]:
-    """`--rate {rate}` with the point's values. Braces that name no dimension stay as they are.
+    """`--rate {rate}` with the point's values; `{{rate}}` stands for `{rate}` itself.
 
     An argument that names a dimension which does not apply to the point is left out, with the flag before it.
     """
     filled: list[str] = []
     for part in argv:
-        named = [name for name in _HOLE.findall(part) if name in dimensions]
+        named = [name for name in placeholders(part) if name in dimensions]
         if any(name not in point for name in named):
             if filled and part.startswith("{") and filled[-1].startswith("-") and "=" not in filled[-1]:
                 filled.pop()
@@ -64,7 +70,9 @@ def fill(argv: Sequence[str], dimensions: set[str], point: Mapping[str, Any]) ->
 
 
 def _text(point: Mapping[str, Any], hole: re.Match[str]) -> str:
-    if hole[1] not in point:
+    if hole[1]:
+        return f"{{{hole[1]}}}"
+    if hole[2] not in point:
         return hole[0]
-    value = point[hole[1]]
+    value = point[hole[2]]
     return repr(value) if isinstance(value, float) else str(value)

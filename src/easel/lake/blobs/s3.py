@@ -22,7 +22,7 @@ from easel.errors import InvalidInput, Misconfigured, NotFound, TryLater
 from easel.lake.blobs.store import (
     PART,
     Incoming,
-    Member,
+    PackMember,
     Stage,
     StagedObject,
     StoredObject,
@@ -274,7 +274,7 @@ class S3Blobs:
 def _check_stream(chunks: Iterable[bytes], incoming: Incoming) -> None:
     """Compare whole and members in one pass; at most one chunk and one member are in memory."""
     whole, total, buffer = blake3(), 0, bytearray()
-    members: Iterator[Member] = iter(incoming.members)
+    members: Iterator[PackMember] = iter(incoming.members)
     member = next(members, None)
     for chunk in chunks:
         whole.update(chunk)

@@ -18,7 +18,7 @@ MAX_OBJECT = 5 * 2**40  # S3's own limit
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PackMember:
     """A small blob inside an object that packs many: bytes `[offset, offset + size)`."""
 
     digest: Digest
@@ -32,7 +32,7 @@ class Incoming:
 
     digest: Digest
     size: int
-    members: tuple[Member, ...] = ()
+    members: tuple[PackMember, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Puts(Protocol):
     def promote(self, stage: Stage, digest: Digest) -> None: ...
 
 
-def put(store: Puts, stage_id: str, data: bytes, members: Sequence[Member] = ()) -> Digest:
+def put(store: Puts, stage_id: str, data: bytes, members: Sequence[PackMember] = ()) -> Digest:
     """Store bytes that are in memory already."""
     incoming = Incoming(digest_of(data), len(data), tuple(members))
     stage = store.begin(stage_id, incoming.size)

@@ -26,7 +26,7 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ManifestSource:
     """Entries in the order of their paths, as one reference named them."""
 
     label: str
@@ -34,7 +34,7 @@ class Source:
     entries: Iterable[Entry]
 
 
-def union(sources: list[Source]) -> Iterator[Entry]:
+def union(sources: list[ManifestSource]) -> Iterator[Entry]:
     """All entries by path, each once. Two versions of one file from sources of equal rank are a Conflict."""
     if len(sources) == 1:
         yield from sources[0].entries

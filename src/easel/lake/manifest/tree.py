@@ -17,7 +17,7 @@ _LONGEST = 1024  # names could be chosen so that no node ever ended
 _AHEAD = 32  # nodes asked for at once when reading in order
 
 
-class _Builder:
+class _TreeBuilder:
     """Takes entries, or whole subtrees where nothing is open below them, in the order of their paths."""
 
     def __init__(self, nodes: Nodes) -> None:
@@ -80,7 +80,7 @@ class _Builder:
 
 def build(nodes: Nodes, entries: Iterable[Entry]) -> NodeRef:
     """The tree of entries that come in the order of their paths, each path once."""
-    builder = _Builder(nodes)
+    builder = _TreeBuilder(nodes)
     for entry in entries:
         builder.entry(entry)
     return builder.finish()
@@ -88,7 +88,7 @@ def build(nodes: Nodes, entries: Iterable[Entry]) -> NodeRef:
 
 def edit(nodes: Nodes, root: NodeRef, changes: Mapping[str, Entry | None]) -> NodeRef:
     """The tree with `changes` made: an entry is put at its path, None takes the path out."""
-    builder = _Builder(nodes)
+    builder = _TreeBuilder(nodes)
     paths = sorted(changes)
 
     def walk(ref: NodeRef, start: int, end: str | None) -> int:
@@ -164,7 +164,7 @@ def _ends(path: str, level: int) -> bool:
 
 
 def _merge(
-    builder: _Builder, old: list[Entry], changes: Mapping[str, Entry | None], paths: list[str]
+    builder: _TreeBuilder, old: list[Entry], changes: Mapping[str, Entry | None], paths: list[str]
 ) -> None:
     merged: dict[str, Entry | None] = {entry.path: entry for entry in old}
     merged.update((path, changes[path]) for path in paths)

@@ -34,6 +34,7 @@ from easel.lake.query.ast import (
 
 MAX_LENGTH = 4000
 MAX_TERMS = 100
+MAX_VALUES = 200
 
 _GRAMMAR = r"""
     ?or_: and_ (OR and_)*
@@ -72,7 +73,9 @@ def parse_query(text: str, now: datetime) -> Expression:
         tree = _parser().parse(text)
         if sum(1 for _ in tree.scan_values(_counts)) > MAX_TERMS:
             raise InvalidInput(f"the query has more than {MAX_TERMS} terms: ask for less")
-        found: Expression = _Reader(now).transform(tree)
+        if sum(1 for _ in tree.scan_values(_is_value)) > MAX_VALUES:
+            raise InvalidInput(f"the query has more than {MAX_VALUES} values: ask for less at once")
+        found: Expression = _QueryReader(now).transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, EaselError):
             raise error.orig_exc from None
@@ -144,13 +147,17 @@ def _counts(token: Any) -> bool:
     return token.type in {"KEY", "NOT"}
 
 
+def _is_value(token: Any) -> bool:
+    return token.type in {"BARE", "QUOTED"}
+
+
 @cache
 def _parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", lexer="contextual", start="or_")
 
 
 @v_args(inline=True)
-class _Reader(Transformer[Token, Expression]):
+class _QueryReader(Transformer[Token, Expression]):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self._now = now

@@ -147,5 +147,5 @@ def _fit_field(field: Field, values: list[Value]) -> FieldBits:
     if isinstance(field, Tensor):
         width = max(len(n) for n in numbers)
     else:
-        width = field.count
+        width = field.count if isinstance(field, Number) else 1
     return FieldBits(width, float(flat.min()), float(flat.max()))

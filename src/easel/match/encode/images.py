@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from easel.match.candidate import NETWORK_FREE, Candidate
+from easel.match.candidate import Candidate
 from easel.match.examples import Array, Example, Object, Single
 from easel.match.normalise import Normalisation, fit_normalisation
 from easel.match.pictures import LARGEST_SIDE
+from easel.match.registry import family_of
 
 IN_MEMORY = 256 * 2**20
 """Encoded pictures that take more bytes lie in a file that is mapped into memory, and is gone with the process."""
@@ -87,9 +88,7 @@ def compact(picture: Array, side: int) -> Array:
 
 def looks_at(candidate: Candidate) -> int:
     """The longest side of a picture that a candidate looks at; models of tables see very small ones."""
-    if candidate.family in NETWORK_FREE:
-        return 32
-    return int(candidate.number("side", LARGEST_SIDE))
+    return family_of(candidate).looks_at(candidate) or LARGEST_SIDE
 
 
 def compact_example(example: Example, side: int) -> Example:

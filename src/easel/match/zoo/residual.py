@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from easel.match.zoo.canvas import Canvas, Head, Stack, kaiming, scaled
 
 
-class Residual(nn.Module):
+class ResidualBlock(nn.Module):
     """`ReLU(body(x) + shortcut(x))`; the shortcut is 1 × 1 where the shape changes (He et al. 2015)."""
 
     def __init__(self, canvas: Canvas, channels: int, stride: int, *, bottleneck: bool) -> None:
@@ -45,7 +45,7 @@ def _resnet(
     for stage, count in enumerate(repeats):
         for block in range(count):
             stride = 2 if stage > 0 and block == 0 else 1
-            layers.append(Residual(canvas, scaled(64 * 2**stage, width), stride, bottleneck=bottleneck))
+            layers.append(ResidualBlock(canvas, scaled(64 * 2**stage, width), stride, bottleneck=bottleneck))
     return kaiming(Stack(*layers, Head(canvas.channels, outputs)))
 
 
@@ -122,5 +122,5 @@ def convnet(canvas: Canvas, outputs: int, width: float) -> nn.Module:
         layers.append(canvas.conv(scaled(32, width), 5, 4))
     for channels in (32, 64, 128):
         out = scaled(channels, width)
-        layers += [canvas.conv(out, 3), canvas.pool(2, 2), Residual(canvas, out, 1, bottleneck=False)]
+        layers += [canvas.conv(out, 3), canvas.pool(2, 2), ResidualBlock(canvas, out, 1, bottleneck=False)]
     return kaiming(Stack(*layers, Head(canvas.channels, outputs, dropout=0.2)))

@@ -8,8 +8,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-RECURRENT = ("rnn", "lstm", "bilstm", "gru")
-
 
 class Recurrent(nn.Module):
     """One recurrent layer (two for width ≥ 1); mean and maximum of its states over the series' own steps.
@@ -76,12 +74,3 @@ class ConvolutionalSeries(nn.Module):
             x = block(x) * weights
         out: Tensor = self.head(x.sum(2) / weights.sum(2).clamp(min=1.0))
         return out
-
-
-def build_series_network(family: str, channels: int, outputs: int, width: float) -> nn.Module:
-    """The network `family` for series of `channels` numbers a step."""
-    if family == "fcn":
-        return ConvolutionalSeries(channels, outputs, width)
-    if family in RECURRENT:
-        return Recurrent(family, channels, outputs, width)
-    raise KeyError(family)

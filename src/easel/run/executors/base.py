@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from easel.declare.resources import Room
-from easel.run.journal import Entry
+from easel.records.attempt import EndReason
+from easel.run.entries import JournalEntry
 from easel.run.order import Order
 
 
@@ -26,10 +27,10 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """New lines of an attempt's journal. May repeat lines; each carries its number `n`."""
+    """New entries of an attempt's journal, in order. May repeat entries; each carries its number."""
 
     key: str
-    entries: list[Entry]
+    entries: list[JournalEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,25 @@ class MemberSaid:
     key: str
     rank: int
     report: int
-    entries: list[Entry]
+    entries: list[JournalEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEnded:
+    """A member other than the first ended badly, and with it the whole attempt: how, and when."""
+
+    key: str
+    rank: int
+    entry: JournalEntry
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptGone:
-    """No process of the attempt is left, and it wrote no end."""
+    """No process of the attempt is left, and no journal says so: it never began, or its device is lost."""
 
     key: str
     reason: str
+    end: EndReason = EndReason.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +73,16 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """The executor cannot be reached: connect again later. Its attempts may go on."""
+    """The executor cannot be reached: connect again later. Its attempts may go on.
+
+    `superseded` where it answered that somebody with a larger fence is in charge.
+    """
 
     reason: str
+    superseded: bool = False
 
 
-Report = Connected | Entries | MemberSaid | AttemptGone | Beat | Away
+Report = Connected | Entries | MemberSaid | MemberEnded | AttemptGone | Beat | Away
 
 
 class Executor(Protocol):
@@ -97,6 +112,9 @@ class Executor(Protocol):
 
         Unless the job is `over`, what it left for its next attempt stays.
         """
+
+    def resend(self, key: str, seen: int) -> None:
+        """Say the attempt's journal again but for its first `seen` entries: one of them did not arrive."""
 
     def poll(self) -> list[Report]:
         """What happened since; never waits."""

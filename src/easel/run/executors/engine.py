@@ -13,10 +13,10 @@ from enum import Enum
 from typing import Protocol
 
 from easel.declare.resources import Resources, Room
-from easel.records.pool import Placement
+from easel.records.worker import Placement
 
 
-class Standing(Enum):
+class PlacementState(Enum):
     WAITING = "waiting"
     UP = "up"
     PUT_BACK = "put back"
@@ -46,7 +46,7 @@ class Engine(Protocol):
         back with what they had.
         """
 
-    def standings(self) -> Mapping[str, Standing]:
+    def standings(self) -> Mapping[str, PlacementState]:
         """The placements that wait or run, by name, whoever asked for them: with any of their workers."""
 
     def why(self, placement: Placement) -> str:

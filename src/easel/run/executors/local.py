@@ -20,7 +20,9 @@ import psutil
 from easel.clock import Clock
 from easel.declare.resources import Room
 from easel.errors import TryLater
-from easel.run.door import address
+from easel.records.attempt import EndReason
+from easel.run.control_socket import address
+from easel.run.entries import decode_entry
 from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Report
 from easel.run.order import ORDER, Order
 from easel.run.sample import count_gpus
@@ -113,6 +115,9 @@ class LocalExecutor:
     def forget(self, key: str, *, over: bool = True) -> None:
         self._send({"op": "forget", "key": key, "over": over})
 
+    def resend(self, key: str, seen: int) -> None:
+        self._send({"op": "resend", "key": key, "seen": seen})
+
     def poll(self) -> list[Report]:
         reports: list[Report] = []
         with contextlib.suppress(IndexError):
@@ -141,7 +146,7 @@ class LocalExecutor:
 
     def _stop_worker(self) -> None:
         """Whoever started it: the worker of this home ends, with everything on it."""
-        self._disconnect()  # somebody may have taken our place at the door without our noticing
+        self._disconnect()  # somebody may have taken our place at the socket without our noticing
         with contextlib.suppress(OSError):
             self._socket = _connect(self._folder)
         self._send({"op": "stop"})
@@ -185,14 +190,14 @@ def _connect(folder: Path) -> socket.socket:
 def _read(message: dict[str, Any]) -> Report | None:
     match message:
         case {"op": "entries", "key": key, "entries": entries}:
-            return Entries(key, entries)
-        case {"op": "gone", "key": key, "reason": reason}:
-            return AttemptGone(key, reason)
+            return Entries(key, [decode_entry(entry) for entry in entries])
+        case {"op": "gone", "key": key, "reason": reason, **rest}:
+            return AttemptGone(key, reason, EndReason(rest.get("end", EndReason.OTHER)))
         case {"op": "beat", "alive": alive}:
             return Beat(frozenset(alive))
         case {"op": "state", "capacity": [vcpu, memory_mb, gpus], "attempts": attempts, **rest}:
             notes: dict[str, str] = {name: str(rest[name]) for name in ("sandbox", "limits")}
             return Connected(Room(vcpu, memory_mb, tuple(gpus)), frozenset(attempts), notes)
         case {"op": "refused", "reason": reason}:
-            return Away(reason)
+            return Away(reason, superseded=True)
     return None

@@ -15,9 +15,9 @@ from typing import Any
 
 from easel.declare.resources import Room
 from easel.errors import TryLater
-from easel.records.pool import Placement
+from easel.records.worker import Placement
 from easel.run.depots import TOKEN
-from easel.run.executors.engine import Standing, WorkerPlan, command
+from easel.run.executors.engine import PlacementState, WorkerPlan, command
 
 PATIENCE_S = 120.0
 
@@ -48,8 +48,8 @@ class RayEngine:
         made = self._ask(op="place", name=placement.name, words=words, variables=variables, asked=size)
         return str(made)
 
-    def standings(self) -> Mapping[str, Standing]:
-        return dict.fromkeys(self._ask(op="list"), Standing.WAITING)
+    def standings(self) -> Mapping[str, PlacementState]:
+        return dict.fromkeys(self._ask(op="list"), PlacementState.WAITING)
 
     def why(self, placement: Placement) -> str:
         return "its Ray actor is gone: the worker ended, was killed, or its node was lost"

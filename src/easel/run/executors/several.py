@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from easel.declare.resources import Resources, Room
+from easel.records.attempt import EndReason
 from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Executor, Report
 from easel.run.order import Order
 
@@ -22,7 +23,7 @@ class Pulled(Executor, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExecutorRoom:
     """One executor as the choice sees it: all it has, what was given to it, and whether the order suits it."""
 
     capacity: float
@@ -30,7 +31,7 @@ class Place:
     suits: bool
 
 
-def choose(places: Sequence[Place], asked: Resources) -> int | None:
+def choose(places: Sequence[ExecutorRoom], asked: Resources) -> int | None:
     """The suitable place that would be least full with the order, or None while all are twice full.
 
     One that alone suits is taken however full it is: it keeps the order's place in line.
@@ -88,20 +89,20 @@ class Several:
             self._asked[key] = order.resources.vcpu * order.workers
             self._all[number].start(order)
 
-    def _places(self, order: Order) -> list[Place]:
+    def _places(self, order: Order) -> list[ExecutorRoom]:
         rooms = self._other.rooms()
         if not rooms and order.workers == 1 and not order.wants:
-            return [Place(self._capacity.vcpu, 0.0, True)]
+            return [ExecutorRoom(self._capacity.vcpu, 0.0, True)]
         able = [room for room, labels in rooms if _wanted(order, labels) and room.fits(order.resources)]
         elsewhere = len(able) >= 1 and (order.workers == 1 or len(rooms) > 0)
         here = order.workers == 1 and not order.wants
         # What only strangers could hold waits for them; what nobody could is refused by this machine.
         larger = here and not elsewhere
         return [
-            Place(
+            ExecutorRoom(
                 self._capacity.vcpu, self._given(0), larger or (here and self._capacity.fits(order.resources))
             ),
-            Place(sum(room.vcpu for room, _ in rooms), self._given(1), elsewhere or not here),
+            ExecutorRoom(sum(room.vcpu for room, _ in rooms), self._given(1), elsewhere or not here),
         ]
 
     def _given(self, number: int) -> float:
@@ -109,7 +110,7 @@ class Several:
 
     def kill(self, key: str, *, force: bool = False) -> None:
         if self._held.pop(key, None) is not None:
-            self._said.append(AttemptGone(key, "stopped before it began"))
+            self._said.append(AttemptGone(key, "stopped before it began", EndReason.STOPPED))
         else:
             self._all[self._where.get(key, 0)].kill(key, force=force)
 
@@ -117,6 +118,9 @@ class Several:
         self._held.pop(key, None)
         self._asked.pop(key, None)
         self._all[self._where.pop(key, 0)].forget(key, over=over)
+
+    def resend(self, key: str, seen: int) -> None:
+        self._all[self._where.get(key, 0)].resend(key, seen)
 
     def poll(self) -> list[Report]:
         for number, executor in enumerate(self._all):

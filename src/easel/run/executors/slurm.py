@@ -17,9 +17,9 @@ from pathlib import Path
 
 from easel.declare.resources import Room
 from easel.errors import Misconfigured, TryLater
-from easel.records.pool import Placement
+from easel.records.worker import Placement
 from easel.run.depots import TOKEN
-from easel.run.executors.engine import Standing, WorkerPlan, command
+from easel.run.executors.engine import PlacementState, WorkerPlan, command
 
 PATIENCE_S = 60.0
 COMMENT = "easel"
@@ -118,16 +118,16 @@ class SlurmEngine:
         words = options_of(placement, self._options)
         return self._run("sbatch", "--parsable", *words, str(script)).strip().partition(";")[0]
 
-    def standings(self) -> Mapping[str, Standing]:
-        found: dict[str, Standing] = {}
+    def standings(self) -> Mapping[str, PlacementState]:
+        found: dict[str, PlacementState] = {}
         # Only the long format, of fixed widths, tells how often a job was started.
         words = ["--noheader", "--states=all", "--Format=Name:80,State:30,Comment:40,RestartCnt:10"]
         for line in self._run("squeue", *words).splitlines():
             name, state, comment, restarts = (line[a:b].strip() for a, b in pairwise((0, 80, 110, 150, 160)))
             if comment != COMMENT or not name.startswith(f"{self.name}-") or state in _OVER:
                 continue
-            again = Standing.PUT_BACK if restarts not in ("", "0") else Standing.WAITING
-            found[name] = again if state in _WAITING else Standing.UP
+            again = PlacementState.PUT_BACK if restarts not in ("", "0") else PlacementState.WAITING
+            found[name] = again if state in _WAITING else PlacementState.UP
         return found
 
     def why(self, placement: Placement) -> str:

@@ -13,8 +13,8 @@ from easel.lake.blobs.store import Incoming, Stage, exactly
 from easel.lake.cache import BlobCache
 from easel.lake.digest import Digest
 from easel.records.job import StoredFile
-from easel.run.depot import Kept
 from easel.run.depots import BlobDepot
+from easel.run.entries import Kept
 from easel.sdk.connection import Connection
 from easel.wire import worker as wire
 
@@ -90,9 +90,9 @@ class _AttemptBlobs:
         wanted = list(dict.fromkeys((file.object, file.offset, file.size) for file in files if file.object))
         for start in range(0, len(wanted), _ADDRESSES_AT_ONCE):
             some = wanted[start : start + _ADDRESSES_AT_ONCE]
-            items = [wire.Source(object=name, offset=offset, size=size) for name, offset, size in some]
-            body = wire.Sources(items=items)
-            found = self._server().post(f"{self._root}/sources", body, wire.Addresses).items
+            items = [wire.ObjectSource(object=name, offset=offset, size=size) for name, offset, size in some]
+            body = wire.ObjectSources(items=items)
+            found = self._server().post(f"{self._root}/sources", body, wire.ObjectAddresses).items
             self._addresses |= dict(zip(some, found, strict=True))
 
     def read(self, digest: Digest, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
@@ -163,10 +163,10 @@ class _AttemptBlobs:
 
     def promote(self, stage: Stage, digest: Digest) -> None:
         members = [
-            wire.Member(digest=each.digest.hex(), offset=each.offset, size=each.size)
+            wire.WirePackMember(digest=each.digest.hex(), offset=each.offset, size=each.size)
             for each in self._incoming.members
         ]
-        about = wire.Stage(id=stage.id, size=stage.size, part_size=stage.part_size, handle=stage.handle)
+        about = wire.WireStage(id=stage.id, size=stage.size, part_size=stage.part_size, handle=stage.handle)
         body = wire.FinishStage(stage=about, digest=digest.hex(), size=self._incoming.size, members=members)
         self._server().post(f"{self._root}/finish", body, wire.Done)
 

@@ -1,4 +1,4 @@
-"""This machine becomes a device of a pool elsewhere: its worker, and the courier that speaks for it."""
+"""This machine becomes a device of a pool elsewhere: its worker, and the relay that speaks for it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from easel.declare.resources import Room
 from easel.errors import InvalidInput, Misconfigured
 from easel.run.depots import TOKEN
 from easel.run.executors.local import LocalExecutor
-from easel.run.remote.courier import About, Courier
 from easel.run.remote.depot import Link
+from easel.run.remote.relay import About, Relay
 from easel.run.worker_config import WorkerConfig
 
 
@@ -34,6 +34,8 @@ class Joining:
     labels: Mapping[str, str] = field(default_factory=dict)
     executor: str = "remote"
     sandbox: bool = True
+    unsandboxed: bool = False
+    interpreters: tuple[Path, ...] = ()
     preload: tuple[str, ...] = ()
     idle_exit_s: float | None = None
     lasts_s: float | None = None
@@ -55,6 +57,8 @@ def join(joining: Joining) -> None:
         server,
         joining.preload,
         sandbox=joining.sandbox,
+        unsandboxed=joining.unsandboxed,
+        interpreters=joining.interpreters,
         orphan_after_s=300.0,
         credentials={TOKEN: joining.token},
         parent=None if joining.parent is None else os.getpid(),
@@ -68,7 +72,7 @@ def join(joining: Joining) -> None:
         joining.lasts_s,
         joining.idle_exit_s,
     )
-    courier = Courier(
+    relay = Relay(
         executor, Link(server, joining.token), about, SystemClock(), woken, _next_fence(joining.home)
     )
 
@@ -78,7 +82,7 @@ def join(joining: Joining) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    courier.run(stopping)
+    relay.run(stopping)
 
 
 def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
@@ -99,7 +103,7 @@ def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
 
 def _next_fence(home: Path) -> int:
     """Larger than any before on this machine, whatever the clock says."""
-    file = home / "run" / "courier.fence"
+    file = home / "run" / "relay.fence"
     try:
         last = int(file.read_text())
     except (FileNotFoundError, ValueError):

@@ -13,7 +13,7 @@ from easel.schedule.state import PoolState, Tenant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Offer:
+class BestCandidate:
     """The best candidate of one tenant."""
 
     tenant: Tenant
@@ -21,7 +21,7 @@ class Offer:
     score: float
 
 
-OneOffer = TypeVar("OneOffer", bound=Offer)
+OneOffer = TypeVar("OneOffer", bound=BestCandidate)
 Make: TypeAlias = Callable[[Tenant, PoolState], OneOffer | None]
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from easel.optimise.arrays import Array
-from easel.records.decision import Decision, LeaveIdle, Reasons, RunnerUp, StartTrial
-from easel.schedule.policies.board import Offer, board_of
+from easel.records.decision import Decision, LeaveIdle, Reasons, RunnerUp, StartTrial, TrialSlice
+from easel.schedule.policies.board import BestCandidate, board_of
 from easel.schedule.state import PoolState, Tenant
 
 
@@ -47,7 +47,7 @@ class Ranking(NamedTuple):
 
 
 class TenantRule(Protocol):
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         """Ties go to the earlier offer."""
         ...
 
@@ -58,14 +58,21 @@ def start(
     index: int,
     rule: str,
     score: float,
-    runner_up: Offer | None,
+    runner_up: BestCandidate | None,
     memory: tuple[object, ...] = (),
     fraction: float = 1.0,
     cost_factor: float = 1.0,
+    cost: float | None = None,
+    part: TrialSlice | None = None,
 ) -> StartTrial:
-    """The decision in full. A tenant with a budget lends the trial at most twice its predicted bill."""
-    time = float(tenant.costs(state.device)[index]) * cost_factor
-    limit = np.inf if tenant.budget == np.inf else min(tenant.left, 2.0 * time * state.device.price)
+    """The decision in full. A tenant with a budget lends the trial at most twice its predicted bill.
+
+    `cost` is the time of the slice `part`, where not the whole trial is meant.
+    """
+    time = float(tenant.costs(state.device)[index]) * cost_factor if cost is None else cost
+    rate = 1.0 if tenant.rates is None else float(tenant.rates[index])
+    bill = time * state.device.price * rate
+    limit = np.inf if tenant.budget == np.inf else min(tenant.left, 2.0 * bill)
     other = runner_up
     return StartTrial(
         tenant=tenant.name,
@@ -75,6 +82,7 @@ def start(
         fraction=fraction,
         limit=float(limit),
         memory=memory,
+        slice=part,
         reasons=Reasons(
             rule=rule,
             mean=float(tenant.belief.mean[index]),
@@ -112,7 +120,7 @@ class Composed:
                     index = int(np.where(mask, cost, np.inf).argmin())
                     return start(state, tenant, index, "warm start: cheapest", -float(cost[index]), None)
         device = state.device
-        key = (self.candidates, self.candidates.depends_on(state), device.kind, device.speed)
+        key = (self.candidates, self.candidates.depends_on(state), device.alike)
         offers = board_of(state, key, self._offer).present()
         if not offers:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
@@ -123,10 +131,10 @@ class Composed:
         rule = f"{ranking.rule}, {self.candidates.rule()}"
         return start(state, chosen.tenant, chosen.index, rule, chosen.score, other, ranking.memory)
 
-    def _offer(self, tenant: Tenant, state: PoolState) -> Offer | None:
+    def _offer(self, tenant: Tenant, state: PoolState) -> BestCandidate | None:
         mask = tenant.may_run(state.device, state.now)
         if not mask.any():
             return None
         scores = np.where(mask, self.candidates.scores(tenant, state), -np.inf)
         index = int(scores.argmax())
-        return Offer(tenant, index, float(scores[index]))
+        return BestCandidate(tenant, index, float(scores[index]))

@@ -6,18 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from easel.records.decision import Decision, LeaveIdle, StartTrial
-from easel.schedule.policies.board import Offer, board_of
+from easel.records.decision import Decision, LeaveIdle, StartTrial, TrialSlice
+from easel.schedule.curve_belief import CurveBelief
+from easel.schedule.policies.board import BestCandidate, board_of
 from easel.schedule.policies.compose import start
-from easel.schedule.policies.gain import gain_below, look_rates, pending
+from easel.schedule.policies.gain import expected_gain, look_rates, pending
+from easel.schedule.policies.slices import SliceOffer, best_slice, device_scale
 from easel.schedule.state import Look, PoolState, Tenant
 
 FULL = Look(fraction=1.0, cost=1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Offer(Offer):
+class _Offer(BestCandidate):
     look: Look = FULL
+    part: SliceOffer | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Easel:
     name: str = "easel"
 
     def decide(self, state: PoolState) -> Decision:
-        board = board_of(state, (self, state.device.kind, state.device.speed), self._offer)
+        board = board_of(state, (self, state.device.alike), self._offer)
         if not board.count:
             return LeaveIdle(state.device.name, "no tenant has a candidate that may run here")
         waited = np.where(board.there, state.step - board.served_at, 0)
@@ -56,6 +59,8 @@ class Easel:
         return self._start(state, chosen, rule, other if other is not chosen else None)
 
     def _start(self, state: PoolState, chosen: _Offer, rule: str, other: _Offer | None) -> StartTrial:
+        if chosen.part is not None:
+            return self._start_slice(state, chosen, chosen.part, rule, other)
         look = chosen.look
         rule = rule if look is FULL else f"{rule}; a look at {look.fraction:.0%} of the data"
         return start(
@@ -69,13 +74,42 @@ class Easel:
             cost_factor=look.cost,
         )
 
+    def _start_slice(
+        self, state: PoolState, chosen: _Offer, offer: SliceOffer, rule: str, other: _Offer | None
+    ) -> StartTrial:
+        tenant, belief, device = chosen.tenant, chosen.tenant.belief, state.device
+        assert isinstance(belief, CurveBelief)
+        share = float(belief.rungs[offer.rung] / belief.rungs[-1])
+        scale = float(device_scale(tenant, belief, device)[offer.candidate])
+        rate = 1.0 if tenant.rates is None else float(tenant.rates[offer.candidate])
+        part = TrialSlice(offer.rung, share, scale, device.price * rate)
+        goes_on = "begins" if belief.progress[offer.candidate] < 0 else "goes on"
+        rule = f"{rule}; {goes_on} to {share:.0%} of the trial"
+        return start(
+            state,
+            tenant,
+            offer.candidate,
+            rule,
+            chosen.score,
+            other,
+            fraction=1.0,
+            cost=offer.cost,
+            part=part,
+        )
+
     def _offer(self, tenant: Tenant, state: PoolState) -> _Offer | None:
+        if isinstance(tenant.belief, CurveBelief):
+            found = best_slice(tenant, state)
+            if found is None:
+                return None
+            score = tenant.weight * urgency(tenant, state, found.cost) * found.rate
+            return _Offer(tenant, found.candidate, score, part=found)
         mask = tenant.may_run(state.device, state.now)
         if not mask.any():
             return None
         costs = tenant.costs(state.device)
         belief, best = pending(tenant)
-        rates = np.where(mask, gain_below(belief.mean, belief.sd, best, tenant.ceiling) / costs, -np.inf)
+        rates = np.where(mask, expected_gain(belief, best, tenant.ceiling) / costs, -np.inf)
         index, look = int(rates.argmax()), FULL
         rate = float(rates[index])
         for each in tenant.looks:

@@ -6,6 +6,7 @@ import numpy as np
 
 from easel.optimise.acquire import expected_improvement
 from easel.optimise.arrays import Array
+from easel.schedule.learned_belief import LearnedBelief
 from easel.schedule.state import Belief, Look, Tenant
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
@@ -25,13 +26,19 @@ def gain_below(m: Array, s: Array, best: float, ceiling: float) -> Array:
     return np.asarray(gain.clip(min=LEAST))
 
 
+def expected_gain(belief: Belief, best: float, ceiling: float) -> Array:
+    """`(K,)` `E[(min(f, ceiling) − best)⁺]` under `belief`, in quality."""
+    if isinstance(belief, LearnedBelief):
+        return np.asarray(belief.gain(best, ceiling).clip(min=LEAST))
+    return gain_below(belief.mean, belief.sd, best, ceiling)
+
+
 def pending(tenant: Tenant) -> tuple[Belief, float]:
     """Belief and bar once the running trials are in, as expected: each raises the bar by what it promises."""
     belief, best = tenant.belief, tenant.best
     for trial in tenant.running:
         k = trial.index
-        promise = gain_below(belief.mean[k : k + 1], belief.sd[k : k + 1], best, tenant.ceiling)
-        best = best + float(promise[0])
+        best = best + float(expected_gain(belief, best, tenant.ceiling)[k])
         belief = belief.believed(k)
     return belief, best
 

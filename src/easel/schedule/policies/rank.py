@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from easel.schedule.policies.board import Offer
+from easel.schedule.policies.board import BestCandidate
 from easel.schedule.policies.compose import Ranking
 from easel.schedule.state import Mask, PoolState, Tenant
 
@@ -15,7 +15,7 @@ from easel.schedule.state import Mask, PoolState, Tenant
 class FirstCome:
     """Whoever came first, until nothing of theirs is left."""
 
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         return Ranking(-np.arange(len(offers), dtype=float), "first come, first served")
 
 
@@ -25,7 +25,7 @@ class RandomTenant:
 
     seed: int = 0
 
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         rng = np.random.default_rng([self.seed, state.step])
         return Ranking(rng.permutation(len(offers)).astype(float), "random tenant")
 
@@ -33,14 +33,14 @@ class RandomTenant:
 class RoundRobin:
     """Whoever was served longest ago."""
 
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         return Ranking(np.array([-float(o.tenant.served_at) for o in offers]), "round robin")
 
 
 class LargestScore:
     """MM-GP-EI: the best candidate of all tenants' candidates."""
 
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         return Ranking(np.array([o.score for o in offers]), "largest over all tenants")
 
 
@@ -61,7 +61,7 @@ def empirical_gap(tenant: Tenant) -> float:
     return float(tenant.memo["gap"])
 
 
-def candidate_set(offers: Sequence[Offer]) -> Mask:
+def candidate_set(offers: Sequence[BestCandidate]) -> Mask:
     """`V = {i : σ̃_i ≥ mean σ̃}` as a mask; everybody while some gap is still infinite."""
     gaps = np.array([empirical_gap(o.tenant) for o in offers])
     if not np.isfinite(gaps).all():
@@ -73,7 +73,7 @@ def candidate_set(offers: Sequence[Offer]) -> Mask:
 class Greedy:
     """Algorithm 2: everybody once; then, of the tenants whose gap is above average, the largest potential."""
 
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         unserved = np.array([o.tenant.starts == 0 for o in offers])
         if unserved.any():
             return Ranking(np.where(unserved, 1.0, 0.0), "greedy: everybody once")
@@ -91,7 +91,7 @@ class Hybrid:
 
     patience: int = 10
 
-    def rank(self, state: PoolState, offers: Sequence[Offer]) -> Ranking:
+    def rank(self, state: PoolState, offers: Sequence[BestCandidate]) -> Ranking:
         frozen, last_set, last_total = state.memory if len(state.memory) == 3 else (0, None, -np.inf)
         assert isinstance(frozen, int)
         assert isinstance(last_total, float)

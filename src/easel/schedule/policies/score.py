@@ -80,7 +80,7 @@ class FixedOrder:
 
 @dataclass(frozen=True, eq=False)
 class TrueGain:
-    """The clairvoyant: true gain in quality per cost, from `quality` `(K,)` by tenant; simulation only."""
+    """Hindsight: true gain in quality per cost, from `quality` `(K,)` by tenant; simulation only."""
 
     quality: Mapping[str, Array]
 

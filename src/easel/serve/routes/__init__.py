@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from easel.serve.mlflow.routers import mlflow_routers
 from easel.serve.routes import (
     app_examples,
     app_models,
@@ -23,6 +24,7 @@ from easel.serve.routes import (
     session,
     simulations,
     studies,
+    terms,
     tokens,
     uploads,
     users,
@@ -46,6 +48,7 @@ def all_routers() -> list[APIRouter]:
         apps.router,
         app_examples.router,
         studies.router,
+        terms.router,
         prices.router,
         profiles.router,
         pipelines.router,
@@ -58,4 +61,5 @@ def all_routers() -> list[APIRouter]:
         artifacts.router,
         grants.router,
         worker_tokens.router,
+        *mlflow_routers(),
     ]

@@ -10,7 +10,7 @@ from easel.declare.page import parse_filter
 from easel.flow.apps import feed as feeding
 from easel.flow.apps import feed_files as feeding_files
 from easel.flow.apps import files, refine, suspects
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.serve.paging import Paging
 from easel.serve.routes.apps import Name, models_of
 from easel.store import app_examples, apps
@@ -23,17 +23,17 @@ Digest = Annotated[str, Path(max_length=64)]
 
 
 @router.post("/feed", response_model=wire.Fed)
-def feed(here: Here, caller: Member, name: Name, body: wire.FeedPairs) -> wire.Fed:
+def feed(state: State, caller: Member, name: Name, body: wire.FeedPairs) -> wire.Fed:
     """Add pairs. Those fed before are left out, so a repeated feed adds nothing."""
     pairs = [(pair.input, pair.output) for pair in body.pairs]
-    return wire.Fed.model_validate(feeding.feed(here.lake, caller, name, pairs, skip_bad=body.skip_bad))
+    return wire.Fed.model_validate(feeding.feed(state.lake, caller, name, pairs, skip_bad=body.skip_bad))
 
 
 @router.post("/feed/files", response_model=wire.Fed)
-def feed_files(here: Here, caller: Member, name: Name, body: wire.FeedFiles) -> wire.Fed:
+def feed_files(state: State, caller: Member, name: Name, body: wire.FeedFiles) -> wire.Fed:
     """Add what was uploaded to the lake: pictures in one folder for each class, arrays, tables, JSON lines."""
     found = feeding_files.feed_files(
-        here.lake,
+        state.lake,
         caller,
         name,
         body.reference,
@@ -45,20 +45,20 @@ def feed_files(here: Here, caller: Member, name: Name, body: wire.FeedFiles) -> 
 
 
 @router.get("/examples", response_model=Page[wire.Example])
-def list_examples(here: Here, caller: Member, name: Name, page: Paging) -> Page[wire.Example]:
+def list_examples(state: State, caller: Member, name: Name, page: Paging) -> Page[wire.Example]:
     """All examples ever fed; filter by class, on, fold, fed_at, answer, preview."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = refine.browse(tx, caller, name, page)
     items = [wire.Example.model_validate(example) for example in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/examples/{digest}", response_model=wire.ExampleContent)
-def get_example(here: Here, caller: Member, name: Name, digest: Digest) -> wire.ExampleContent:
+def get_example(state: State, caller: Member, name: Name, digest: Digest) -> wire.ExampleContent:
     """One example with its input and output."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = app_examples.find(tx, apps.find(tx, caller.project_id, name).id, digest)
-    source, target = files.read_pair(here.lake, caller, found)
+    source, target = files.read_pair(state.lake, caller, found)
     return wire.ExampleContent(example=wire.Example.model_validate(found), input=source, output=target)
 
 
@@ -67,19 +67,19 @@ def get_example(here: Here, caller: Member, name: Name, digest: Digest) -> wire.
     response_class=Response,
     responses={200: {"content": {"image/png": {}}, "description": "A small PNG"}},
 )
-def example_thumbnail(here: Here, caller: Member, name: Name, digest: Digest) -> Response:
+def example_thumbnail(state: State, caller: Member, name: Name, digest: Digest) -> Response:
     """A small picture of an example whose input is one. It never changes."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
         found = app_examples.find(tx, app.id, digest)
-    data = files.thumbnail(here.lake, caller, app, found)
+    data = files.thumbnail(state.lake, caller, app, found)
     return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=86400"})
 
 
 @router.post("/refine", response_model=wire.Refined)
-def refine_examples(here: Here, caller: Member, name: Name, body: wire.Refine) -> wire.Refined:
+def refine_examples(state: State, caller: Member, name: Name, body: wire.Refine) -> wire.Refined:
     """Switch examples off or on, singly or by filter, or undo the newest switch."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         if body.undo:
             return wire.Refined(changed=refine.undo_refine(tx, caller, name))
         digests = list(body.digests)
@@ -91,17 +91,17 @@ def refine_examples(here: Here, caller: Member, name: Name, body: wire.Refine) -
 
 @router.get("/suspects", response_model=wire.Suspects)
 def list_suspects(
-    here: Here, caller: Member, name: Name, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+    state: State, caller: Member, name: Name, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> wire.Suspects:
     """Examples that are most likely mislabelled first, as far as they were judged."""
     return wire.Suspects.model_validate(
-        suspects.suspects(here.lake, models_of(here), caller, name, limit), from_attributes=True
+        suspects.suspects(state.lake, models_of(state), caller, name, limit), from_attributes=True
     )
 
 
 @router.post("/suspects", response_model=wire.Suspects, status_code=202)
-def look_for_suspects(here: Here, caller: Member, name: Name) -> wire.Suspects:
+def look_for_suspects(state: State, caller: Member, name: Name) -> wire.Suspects:
     """Judge every example by models trained without it: starts a job, or names the one under way."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         job = suspects.look_for_suspects(tx, caller, name)
     return wire.Suspects(items=[], judged=0, job=job, state="queued")

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query, Request, Response
 from easel.declare.generate import generate
 from easel.declare.parse import parse_program
 from easel.flow.apps.export import Form, export_model
-from easel.flow.apps.gather import metric_of
 from easel.flow.apps.infer import infer, served
 from easel.flow.apps.look import candidate_name
-from easel.serve.access import Here, Member
+from easel.flow.apps.ready import metric_of
+from easel.serve.access import Member, State
 from easel.serve.routes.apps import Name, models_of
 from easel.store import apps
 from easel.wire import app as wire
@@ -21,18 +21,20 @@ router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"
 
 
 @router.post("/infer", response_model=wire.Answers)
-def infer_objects(here: Here, caller: Member, name: Name, body: wire.Infer) -> Response:
+def infer_objects(state: State, caller: Member, name: Name, body: wire.Infer) -> Response:
     """Through the best model so far, or the pinned one, with its name, version and validation score."""
-    answers = wire.Answers.model_validate(infer(here.lake, models_of(here), caller, name, body.objects))
+    answers = wire.Answers.model_validate(
+        infer(state.lake, models_of(state), caller, name, body.objects, skip_bad=body.skip_bad)
+    )
     # Written here: the framework would check it once more, in yet another thread.
     return Response(answers.model_dump_json(), media_type="application/json")
 
 
 @router.get("/report", response_model=wire.Report)
-def model_report(here: Here, caller: Member, name: Name) -> wire.Report:
+def model_report(state: State, caller: Member, name: Name) -> wire.Report:
     """Confusion matrix or residuals and the training curves of the model that answers."""
-    app, best = served(here.lake, caller, name)
-    about = models_of(here).json(here.lake, caller, best.model_set or "", "report.json") or {}
+    app, best = served(state.lake, caller, name)
+    about = models_of(state).json(state.lake, caller, best.model_set or "", "report.json") or {}
     return wire.Report(
         candidate=candidate_name(best),
         model=best.model_set or "",
@@ -48,23 +50,23 @@ def model_report(here: Here, caller: Member, name: Name) -> wire.Report:
     responses={200: {"content": {"application/zip": {}}, "description": "The model with a runnable example"}},
 )
 def export(
-    here: Here,
+    state: State,
     caller: Member,
     name: Name,
     form: Annotated[Form, Query(description="onnx, or native: safetensors or skops")] = "onnx",
 ) -> Response:
     """The model that answers, as a zip archive with a runnable example."""
-    file, data = export_model(here.lake, models_of(here), caller, name, form)
+    file, data = export_model(state.lake, models_of(state), caller, name, form)
     return Response(
         data, media_type="application/zip", headers={"Content-Disposition": f'attachment; filename="{file}"'}
     )
 
 
-@router.get("/client", response_model=wire.Sources)
-def client_sources(here: Here, caller: Member, name: Name, request: Request) -> wire.Sources:
+@router.get("/client", response_model=wire.GeneratedFiles)
+def client_sources(state: State, caller: Member, name: Name, request: Request) -> wire.GeneratedFiles:
     """Stand-alone programs feed, refine, infer and a typed Python module; the token stays outside."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
     address = str(request.base_url).rstrip("/")
     project = caller.project.name if caller.project else ""
-    return wire.Sources(files=generate(parse_program(app.program), app.name, app.id, project, address))
+    return wire.GeneratedFiles(files=generate(parse_program(app.program), app.name, app.id, project, address))

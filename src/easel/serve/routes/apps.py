@@ -12,18 +12,19 @@ from easel.declare.propose import propose_from_folder, propose_from_table
 from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, vectors
 from easel.flow.apps.files import is_picture
-from easel.flow.apps.gather import metric_of
 from easel.flow.apps.infer import Models
+from easel.flow.apps.ready import metric_of
 from easel.match.metrics import METRICS
 from easel.match.propose import propose_candidates
 from easel.match.summary import expected_summary
 from easel.match.templates import match_program as find_template
-from easel.records.app import AppTrial
-from easel.schedule.policies import named
-from easel.serve.access import Here, Member, SignedIn
+from easel.records.app import App, AppTrial
+from easel.serve.access import Member, SignedIn, State
 from easel.serve.creating import Create
-from easel.serve.parts import Parts
-from easel.store import app_trials, apps
+from easel.serve.pool_mirror import looking
+from easel.serve.routes.terms import shown_terms
+from easel.serve.state import AppState
+from easel.store import apps
 from easel.store.engine import Tx
 from easel.wire import app as wire
 
@@ -35,38 +36,30 @@ _MODELS: dict[str, Models] = {}
 """One cache of loaded models for each home; versions never change, so it is never stale."""
 
 
-def models_of(here: Parts) -> Models:
-    folder = here.settings.folder / "models"
+def models_of(state: AppState) -> Models:
+    folder = state.settings.folder / "models"
     return _MODELS.setdefault(str(folder), Models(folder))
 
 
-class _Following:
-    """What comes next for every app, computed again only when a trial started or ended."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, ...], dict[str, look.Next]]] = {}
-
-    def __call__(self, here: Parts, tx: Tx) -> dict[str, look.Next]:
-        key = str(here.settings.folder)
-        stand = (*app_trials.fingerprint(tx), *apps.fingerprint(tx))
-        known = self._known.get(key)
-        if known is None or known[0] != stand:
-            known = self._known[key] = (stand, look.following(tx, named("easel")))
-        return known[1]
-
-
-following = _Following()
+def summary(state: AppState, tx: Tx, app: App) -> wire.App:
+    """One app as it stands in the pool; not for a transaction that has written."""
+    with looking(state, tx) as keeper:
+        return shown(look.standing(tx, app, keeper))
 
 
 def _model(trial: AppTrial | None) -> wire.BestModel | None:
     if trial is None:
         return None
     return wire.BestModel(
-        candidate=look.candidate_name(trial), model=trial.model_set or "", quality=trial.quality or 0.0
+        candidate=look.candidate_name(trial),
+        model=trial.model_set or "",
+        quality=trial.quality or 0.0,
+        error=trial.error,
+        baseline=trial.baseline,
     )
 
 
-def shown(found: look.Standing) -> wire.App:
+def shown(found: look.AppSummary) -> wire.App:
     app = found.app
     return wire.App(
         id=app.id,
@@ -90,6 +83,9 @@ def shown(found: look.Standing) -> wire.App:
         why=found.why,
         next=None if found.next is None else wire.NextTrial.model_validate(found.next),
         lacks=found.lacks,
+        status=found.account.status.value,
+        waiting=found.account.sentence,
+        terms=shown_terms(found.terms),
     )
 
 
@@ -134,70 +130,78 @@ def declare_app(caller: Member, body: wire.DeclareApp, create: Create) -> Respon
         made = declare.declare_app(
             tx, caller, body.name, body.program, body.metric, rates_inside=body.rates == "trial"
         )
-        return shown(look.standing(tx, made, {}))
+        return shown(look.standing(tx, made))
 
     return create(caller, body, make)
 
 
 @router.get("", response_model=wire.AppList)
-def list_apps(here: Here, caller: Member) -> wire.AppList:
+def list_apps(state: State, caller: Member) -> wire.AppList:
     """Every app with its best model, what runs, what comes next and why."""
-    with here.store.read() as tx:
-        after = following(here, tx)
-        known = apps.list_apps(tx, caller.project_id)
-        names: dict[str, str] = {app.id: app.name for app in known}
-        found = look.standings(tx, known, after, names)
+    with state.store.read() as tx, looking(state, tx) as keeper:
+        found = look.standings(tx, apps.list_apps(tx, caller.project_id), keeper)
     return wire.AppList(items=[shown(one) for one in found])
 
 
 @router.get("/{name}", response_model=wire.App)
-def get_app(here: Here, caller: Member, name: Name) -> wire.App:
+def get_app(state: State, caller: Member, name: Name) -> wire.App:
     """One app: its program, examples, best model so far, what runs for it and what comes next."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
-        return shown(look.standing(tx, app, following(here, tx)))
+        return summary(state, tx, app)
 
 
 @router.patch("/{name}", response_model=wire.App)
-def change_app(here: Here, caller: Member, name: Name, body: wire.ChangeApp) -> wire.App:
-    """Another metric: what was tried is tried again under it."""
-    with here.store.write() as tx:
-        return shown(look.standing(tx, declare.change_app(tx, caller, name, body.metric), {}))
+def change_app(state: State, caller: Member, name: Name, body: wire.ChangeApp) -> wire.App:
+    """Another metric, under which models go on serving, or a wider program."""
+    if body.metric is None and body.program is None:
+        raise InvalidInput("nothing to change: name a metric or a program")
+    with state.store.write() as tx:
+        if body.program is not None:
+            changed = declare.change_program(tx, caller, name, body.program)
+        if body.metric is not None:
+            changed = declare.change_app(tx, caller, name, body.metric)
+    with state.store.read() as tx:
+        return summary(state, tx, changed)
 
 
 @router.delete("/{name}", status_code=204)
-def delete_app(here: Here, caller: Member, name: Name) -> None:
+def delete_app(state: State, caller: Member, name: Name) -> None:
     """Its running trials are ended; its examples and models stay in the lake's history."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         declare.delete_app(tx, caller, name)
 
 
 @router.put("/{name}/pin", response_model=wire.App)
-def pin_model(here: Here, caller: Member, name: Name, body: wire.PinModel) -> wire.App:
+def pin_model(state: State, caller: Member, name: Name, body: wire.PinModel) -> wire.App:
     """From now on this model answers, whatever is found."""
-    with here.store.write() as tx:
-        return shown(look.standing(tx, declare.pin(tx, caller, name, body.model), {}))
+    with state.store.write() as tx:
+        made = declare.pin(tx, caller, name, body.model)
+    with state.store.read() as tx:
+        return summary(state, tx, made)
 
 
 @router.delete("/{name}/pin", response_model=wire.App)
-def unpin_model(here: Here, caller: Member, name: Name) -> wire.App:
+def unpin_model(state: State, caller: Member, name: Name) -> wire.App:
     """From now on the best model so far answers again."""
-    with here.store.write() as tx:
-        return shown(look.standing(tx, declare.unpin(tx, caller, name), {}))
+    with state.store.write() as tx:
+        made = declare.unpin(tx, caller, name)
+    with state.store.read() as tx:
+        return summary(state, tx, made)
 
 
 @router.put("/{name}/vectors", response_model=wire.App)
-def give_vectors(here: Here, caller: Member, name: Name, body: wire.GiveVectors) -> wire.App:
+def give_vectors(state: State, caller: Member, name: Name, body: wire.GiveVectors) -> wire.App:
     """Word vectors for an app that reads text: a GloVe file of the lake."""
-    made = vectors.give_vectors(here.lake, caller, name, body.reference)
-    with here.store.read() as tx:
-        return shown(look.standing(tx, made, following(here, tx)))
+    made = vectors.give_vectors(state.lake, caller, name, body.reference)
+    with state.store.read() as tx:
+        return summary(state, tx, made)
 
 
 @router.get("/{name}/trials", response_model=wire.TrialList)
-def list_trials(here: Here, caller: Member, name: Name) -> wire.TrialList:
+def list_trials(state: State, caller: Member, name: Name) -> wire.TrialList:
     """Candidates tried, with score and cost, in the order of the decisions, each with its reasons."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         views = look.trial_views(tx, caller, name)
     return wire.TrialList(
         items=[
@@ -216,6 +220,7 @@ def list_trials(here: Here, caller: Member, name: Name) -> wire.TrialList:
                     "started_at": view.trial.started_at,
                     "ended_at": view.trial.ended_at,
                     "why": view.why,
+                    "details": view.details,
                 }
             )
             for view in views
@@ -223,22 +228,23 @@ def list_trials(here: Here, caller: Member, name: Name) -> wire.TrialList:
     )
 
 
-@router.get("/{name}/progress", response_model=wire.Progress)
-def app_progress(here: Here, caller: Member, name: Name) -> wire.Progress:
+@router.get("/{name}/progress", response_model=wire.TrialProgress)
+def app_progress(state: State, caller: Member, name: Name) -> wire.TrialProgress:
     """The best score over time."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         metric = metric_of(apps.find(tx, caller.project_id, name))
         found = look.progress(tx, caller, name)
-    return wire.Progress(metric=metric, items=[wire.Improvement.model_validate(step) for step in found])
+    return wire.TrialProgress(metric=metric, items=[wire.Improvement.model_validate(step) for step in found])
 
 
 @router.get("/{name}/next", response_model=wire.Prospects)
-def app_next(here: Here, caller: Member, name: Name) -> wire.Prospects:
+def app_next(state: State, caller: Member, name: Name) -> wire.Prospects:
     """What the policy would run next and why, and what it believes of every candidate."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
-        after = following(here, tx).get(app.id)
-        found = look.prospects(tx, caller, name)
+        with looking(state, tx) as keeper:
+            after = look.standing(tx, app, keeper).next
+            found = look.prospects(tx, keeper, app)
     return wire.Prospects(
         next=None if after is None else wire.NextTrial.model_validate(after),
         items=[wire.Prospect.model_validate(one) for one in found],

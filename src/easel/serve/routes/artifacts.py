@@ -12,11 +12,11 @@ from fastapi.responses import JSONResponse
 from easel.errors import InvalidInput
 from easel.flow.lake import export, find, tag, trace
 from easel.records import lake as records
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.store.engine import Tx
 from easel.store.identity import names_of
 from easel.store.lake import artifacts as rows
-from easel.store.lake.lineage import Direction
+from easel.store.lake.lineage import TraceDirection
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -28,9 +28,9 @@ Cursor = Annotated[str | None, Query(max_length=20)]
 
 
 @router.post("/tags", response_model=wire.Artifact)
-def set_tags(here: Here, caller: Member, body: wire.SetTags) -> wire.Artifact:
+def set_tags(state: State, caller: Member, body: wire.SetTags) -> wire.Artifact:
     """Set and remove tags of a file version, a file-set version or a job."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         values = {key: _read(value) for key, value in body.tags.items()}
         kind = records.Kind(body.kind.value)
         found, now = tag.set_tags(tx, caller, kind, body.ref, values, [_text(key) for key in body.remove])
@@ -38,9 +38,9 @@ def set_tags(here: Here, caller: Member, body: wire.SetTags) -> wire.Artifact:
 
 
 @router.post("/find", response_model=Page[wire.Artifact])
-def find_artifacts(here: Here, caller: Member, body: wire.Find) -> Page[wire.Artifact]:
+def find_artifacts(state: State, caller: Member, body: wire.Find) -> Page[wire.Artifact]:
     """What fulfils a query, e.g. `job.creator = john and job.create_time = today and precision > 0.5`."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = find.find(
             tx,
             caller,
@@ -56,16 +56,16 @@ def find_artifacts(here: Here, caller: Member, body: wire.Find) -> Page[wire.Art
 
 @router.get("/lineage", response_model=wire.Graph)
 def lineage(
-    here: Here,
+    state: State,
     caller: Member,
     ref: Start = None,
-    direction: Direction = Direction.BACKWARD,
+    direction: TraceDirection = TraceDirection.BACKWARD,
     one_step: bool = False,
     limit: Limit = 1000,
     cursor: Cursor = None,
 ) -> wire.Graph:
     """The provenance graph: all of it, or what a set was made from (backward) or what was made of it (forward)."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         if ref is None:
             found = trace.whole_graph(tx, caller, limit=limit, cursor=cursor)
         else:
@@ -75,14 +75,14 @@ def lineage(
 
 @router.get("/lineage/export", response_class=JSONResponse)
 def export_lineage(
-    here: Here,
+    state: State,
     caller: Member,
     ref: Start = None,
     form: Annotated[str, Query(pattern="^(prov|openlineage)$", alias="format")] = "prov",
 ) -> Response:
     """The graph as W3C PROV-JSON, or as a list of OpenLineage events."""
     assert caller.project is not None
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         whole = export.gather(tx, caller, ref)
         users = names_of(tx, [node.creator for node in whole.nodes.values()])
     if form == "prov":

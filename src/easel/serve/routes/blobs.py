@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from easel.errors import InvalidInput
 from easel.flow.lake.upload import receive_part
 from easel.lake.digest import Digest, from_hex
-from easel.serve.access import Here, anyone
+from easel.serve.access import State, anyone
 from easel.serve.incoming import arriving
 
 router = APIRouter(prefix="/blobs", tags=["blobs"], dependencies=[anyone])
@@ -25,23 +25,23 @@ RangeHeader = Annotated[str | None, Header(alias="Range", max_length=100)]
 @router.put("/stages/{stage}/{number}", status_code=204, response_class=Response)
 async def put_part(
     request: Request,
-    here: Here,
+    state: State,
     stage: Annotated[str, Path(pattern="^[a-z0-9_-]{1,120}$")],
     number: Annotated[int, Path(ge=1, le=10_000)],
     expires: Expires,
     signature: Signature,
 ) -> Response:
     """Send one part of an object; the address comes from announcing it."""
-    now = here.store.clock.now().timestamp()
-    here.addresses.signer.check("PUT", request.url.path, {}, expires, signature, now)
-    await anyio.to_thread.run_sync(receive_part, here.lake, stage, number, arriving(request))
+    now = state.store.clock.now().timestamp()
+    state.addresses.signer.check("PUT", request.url.path, {}, expires, signature, now)
+    await anyio.to_thread.run_sync(receive_part, state.lake, stage, number, arriving(request))
     return Response(status_code=204)
 
 
 @router.get("/objects/{digest}", response_class=StreamingResponse, responses={206: {}, 200: {}})
 def get_object(
     request: Request,
-    here: Here,
+    state: State,
     digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")],
     offset: Offset,
     length: Offset,
@@ -50,15 +50,20 @@ def get_object(
     span: RangeHeader = None,
 ) -> Response:
     """Read the signed range of an object, or the part of it that `Range` names."""
-    now = here.store.clock.now().timestamp()
+    now = state.store.clock.now().timestamp()
     values = {"offset": offset, "length": length}
-    here.addresses.signer.check("GET", request.url.path, values, expires, signature, now)
+    state.addresses.signer.check("GET", request.url.path, values, expires, signature, now)
     start, end = _inside(span, offset, offset + length)
-    chunks = here.lake.blobs.read(Digest(from_hex(digest)), start, end - start)
+    chunks = state.lake.blobs.read(Digest(from_hex(digest)), start, end - start)
     headers = {"Content-Length": str(end - start), "Accept-Ranges": "bytes"}
     if span:
         headers["Content-Range"] = f"bytes {start}-{max(start, end - 1)}/*"
     return StreamingResponse(chunks, 206 if span else 200, headers, media_type="application/octet-stream")
+
+
+def _is_number(text: str) -> bool:
+    """`isdigit` alone also takes ² and digits of other scripts."""
+    return text.isascii() and text.isdigit()
 
 
 def _inside(span: str | None, low: int, high: int) -> tuple[int, int]:
@@ -67,7 +72,7 @@ def _inside(span: str | None, low: int, high: int) -> tuple[int, int]:
         return low, high
     unit, _, ends = span.partition("=")
     first, _, last = ends.partition("-")
-    if unit != "bytes" or not first.isdigit() or (last and not last.isdigit()):
+    if unit != "bytes" or not _is_number(first) or (last and not _is_number(last)):
         raise InvalidInput(f"{span[:40]!r} is not a range: send bytes=<first>-<last>")
     start, end = int(first), int(last) + 1 if last else high
     if not low <= start <= end <= high:

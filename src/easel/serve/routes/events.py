@@ -8,8 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from easel.flow.lake.visible import visible_events
 from easel.serve import access
-from easel.serve.access import Here, Member, PlatformAdmin
+from easel.serve.access import Member, PlatformAdmin, State
 from easel.serve.live import follow
 from easel.serve.paging import Paging
 from easel.store.events import list_events
@@ -25,36 +26,37 @@ LastEventId = Annotated[
 
 
 @router.get("/projects/{project}/events", response_model=Page[Event])
-def project_events(here: Here, caller: Member, page: Paging) -> Page[Event]:
+def project_events(state: State, caller: Member, page: Paging) -> Page[Event]:
     """What happened in this project, newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_events(tx, caller.project_id, page)
-    return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
+        items = visible_events(tx, caller, found.items)
+    return Page(items=[Event.model_validate(e) for e in items], next_cursor=found.next_cursor)
 
 
 @router.get("/events", response_model=Page[Event])
-def platform_events(here: Here, caller: PlatformAdmin, page: Paging) -> Page[Event]:
+def platform_events(state: State, caller: PlatformAdmin, page: Paging) -> Page[Event]:
     """What happened anywhere, newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_events(tx, None, page)
     return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/projects/{project}/events/stream", response_class=EventSourceResponse)
 async def project_stream(
-    request: Request, here: Here, caller: Member, after: After = 0, last_event_id: LastEventId = None
+    request: Request, state: State, caller: Member, after: After = 0, last_event_id: LastEventId = None
 ) -> AsyncIterator[ServerSentEvent]:
     """This project's events as they happen (server-sent events); resume with Last-Event-ID."""
     start = after if last_event_id is None else last_event_id
-    async for event in follow(request, here, access.member, caller.project_id, start):
+    async for event in follow(request, state, access.member, caller, start):
         yield event
 
 
 @router.get("/events/stream", response_class=EventSourceResponse)
 async def platform_stream(
-    request: Request, here: Here, caller: PlatformAdmin, after: After = 0, last_event_id: LastEventId = None
+    request: Request, state: State, caller: PlatformAdmin, after: After = 0, last_event_id: LastEventId = None
 ) -> AsyncIterator[ServerSentEvent]:
     """All events as they happen (server-sent events); resume with Last-Event-ID."""
     start = after if last_event_id is None else last_event_id
-    async for event in follow(request, here, access.platform_admin, None, start):
+    async for event in follow(request, state, access.platform_admin, None, start):
         yield event

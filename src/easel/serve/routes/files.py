@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from easel.flow.lake import browse, download
 from easel.lake.manifest.node import Entry
 from easel.records.lake import Folder
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.store.identity import names_of
 from easel.wire import lake as wire
 from easel.wire.model import Page
@@ -29,7 +29,7 @@ Ref = Annotated[
 
 @router.get("", response_model=Page[wire.FileItem])
 def files(
-    here: Here,
+    state: State,
     caller: Member,
     ref: Ref = "/",
     recursive: bool = False,
@@ -37,15 +37,15 @@ def files(
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> Page[wire.FileItem]:
     """What is in a folder, of the lake or of a file set."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = browse.list_files(tx, caller, ref, recursive=recursive, limit=limit, after=cursor or "")
     return Page(items=[file_item(item) for item in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/versions", response_model=Page[wire.FileVersion])
-def file_versions(here: Here, caller: Member, path: Ref) -> Page[wire.FileVersion]:
+def file_versions(state: State, caller: Member, path: Ref) -> Page[wire.FileVersion]:
     """All versions of a file, the newest first; also of a deleted one."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = browse.versions(tx, caller, path)
         names = names_of(tx, [each.creator for each in found])
     items = [
@@ -64,16 +64,16 @@ def file_versions(here: Here, caller: Member, path: Ref) -> Page[wire.FileVersio
 
 
 @router.post("/fetch", response_model=wire.Fetched)
-def fetch_files(here: Here, caller: Member, body: wire.Fetch) -> wire.Fetched:
+def fetch_files(state: State, caller: Member, body: wire.Fetch) -> wire.Fetched:
     """Addresses for the bytes of files, a page of them; nearby small files share one address."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = download.plan(tx, caller, body.ref, body.limit, body.cursor or "")
     ranges = [
         wire.Range(
-            url=here.addresses.get(span.object, span.start, span.length),
+            url=state.addresses.get(span.object, span.start, span.length),
             start=span.start,
             length=span.length,
-            blobs=[wire.Slice(hash=b.digest.hex(), offset=b.offset, size=b.size) for b in span.blobs],
+            blobs=[wire.ObjectRange(hash=b.digest.hex(), offset=b.offset, size=b.size) for b in span.blobs],
         )
         for span in found.spans
     ]
@@ -82,16 +82,16 @@ def fetch_files(here: Here, caller: Member, body: wire.Fetch) -> wire.Fetched:
 
 
 @router.post("/move", response_model=wire.Count)
-def move_files(here: Here, caller: Member, body: wire.Move) -> wire.Count:
+def move_files(state: State, caller: Member, body: wire.Move) -> wire.Count:
     """Move a file or a folder; no byte is sent."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return wire.Count(files=browse.move(tx, caller, body.source, body.target))
 
 
 @router.delete("", response_model=wire.Count)
-def delete_files(here: Here, caller: Member, ref: Ref) -> wire.Count:
+def delete_files(state: State, caller: Member, ref: Ref) -> wire.Count:
     """Mark a file or all below a folder deleted; versions stay readable by number."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return wire.Count(files=browse.delete(tx, caller, ref))
 
 

@@ -9,14 +9,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from easel.flow.lake import file_set, replay
+from easel.flow.lake import code, file_set, replay
 from easel.flow.lake.file_set import add_version, check_may_write, resolve
 from easel.flow.price.billing import book_now, price_history, shape_of
 from easel.lake.paths import set_name
 from easel.price.grid import ON_CPU
 from easel.records.job import Job
 from easel.records.lake import FileSetVersion
-from easel.serve.access import Here, Member, ProjectAdmin
+from easel.serve.access import Member, ProjectAdmin, State
 from easel.serve.creating import Create
 from easel.store.engine import Tx
 from easel.store.identity import names_of
@@ -34,25 +34,38 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 @router.get("", response_model=Page[wire.FileSet])
 def file_sets(
-    here: Here,
+    state: State,
     caller: Member,
     limit: Limit = 100,
     cursor: Annotated[str | None, Query(max_length=128)] = None,
     prefix: Annotated[str, Query(max_length=128, pattern=r"^[A-Za-z0-9._-]*$")] = "",
 ) -> Page[wire.FileSet]:
     """The latest version of each set, by name."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = rows.list_sets(tx, caller.project_id, rights_of(tx, caller), prefix, cursor or "", limit + 1)
         items = _shown(tx, found[:limit])
     return Page(items=items, next_cursor=items[-1].name if len(found) > limit else None)
 
 
+@router.post("/code", response_model=wire.FileSet, status_code=201)
+def save_code(caller: Member, create: Create, body: wire.SaveCode) -> Response:
+    """The version of a code set with this content; a new one only where the newest holds something else."""
+
+    def make(tx: Tx) -> wire.FileSet:
+        made = code.save_code(
+            tx, caller, body.name, base=body.base, upload_id=body.upload, without=body.without
+        )
+        return _shown(tx, [made])[0]
+
+    return create(caller, body, make)
+
+
 @router.post("", response_model=wire.FileSet, status_code=201)
-def create_file_set(here: Here, caller: Member, create: Create, body: wire.CreateFileSet) -> Response:
+def create_file_set(state: State, caller: Member, create: Create, body: wire.CreateFileSet) -> Response:
     """The next version of a set, made of what the references name now."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         check_may_write(tx, caller, body.name)
-        nodes = SqlNodes(tx, here.store.write)
+        nodes = SqlNodes(tx, state.store.write)
         resolved = resolve(tx, nodes, rights_of(tx, caller), caller, body.sources)
 
     def make(tx: Tx) -> wire.FileSet:
@@ -62,23 +75,23 @@ def create_file_set(here: Here, caller: Member, create: Create, body: wire.Creat
 
 
 @router.get("/{ref}", response_model=wire.FileSet)
-def show_file_set(here: Here, caller: Member, ref: SetRef) -> wire.FileSet:
+def show_file_set(state: State, caller: Member, ref: SetRef) -> wire.FileSet:
     """One version of a set; without a number the latest."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return _shown(tx, [file_set.get_file_set(tx, caller, ref)])[0]
 
 
 @router.get("/{name}/versions", response_model=Page[wire.FileSet])
-def file_set_versions(here: Here, caller: Member, name: SetRef) -> Page[wire.FileSet]:
+def file_set_versions(state: State, caller: Member, name: SetRef) -> Page[wire.FileSet]:
     """All versions of a set, the newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         rights_of(tx, caller).need_read_set(set_name(name))
         return Page(items=_shown(tx, rows.list_versions(tx, caller.project_id, name)))
 
 
 @router.get("/{ref}/diff", response_model=Page[wire.Difference])
 def file_set_difference(
-    here: Here,
+    state: State,
     caller: Member,
     ref: SetRef,
     to: Annotated[str, Query(max_length=150, description="The set to compare with")],
@@ -86,7 +99,7 @@ def file_set_difference(
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> Page[wire.Difference]:
     """What changed from this set to another, by path."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         changes = file_set.compare(tx, caller, ref, to)
         page = list(islice((c for c in changes if c.path > (cursor or "")), limit + 1))
     items = [
@@ -101,30 +114,30 @@ def file_set_difference(
 
 
 @router.delete("/{name}", status_code=204)
-def delete_file_set(here: Here, caller: Member, name: SetRef) -> None:
+def delete_file_set(state: State, caller: Member, name: SetRef) -> None:
     """Hide a set; its versions stay readable by number."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         file_set.delete_file_set(tx, caller, name)
 
 
 @router.post("/{ref}/drop", response_model=wire.FileSet)
-def drop_file_set(here: Here, caller: ProjectAdmin, ref: SetRef) -> wire.FileSet:
+def drop_file_set(state: State, caller: ProjectAdmin, ref: SetRef) -> wire.FileSet:
     """Give up the bytes of a set that a job made; `replay` brings them back."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return _shown(tx, [replay.drop(tx, caller, ref)])[0]
 
 
 @router.get("/{ref}/replay", response_model=wire.ReplayPlan)
-def replay_plan(here: Here, caller: Member, ref: SetRef) -> wire.ReplayPlan:
+def replay_plan(state: State, caller: Member, ref: SetRef) -> wire.ReplayPlan:
     """The jobs that would run to regenerate a set, and what they took the last time."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return _plan(replay.plan(tx, caller, ref, _price(tx)), [])
 
 
 @router.post("/{ref}/replay", response_model=wire.ReplayPlan)
-def replay_file_set(here: Here, caller: Member, ref: SetRef) -> wire.ReplayPlan:
+def replay_file_set(state: State, caller: Member, ref: SetRef) -> wire.ReplayPlan:
     """Submit the next job of the plan; call again when it has finished. Nothing is submitted once the set is whole."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         found = replay.plan(tx, caller, ref, _price(tx))
         job = replay.replay_next(tx, caller, ref)
     return _plan(found, [job] if job else [])

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 
 from easel.flow.lake import collect, grant
 from easel.lake.access import Grant, Scope
-from easel.serve.access import Here, PlatformAdmin, ProjectAdmin
+from easel.serve.access import PlatformAdmin, ProjectAdmin, State
 from easel.store.engine import Tx
 from easel.store.identity import names_of
 from easel.store.lake.grants import list_groups
@@ -20,16 +20,16 @@ router = APIRouter(prefix="/api/v1", tags=["access and cleaning"])
 
 
 @router.get("/projects/{project}/grants", response_model=Page[wire.Grant])
-def grants(here: Here, caller: ProjectAdmin) -> Page[wire.Grant]:
+def grants(state: State, caller: ProjectAdmin) -> Page[wire.Grant]:
     """All grants of the project; what no pattern covers is open to every member."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return Page(items=_shown(tx, grant.list_grants(tx, caller)))
 
 
 @router.put("/projects/{project}/grants", response_model=wire.Grant)
-def put_grant(here: Here, caller: ProjectAdmin, body: wire.PutGrant) -> wire.Grant:
+def put_grant(state: State, caller: ProjectAdmin, body: wire.PutGrant) -> wire.Grant:
     """Let somebody read or write below a path, or file sets by name. Others then may not, unless granted too."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         made = grant.put_grant(
             tx, caller, Scope(body.scope), body.pattern, body.principal, read=body.read, write=body.write
         )
@@ -38,38 +38,38 @@ def put_grant(here: Here, caller: ProjectAdmin, body: wire.PutGrant) -> wire.Gra
 
 @router.delete("/projects/{project}/grants", status_code=204)
 def remove_grant(
-    here: Here,
+    state: State,
     caller: ProjectAdmin,
     scope: Scope,
     pattern: Annotated[str, Query(max_length=1100)],
     principal: Annotated[str, Query(max_length=100)],
 ) -> None:
     """Take a grant back."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         grant.remove_grant(tx, caller, scope, pattern, principal)
 
 
 @router.get("/projects/{project}/groups", response_model=Page[wire.Group])
-def groups(here: Here, caller: ProjectAdmin) -> Page[wire.Group]:
+def groups(state: State, caller: ProjectAdmin) -> Page[wire.Group]:
     """The project's groups and their members."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_groups(tx, caller.project_id)
     return Page(items=[wire.Group(name=name, members=members) for name, members in found.items()])
 
 
 @router.put("/projects/{project}/groups/{name}", response_model=wire.Group)
 def set_group(
-    here: Here, caller: ProjectAdmin, name: Annotated[str, Path(max_length=64)], body: wire.SetGroup
+    state: State, caller: ProjectAdmin, name: Annotated[str, Path(max_length=64)], body: wire.SetGroup
 ) -> wire.Group:
     """A group has exactly these members from now on; without any it is gone."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return wire.Group(name=name, members=grant.set_group(tx, caller, name, body.members))
 
 
 @router.post("/projects/{project}/unused", response_model=wire.Unused)
-def drop_unused(here: Here, caller: ProjectAdmin, body: wire.CollectUnused) -> wire.Unused:
+def drop_unused(state: State, caller: ProjectAdmin, body: wire.CollectUnused) -> wire.Unused:
     """File versions that no job used and no file set holds: told, or with `really` given up."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         found = collect.drop_unused(
             tx, caller, body.prefix, timedelta(days=body.older_than_days), really=body.really
         )
@@ -77,9 +77,9 @@ def drop_unused(here: Here, caller: ProjectAdmin, body: wire.CollectUnused) -> w
 
 
 @router.post("/gc", response_model=wire.Collected)
-def collect_garbage(here: Here, caller: PlatformAdmin) -> wire.Collected:
+def collect_garbage(state: State, caller: PlatformAdmin) -> wire.Collected:
     """Remove what nobody needs: abandoned uploads, unnamed bytes, lost manifest nodes."""
-    return wire.Collected.model_validate(collect.collect(here.lake))
+    return wire.Collected.model_validate(collect.collect(state.lake))
 
 
 def _shown(tx: Tx, found: list[Grant]) -> list[wire.Grant]:

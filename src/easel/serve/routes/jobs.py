@@ -12,13 +12,15 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.flow.jobs import control, look, submit
 from easel.flow.jobs.look import Lines
+from easel.flow.jobs.waiting import why_waiting
+from easel.flow.lake.visible import need_job, visible_job, visible_jobs
 from easel.records import job as records
 from easel.records.identity import Caller
-from easel.serve.access import Here, Member, member
+from easel.serve.access import Member, State, member
 from easel.serve.creating import Create
-from easel.serve.live import Rights
+from easel.serve.live import StreamRights
 from easel.serve.paging import Paging
-from easel.serve.parts import Parts
+from easel.serve.state import AppState
 from easel.store import job_series as series
 from easel.store import jobs
 from easel.store.engine import Tx
@@ -34,11 +36,12 @@ FOLLOW_SECONDS = 0.25
 """Lines are written by the controller, perhaps of another process: look this often."""
 
 
-def shown(job: records.Job) -> wire.Job:
+def shown(job: records.Job, waiting: str | None = None) -> wire.Job:
     values: dict[str, Any] = {
         name: getattr(job, name) for name in wire.Job.model_fields if hasattr(job, name)
     }
     values |= {"spec": SPEC.dump_python(job.spec, mode="json"), "kind": job.spec.run.kind, "name": job.name}
+    values["waiting"] = waiting
     return wire.Job.model_validate(values)
 
 
@@ -48,38 +51,40 @@ def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response
     spec = body.spec()
 
     def make(tx: Tx) -> wire.Job:
-        return shown(submit.submit_job(tx, caller, spec))
+        return shown(submit.submit_job(tx, caller, spec, after=body.after))
 
     return create(caller, body, make)
 
 
 @router.get("", response_model=Page[wire.Job])
-def list_jobs(here: Here, caller: Member, page: Paging) -> Page[wire.Job]:
+def list_jobs(state: State, caller: Member, page: Paging) -> Page[wire.Job]:
     """The project's jobs, newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = jobs.list_jobs(tx, caller.project_id, page)
-    return Page(items=[shown(job) for job in found.items], next_cursor=found.next_cursor)
+        items = visible_jobs(tx, caller, found.items)
+    return Page(items=[shown(job) for job in items], next_cursor=found.next_cursor)
 
 
 @router.get("/counts", response_model=wire.JobCounts)
-def count_jobs(here: Here, caller: Member) -> wire.JobCounts:
+def count_jobs(state: State, caller: Member) -> wire.JobCounts:
     """How many there are, by state."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = jobs.count_by_state(tx, caller.project_id)
     return wire.JobCounts(total=sum(found.values()), states=found)
 
 
 @router.get("/{job}", response_model=wire.Job)
-def show_job(here: Here, caller: Member, job: JobId) -> wire.Job:
-    """One job."""
-    with here.store.read() as tx:
-        return shown(jobs.find(tx, caller.project_id, job))
+def show_job(state: State, caller: Member, job: JobId) -> wire.Job:
+    """One job; while it waits, `waiting` says what for."""
+    with state.store.read() as tx:
+        found = visible_job(tx, caller, jobs.find(tx, caller.project_id, job))
+        return shown(found, why_waiting(tx, found, state.settings.max_active_jobs))
 
 
 @router.post("/{job}/kill", response_model=wire.Job)
-def kill_job(here: Here, caller: Member, job: JobId, body: wire.KillJob) -> wire.Job:
+def kill_job(state: State, caller: Member, job: JobId, body: wire.KillJob) -> wire.Job:
     """Ask for its end; repeating changes nothing. Its owner or a project admin may."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return shown(control.kill_job(tx, caller, job, body.reason))
 
 
@@ -93,9 +98,17 @@ def rerun_job(caller: Member, create: Create, job: JobId, body: wire.RerunJob) -
     return create(caller, body, make)
 
 
+@router.get("/{job}/attempts", response_model=wire.JobAttempts)
+def job_attempts(state: State, caller: Member, job: JobId) -> wire.JobAttempts:
+    """Every attempt that is over: where it ran, how it ended, how long it held its device."""
+    with state.store.read() as tx:
+        found = look.attempts(tx, caller, job)
+    return wire.JobAttempts(items=[wire.JobAttempt.model_validate(each) for each in found])
+
+
 @router.get("/{job}/log", response_model=wire.LogPage)
 def job_log(
-    here: Here,
+    state: State,
     caller: Member,
     job: JobId,
     after: After = 0,
@@ -104,20 +117,20 @@ def job_log(
     attempt: Annotated[int | None, Query(ge=1, le=1000, description="An earlier attempt's log")] = None,
 ) -> wire.LogPage:
     """Lines of the log, in pages."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = look.log_lines(tx, caller, job, after=after, limit=limit, search=search, attempt=attempt)
     return _page(found)
 
 
-def _known(here: Here, caller: Member, job: JobId) -> None:
+def _known(state: State, caller: Member, job: JobId) -> None:
     """Said before a stream begins: afterwards there is no status left to give."""
-    with here.store.read() as tx:
-        jobs.find(tx, caller.project_id, job)
+    with state.store.read() as tx:
+        need_job(tx, caller, job)
 
 
 @router.get("/{job}/log/stream", response_class=EventSourceResponse, dependencies=[Depends(_known)])
 async def follow_log(
-    here: Here,
+    state: State,
     caller: Member,
     job: JobId,
     request: Request,
@@ -126,16 +139,16 @@ async def follow_log(
 ) -> AsyncIterator[ServerSentEvent]:
     """Lines as they come (server-sent events); resume with Last-Event-ID. Ends, with `end`, when the job has."""
     start = after if last_event_id is None else last_event_id
-    async for event in _follow(here, caller, job, start, Rights(request, member)):
+    async for event in _follow(state, caller, job, start, StreamRights(request, member)):
         yield event
 
 
 async def _follow(
-    here: Parts, caller: Caller, job: str, position: int, rights: Rights
+    state: AppState, caller: Caller, job: str, position: int, rights: StreamRights
 ) -> AsyncIterator[ServerSentEvent]:
     attempt: int | None = None
-    while not (here.stopping.is_set() or await rights.lost()):
-        found = await to_thread.run_sync(_read_lines, here, caller, job, position)
+    while not (state.stopping.is_set() or await rights.lost()):
+        found = await to_thread.run_sync(_read_lines, state, caller, job, position)
         if attempt is not None and found.attempt != attempt:
             position = 0  # it was tried again: its log begins anew
             attempt = found.attempt
@@ -151,8 +164,8 @@ async def _follow(
             await asyncio.sleep(FOLLOW_SECONDS)
 
 
-def _read_lines(here: Parts, caller: Caller, job: str, after: int) -> Lines:
-    with here.store.read() as tx:
+def _read_lines(state: AppState, caller: Caller, job: str, after: int) -> Lines:
+    with state.store.read() as tx:
         return look.log_lines(tx, caller, job, after=after)
 
 
@@ -164,24 +177,24 @@ def _page(found: Lines) -> wire.LogPage:
 
 
 @router.get("/{job}/metrics", response_model=wire.SeriesList)
-def job_metrics(here: Here, caller: Member, job: JobId) -> wire.SeriesList:
+def job_metrics(state: State, caller: Member, job: JobId) -> wire.SeriesList:
     """The series that the job has logged."""
-    with here.store.read() as tx:
-        found = jobs.find(tx, caller.project_id, job)
+    with state.store.read() as tx:
+        found = need_job(tx, caller, job)
         names = series.series_of(tx, found.id, found.attempt)
     return wire.SeriesList(items=[wire.Series(name=name, points=count) for name, count in names.items()])
 
 
 @router.get("/{job}/metrics/{name:path}", response_model=wire.SeriesPoints)
 def job_series(
-    here: Here,
+    state: State,
     caller: Member,
     job: JobId,
     name: Annotated[str, Path(max_length=100, examples=["loss"])],
     points: Annotated[int, Query(ge=2, le=10_000, description="At most so many")] = 1000,
 ) -> wire.SeriesPoints:
     """One series, thinned to what a picture can show."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         total, kept = look.series(tx, caller, job, name, points)
     shown_points = [wire.Point.model_validate(point, from_attributes=True) for point in kept]
     return wire.SeriesPoints(name=name, total=total, points=shown_points)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from easel.declare.pipeline import Step
+from easel.declare.pipeline import PipelineStep
 from easel.flow.jobs import pipelines
 from easel.records import pipeline as records
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.store.engine import Tx
@@ -24,7 +24,7 @@ PipelineId = Annotated[str, Path(max_length=60, examples=["pip_01jc"])]
 
 def shown(found: records.Pipeline) -> wire.Pipeline:
     steps = [
-        wire.Step(
+        wire.PipelineStep(
             name=step.name,
             needs=list(step.needs),
             reused=step.reused,
@@ -49,7 +49,7 @@ def shown(found: records.Pipeline) -> wire.Pipeline:
 @router.post("", response_model=wire.Pipeline, status_code=201)
 def submit_pipeline(caller: Member, create: Create, body: wire.SubmitPipeline) -> Response:
     """Submit steps that depend on one another. Those whose outcome is known are not run again."""
-    steps = [Step(step.name, step.job.spec(), tuple(step.needs)) for step in body.steps]
+    steps = [PipelineStep(step.name, step.job.spec(), tuple(step.needs)) for step in body.steps]
 
     def make(tx: Tx) -> wire.Pipeline:
         return shown(pipelines.submit_pipeline(tx, caller, body.name, steps, reuse=body.reuse))
@@ -58,18 +58,18 @@ def submit_pipeline(caller: Member, create: Create, body: wire.SubmitPipeline) -
 
 
 @router.get("", response_model=Page[wire.Pipeline])
-def list_pipelines(here: Here, caller: Member, page: Paging) -> Page[wire.Pipeline]:
+def list_pipelines(state: State, caller: Member, page: Paging) -> Page[wire.Pipeline]:
     """The project's pipelines, newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_ids(tx, caller.project_id, page)
         items = [shown(pipelines.look(tx, caller, each)) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/{pipeline}", response_model=wire.Pipeline)
-def show_pipeline(here: Here, caller: Member, pipeline: PipelineId) -> wire.Pipeline:
+def show_pipeline(state: State, caller: Member, pipeline: PipelineId) -> wire.Pipeline:
     """One pipeline and how far each of its steps is."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return shown(pipelines.look(tx, caller, pipeline))
 
 

@@ -14,8 +14,8 @@ from easel.price.bill import MICROS
 from easel.price.book import book_named, read_book, shipped_books
 from easel.price.budget import Budget, Period
 from easel.records.identity import Caller
-from easel.serve.access import Here, Member, PlatformAdmin, ProjectAdmin, SignedIn
-from easel.serve.parts import Parts
+from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
+from easel.serve.state import AppState
 from easel.store import billing as bills
 from easel.store import identity, jobs, profiles
 from easel.store.engine import Tx
@@ -31,29 +31,29 @@ Since = Annotated[Moment | None, Query(description="A moment with its zone, as 2
 
 
 @router.get("/prices", response_model=wire.PriceList)
-def list_prices(here: Here, caller: SignedIn) -> wire.PriceList:
+def list_prices(state: State, caller: SignedIn) -> wire.PriceList:
     """The history of prices."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         history = billing.price_history(tx)
     items = [wire.PriceChange(since=c.since, book=c.book.model_dump(mode="json")) for c in history]
     return wire.PriceList(items=items, shipped=sorted(shipped_books()))
 
 
 @router.put("/prices", response_model=wire.PriceList)
-def set_prices(here: Here, caller: PlatformAdmin, body: wire.SetPrices) -> wire.PriceList:
+def set_prices(state: State, caller: PlatformAdmin, body: wire.SetPrices) -> wire.PriceList:
     """Let a price book hold from now, or from a moment to come. Bills that were made stay as they are."""
     if (body.name is None) == (body.toml is None):
         raise InvalidInput("give either the name of a shipped book or a book as TOML")
     book = book_named(body.name) if body.name is not None else read_book(body.toml or "")
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         billing.set_prices(tx, caller, book, body.since)
-    return list_prices(here, caller)
+    return list_prices(state, caller)
 
 
 @router.get("/projects/{project}/jobs/{job}/bill", response_model=wire.Bill)
-def job_bill(here: Here, caller: Member, job: JobId) -> wire.Bill:
+def job_bill(state: State, caller: Member, job: JobId) -> wire.Bill:
     """What one job cost, line by line, beside what was promised."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = jobs.find(tx, caller.project_id, job)
         lines = bills.lines_of(tx, caller.project_id, job)
         promise = profiles.promise_of(tx, caller.project_id, job)
@@ -79,13 +79,13 @@ def job_bill(here: Here, caller: Member, job: JobId) -> wire.Bill:
 
 @router.get("/projects/{project}/bills", response_model=wire.BillReport)
 def bill_report(
-    here: Here,
+    state: State,
     caller: Member,
     by: Annotated[Literal["user", "month", "app", "job"], Query()] = "user",
     month: Month = None,
 ) -> wire.BillReport:
     """What the project's jobs came to, by user, month, app (the jobs' tag) or job; the dearest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = bills.totals(tx, by, project_id=caller.project_id, month=month)
         names = _names(tx, by, [total.group for total in found])
     return _report(by, month, found, names)
@@ -93,13 +93,13 @@ def bill_report(
 
 @router.get("/bills", response_model=wire.BillReport)
 def whole_report(
-    here: Here,
+    state: State,
     caller: PlatformAdmin,
     by: Annotated[Literal["project", "user", "month", "app"], Query()] = "project",
     month: Month = None,
 ) -> wire.BillReport:
     """What everybody's jobs came to."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = bills.totals(tx, by, month=month)
         names = _names(tx, by, [total.group for total in found])
     return _report(by, month, found, names)
@@ -131,29 +131,29 @@ def _report(by: str, month: str | None, found: list[bills.Total], names: dict[st
 
 
 @router.get("/projects/{project}/budget", response_model=wire.Budget)
-def show_budget(here: Here, caller: Member, since: Since = None) -> wire.Budget:
+def show_budget(state: State, caller: Member, since: Since = None) -> wire.Budget:
     """The project's budget and what is spent of it; with `since` also what was run up after that moment."""
-    return _budget(here, caller, since)
+    return _budget(state, caller, since)
 
 
 @router.put("/projects/{project}/budget", response_model=wire.Budget)
-def set_budget(here: Here, caller: ProjectAdmin, body: wire.SetBudget) -> wire.Budget:
+def set_budget(state: State, caller: ProjectAdmin, body: wire.SetBudget) -> wire.Budget:
     """Set or change the budget."""
     budget = Budget(round(body.limit * MICROS), Period(body.period), tuple(body.warn_at), body.hard_stop)
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         budgets.set_budget(tx, caller, budget)
-    return _budget(here, caller)
+    return _budget(state, caller)
 
 
 @router.delete("/projects/{project}/budget", status_code=204)
-def remove_budget(here: Here, caller: ProjectAdmin) -> None:
+def remove_budget(state: State, caller: ProjectAdmin) -> None:
     """No limit any more."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         budgets.set_budget(tx, caller, None)
 
 
-def _budget(here: Parts, caller: Caller, since: datetime | None = None) -> wire.Budget:
-    with here.store.read() as tx:
+def _budget(state: AppState, caller: Caller, since: datetime | None = None) -> wire.Budget:
+    with state.store.read() as tx:
         budget = budgets.find_budget(tx, caller.project_id)
         period = budget.period if budget else Period.MONTH
         spending = budgets.spending_of(tx, caller.project_id, period)
@@ -164,6 +164,7 @@ def _budget(here: Parts, caller: Caller, since: datetime | None = None) -> wire.
         warn_at=list(budget.warn_at) if budget else [],
         hard_stop=budget.hard_stop if budget else False,
         spent=spending.so_far / MICROS,
+        billed=spending.billed_micros / MICROS,
         committed=spending.committed / MICROS,
         spent_since=None if after is None else after / MICROS,
     )

@@ -15,10 +15,10 @@ from easel.flow.price.provision import ProvisionRequest
 from easel.price import grid as grids
 from easel.price.picture import draw
 from easel.price.profiling import Design
-from easel.price.provision import Aim, Chosen, Offer
+from easel.price.provision import Aim, ChosenOffer, Offer
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.jobs import shown as shown_job
@@ -81,9 +81,9 @@ def shown(tx: Tx, profile: profiles.Profile) -> wire.Profile:
 
 
 @router.post("/plan", response_model=wire.Plan)
-def plan_profile(here: Here, caller: Member, body: wire.StartProfile) -> wire.Plan:
+def plan_profile(state: State, caller: Member, body: wire.StartProfile) -> wire.Plan:
     """What a profile would run and what it can cost; nothing is submitted."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         made = profiling.make_plan(tx, caller, _request(body))
     runs = [
         wire.PlannedRun(
@@ -116,26 +116,26 @@ def start_profile(caller: Member, create: Create, body: wire.StartProfile) -> Re
 
 
 @router.get("", response_model=Page[wire.Profile])
-def list_profiles(here: Here, caller: Member, page: Paging) -> Page[wire.Profile]:
+def list_profiles(state: State, caller: Member, page: Paging) -> Page[wire.Profile]:
     """Every version of every profile, newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = profiles.list_profiles(tx, caller.project_id, page)
         return Page(items=[shown(tx, each) for each in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/{name}", response_model=wire.Profile)
-def show_profile(here: Here, caller: Member, name: Name, version: Version = None) -> wire.Profile:
+def show_profile(state: State, caller: Member, name: Name, version: Version = None) -> wire.Profile:
     """One profile: how far it is, its runs, its model."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return shown(tx, profiles.find(tx, caller.project_id, name, version))
 
 
 @router.post("/{name}/estimate", response_model=wire.OfferList)
-def estimate(here: Here, caller: Member, name: Name, body: wire.Estimate) -> wire.OfferList:
+def estimate(state: State, caller: Member, name: Name, body: wire.EstimateRequest) -> wire.OfferList:
     """What given sizes would take and cost."""
     asked = ProvisionRequest(body.values, Aim.CHEAPEST, confidence=body.confidence)
-    shapes = [grids.Shape(shape.vcpu, shape.memory_mb, gpus=shape.gpus) for shape in body.shapes]
-    with here.store.read() as tx:
+    shapes = [grids.ResourceShape(shape.vcpu, shape.memory_mb, gpus=shape.gpus) for shape in body.shapes]
+    with state.store.read() as tx:
         return wire.OfferList(
             items=[_offer(o) for o in provisioning.estimate(tx, caller, name, asked, shapes)]
         )
@@ -155,9 +155,9 @@ def provision(caller: Member, create: Create, name: Name, body: wire.Provision) 
 
 
 @router.post("/{name}/picture", response_class=Response)
-def picture(here: Here, caller: Member, name: Name, body: wire.Provision) -> Response:
+def picture(state: State, caller: Member, name: Name, body: wire.Provision) -> Response:
     """The predicted runtime over the grid as PNG, with the excluded sizes in red."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         made = provisioning.answer(tx, caller, name, _asked(body), _grid(tx, caller, name, body))
     return Response(draw(made.priced, made.wish, made.outcome), media_type="image/png")
 
@@ -199,16 +199,17 @@ def _offer(offer: Offer) -> wire.Offer:
         high_seconds=offer.high_seconds,
         cost=offer.cost,
         sure_seconds=offer.sure_seconds,
+        wait_seconds=offer.wait_seconds,
         sure_cost=offer.sure_cost,
         per_hour=offer.per_hour,
         extrapolated=list(offer.extrapolated),
     )
 
 
-def _provisioned(made: provisioning.Answer) -> wire.Provisioned:
+def _provisioned(made: provisioning.ProvisionAnswer) -> wire.Provisioned:
     label = f"{made.profile.name}:{made.profile.version}"
     front = [_offer(offer) for offer in made.front]
-    if isinstance(made.outcome, Chosen):
+    if isinstance(made.outcome, ChosenOffer):
         job = shown_job(made.job) if made.job else None
         return wire.Provisioned(
             profile=label, feasible=True, offer=_offer(made.outcome.offer), job=job, front=front

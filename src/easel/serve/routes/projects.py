@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from easel.flow.create_project import create_project
-from easel.serve.access import Here, Member, PlatformAdmin, SignedIn
+from easel.serve.access import Member, PlatformAdmin, SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.store.engine import Tx
@@ -17,9 +17,9 @@ router = APIRouter(prefix="/api/v1/projects", tags=["projects"])
 
 
 @router.get("", response_model=Page[Project])
-def projects(here: Here, caller: SignedIn, page: Paging) -> Page[Project]:
+def projects(state: State, caller: SignedIn, page: Paging) -> Page[Project]:
     """The projects that you may enter."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_projects(tx, caller.user, page)
     return Page(items=[Project.model_validate(p) for p in found.items], next_cursor=found.next_cursor)
 

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Response
 
 from easel.errors import NotFound
 from easel.flow.jobs import control
-from easel.run.vault import Vault
-from easel.serve.access import Here, Member, ProjectAdmin, SignedIn
-from easel.serve.parts import Parts
+from easel.run.secret_store import SecretStore
+from easel.serve.access import Member, ProjectAdmin, SignedIn, State
+from easel.serve.state import AppState
 from easel.store import devices, job_queues
 from easel.wire import job as wire
 
@@ -20,32 +20,32 @@ SecretName = Annotated[str, Path(max_length=64, examples=["wandb-key"])]
 
 
 @router.get("/projects/{project}/queues", response_model=wire.QueueList)
-def list_queues(here: Here, caller: Member) -> wire.QueueList:
+def list_queues(state: State, caller: Member) -> wire.QueueList:
     """Who waits and who runs, by user."""
-    with here.store.read() as tx:
-        found = job_queues.states(tx, caller.project_id, here.settings.max_active_jobs)
+    with state.store.read() as tx:
+        found = job_queues.states(tx, caller.project_id, state.settings.max_active_jobs)
     return wire.QueueList(items=[wire.Queue.model_validate(queue) for queue in found])
 
 
 @router.patch("/projects/{project}/queues", response_model=wire.QueueList)
-def change_queue(here: Here, caller: ProjectAdmin, body: wire.ChangeQueue) -> wire.QueueList:
+def change_queue(state: State, caller: ProjectAdmin, body: wire.ChangeQueue) -> wire.QueueList:
     """Pause, resume, or limit how many jobs of a user are launching or running."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         control.set_queue(tx, caller, body.user, max_active=body.max_active, paused=body.paused)
-    return list_queues(here, caller)
+    return list_queues(state, caller)
 
 
 @router.post("/projects/{project}/queues/order", response_model=wire.JobIds)
-def reorder_queue(here: Here, caller: ProjectAdmin, body: wire.ReorderQueue) -> wire.JobIds:
+def reorder_queue(state: State, caller: ProjectAdmin, body: wire.ReorderQueue) -> wire.JobIds:
     """Put these queued jobs of a user first, in this order."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return wire.JobIds(items=list(control.reorder(tx, caller, body.user, body.first)))
 
 
 @router.get("/devices", response_model=wire.DeviceList)
-def list_devices(here: Here, caller: SignedIn) -> wire.DeviceList:
+def list_devices(state: State, caller: SignedIn) -> wire.DeviceList:
     """The pool."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = devices.list_devices(tx)
     return wire.DeviceList(
         items=[
@@ -65,29 +65,31 @@ def list_devices(here: Here, caller: SignedIn) -> wire.DeviceList:
 
 
 @router.get("/projects/{project}/secrets", response_model=wire.SecretNames)
-def secret_names(here: Here, caller: Member) -> wire.SecretNames:
+def secret_names(state: State, caller: Member) -> wire.SecretNames:
     """The names of the project's secrets; their values are never shown."""
-    return wire.SecretNames(items=_vault(here).names(caller.project_id))
+    return wire.SecretNames(items=_vault(state).names(caller.project_id))
 
 
 @router.put("/projects/{project}/secrets/{name}", response_model=wire.SecretNames)
-def put_secret(here: Here, caller: ProjectAdmin, name: SecretName, body: wire.PutSecret) -> wire.SecretNames:
+def put_secret(
+    state: State, caller: ProjectAdmin, name: SecretName, body: wire.PutSecret
+) -> wire.SecretNames:
     """Set a secret, which jobs of the project may name in their environment."""
-    _vault(here).write(caller.project_id, name, body.value)
-    with here.store.write() as tx:
+    _vault(state).write(caller.project_id, name, body.value)
+    with state.store.write() as tx:
         tx.emit("secret.changed", name, project_id=caller.project_id, actor=caller.user.id)
-    return secret_names(here, caller)
+    return secret_names(state, caller)
 
 
 @router.delete("/projects/{project}/secrets/{name}", status_code=204)
-def remove_secret(here: Here, caller: ProjectAdmin, name: SecretName) -> Response:
+def remove_secret(state: State, caller: ProjectAdmin, name: SecretName) -> Response:
     """Remove a secret. Jobs that name it fail from now on."""
-    if not _vault(here).remove(caller.project_id, name):
+    if not _vault(state).remove(caller.project_id, name):
         raise NotFound(f"there is no secret {name!r} in this project")
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         tx.emit("secret.removed", name, project_id=caller.project_id, actor=caller.user.id)
     return Response(status_code=204)
 
 
-def _vault(here: Parts) -> Vault:
-    return Vault(here.settings.folder / "secrets")
+def _vault(state: AppState) -> SecretStore:
+    return SecretStore(state.settings.folder / "secrets")

@@ -9,7 +9,7 @@ from easel.flow.authenticate import Secret
 from easel.flow.log_in import SESSION_LASTS, log_in, log_out
 from easel.flow.secrets import csrf_token
 from easel.records.identity import Caller
-from easel.serve.access import SESSION_COOKIE, Here, SignedIn, anyone, presented_secret
+from easel.serve.access import SESSION_COOKIE, SignedIn, State, anyone, presented_secret
 from easel.wire.identity import LogIn, Me, User
 
 router = APIRouter(prefix="/api/v1", tags=["session"])
@@ -22,12 +22,12 @@ def whoami(request: Request, caller: SignedIn) -> Me:
 
 
 @router.post("/session", response_model=Me, dependencies=[anyone])
-def open_session(request: Request, response: Response, here: Here, body: LogIn) -> Me:
+def open_session(request: Request, response: Response, state: State, body: LogIn) -> Me:
     """Trade a token for a session cookie that scripts cannot read."""
     try:
-        caller, secret = log_in(here.store, body.token.strip())
+        caller, secret = log_in(state.store, body.token.strip())
     except Unauthenticated:
-        here.failures.note(request.client.host if request.client else "unknown")
+        state.failures.note(request.client.host if request.client else "unknown")
         raise
     response.set_cookie(
         SESSION_COOKIE,
@@ -35,17 +35,17 @@ def open_session(request: Request, response: Response, here: Here, body: LogIn) 
         max_age=int(SESSION_LASTS.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=here.settings.https,
+        secure=state.settings.https,
         path="/",
     )
     return _me(caller, Secret(secret, is_session=True))
 
 
 @router.delete("/session", status_code=204)
-def close_session(request: Request, response: Response, here: Here, caller: SignedIn) -> None:
+def close_session(request: Request, response: Response, state: State, caller: SignedIn) -> None:
     """Log the browser out. The token itself stays valid."""
     if session := request.cookies.get(SESSION_COOKIE):
-        log_out(here.store, session)
+        log_out(state.store, session)
     response.delete_cookie(SESSION_COOKIE, path="/", samesite="strict", httponly=True)
 
 

@@ -8,8 +8,8 @@ from easel.flow import simulate as flow
 from easel.flow.happiness import happiness
 from easel.flow.simulate import Past
 from easel.schedule.policies import POLICIES
-from easel.schedule.replay import Plan
-from easel.serve.access import Here, Member, SignedIn
+from easel.schedule.replay import ReplaySettings
+from easel.serve.access import Member, SignedIn, State
 from easel.wire import simulation as wire
 
 router = APIRouter(prefix="/api/v1", tags=["simulations"])
@@ -22,21 +22,21 @@ def list_policies(caller: SignedIn) -> wire.PolicyNames:
 
 
 @router.get("/projects/{project}/happiness", response_model=wire.Happiness)
-def show_happiness(here: Here, caller: Member) -> wire.Happiness:
+def show_happiness(state: State, caller: Member) -> wire.Happiness:
     """The best score of each app over time."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return wire.Happiness.model_validate(happiness(tx, caller))
 
 
 @router.post("/projects/{project}/simulations", response_model=wire.Simulated)
-def simulate(here: Here, caller: Member, body: wire.Simulate) -> wire.Simulated:
+def simulate(state: State, caller: Member, body: wire.Simulate) -> wire.Simulated:
     """Replay the project's history (or another one) under policies and pool sizes. Nothing runs or is kept."""
     if body.history is None:
-        with here.store.read() as tx:
+        with state.store.read() as tx:
             past = flow.history(tx, caller)
     else:
         past = [Past(row.tenant, row.candidate, row.quality, row.cost) for row in body.history]
-    plan = Plan(
+    plan = ReplaySettings(
         tuple(body.policies),
         tuple(body.devices),
         body.serve,

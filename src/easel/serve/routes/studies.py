@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 
-from easel.flow.studies import declare, look
+from easel.flow.studies import declare, look, verify
 from easel.records.study import StoredStudy
 from easel.records.study import StudyPoint as StoredPoint
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.pool_mirror import looking
+from easel.serve.routes.terms import shown_terms
 from easel.store import studies
 from easel.store.engine import Tx
 from easel.wire import study as wire
@@ -26,7 +28,7 @@ Name = Annotated[str, Path(max_length=64, examples=["digits"])]
 Dimension = Annotated[str, Query(max_length=100, examples=["learning_rate"])]
 
 
-def shown(found: look.Standing) -> wire.Study:
+def shown(found: look.StudySummary) -> wire.Study:
     study, plain = found.study, found.study.spec.to_dict()
     budget = study.spec.goal.budget
     return wire.Study(
@@ -38,7 +40,11 @@ def shown(found: look.Standing) -> wire.Study:
         budget=wire.BudgetUse(kind=budget.kind.value, amount=budget.amount, spent=found.spent),
         points=look.outcome_counts(found.points),
         best=_recommendation(found.best),
+        measured=_measured(found.measured),
         why=found.why,
+        status=found.account.status.value,
+        waiting=found.account.sentence,
+        terms=shown_terms(found.terms),
         created_at=study.created_at,
         changed_at=study.changed_at,
         **plain,
@@ -49,7 +55,20 @@ def _recommendation(best: Mapping[str, Any] | None) -> wire.Recommendation | Non
     return None if best is None else wire.Recommendation.model_validate(dict(best))
 
 
-def _point(study: StoredStudy, point: StoredPoint, names: Mapping[str, str]) -> wire.StudyPoint:
+def _measured(best: look.BestMeasured | None) -> wire.BestMeasured | None:
+    if best is None:
+        return None
+    return wire.BestMeasured(
+        number=best.point.number,
+        point=dict(best.point.point),
+        values={name: v if math.isfinite(v) else None for name, v in best.point.values.items()},
+        job_id=best.point.job_id,
+        output_set=best.output_set,
+        missed=list(best.missed),
+    )
+
+
+def _point(study: StoredStudy, point: StoredPoint, points: Sequence[StoredPoint]) -> wire.StudyPoint:
     values = {name: v if math.isfinite(v) else None for name, v in point.values.items()}
     feasible = None if point.outcome is None else study.spec.goal.meets(point.values)
     return wire.StudyPoint(
@@ -61,7 +80,7 @@ def _point(study: StoredStudy, point: StoredPoint, names: Mapping[str, str]) -> 
         values=values,
         reason=point.reason,
         chosen=dict(point.why),
-        why=look.why(point, names),
+        why=look.why(point, points),
         told=point.told,
         spent=point.spent,
         best=_recommendation(point.best),
@@ -98,75 +117,90 @@ def create_from_file(caller: Member, create: Create, body: wire.StudyFile) -> Re
 
 
 @router.get("", response_model=Page[wire.Study])
-def list_studies(here: Here, caller: Member, page: Paging) -> Page[wire.Study]:
+def list_studies(state: State, caller: Member, page: Paging) -> Page[wire.Study]:
     """The project's studies, newest first."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = studies.list_studies(tx, caller.project_id, page)
-        return Page(items=[shown(look.standing(tx, s)) for s in found.items], next_cursor=found.next_cursor)
+        with looking(state, tx) as keeper:
+            items = [shown(look.standing(tx, s, keeper)) for s in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/{name}", response_model=wire.Study)
-def show_study(here: Here, caller: Member, name: Name) -> wire.Study:
+def show_study(state: State, caller: Member, name: Name) -> wire.Study:
     """One study: its state, what it has spent, what it recommends now."""
-    with here.store.read() as tx:
-        return shown(look.standing(tx, studies.find(tx, caller.project_id, name)))
+    with state.store.read() as tx, looking(state, tx) as keeper:
+        return shown(look.standing(tx, studies.find(tx, caller.project_id, name), keeper))
 
 
 @router.post("/{name}/start", response_model=wire.Study)
-def start_study(here: Here, caller: Member, name: Name, body: wire.StartStudy) -> wire.Study:
+def start_study(state: State, caller: Member, name: Name, body: wire.StartStudy) -> wire.Study:
     """Start it, or go on with one that was stopped or has ended; repeating changes nothing."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return shown(look.standing(tx, declare.start_study(tx, caller, name, budget=body.budget)))
 
 
 @router.post("/{name}/stop", response_model=wire.Study)
-def stop_study(here: Here, caller: Member, name: Name) -> wire.Study:
+def stop_study(state: State, caller: Member, name: Name) -> wire.Study:
     """No new points; running ones are ended. It can be started again."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return shown(look.standing(tx, declare.stop_study(tx, caller, name)))
 
 
+@router.post("/{name}/verify", response_model=wire.StudyPoint, status_code=201)
+def verify_best(state: State, caller: Member, create: Create, name: Name, body: wire.VerifyStudy) -> Response:
+    """Run the recommended point, so that what is predicted becomes measured."""
+    with state.store.read() as tx:
+        wanted = verify.to_verify(tx, caller, name)
+
+    def make(tx: Tx) -> wire.StudyPoint:
+        started = verify.start_verifying(tx, caller, wanted)
+        return _point(wanted.study, started, studies.points(tx, wanted.study.id))
+
+    return create(caller, body, make)
+
+
 @router.delete("/{name}", status_code=204)
-def delete_study(here: Here, caller: Member, name: Name) -> None:
+def delete_study(state: State, caller: Member, name: Name) -> None:
     """Forget it. Its jobs and file sets stay in the history."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         declare.delete_study(tx, caller, name)
 
 
 @router.get("/{name}/points", response_model=wire.StudyPoints)
 def study_points(
-    here: Here,
+    state: State,
     caller: Member,
     name: Name,
     after: Annotated[int, Query(ge=-1, lt=2**31, description="Only points with larger numbers")] = -1,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> wire.StudyPoints:
     """Its points in the order in which they were started, each with what was recommended after it."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         study = studies.find(tx, caller.project_id, name)
-        found = [p for p in studies.points(tx, study.id) if p.number > after][:limit]
-        names = look.names_of(tx, caller.project_id)
-    return wire.StudyPoints(items=[_point(study, point, names) for point in found])
+        points = studies.points(tx, study.id)
+    found = [p for p in points if p.number > after][:limit]
+    return wire.StudyPoints(items=[_point(study, point, points) for point in found])
 
 
 @router.get("/{name}/front", response_model=wire.StudyPoints)
-def study_front(here: Here, caller: Member, name: Name) -> wire.StudyPoints:
+def study_front(state: State, caller: Member, name: Name) -> wire.StudyPoints:
     """Points that no other beats in the objective and in everything that the goal lists under `also`."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         study = studies.find(tx, caller.project_id, name)
-        found = look.front(look.observed(tx, study), studies.points(tx, study.id))
-        names = look.names_of(tx, caller.project_id)
-    return wire.StudyPoints(items=[_point(study, point, names) for point in found])
+        points = studies.points(tx, study.id)
+        found = look.front(look.observed(tx, study), points)
+    return wire.StudyPoints(items=[_point(study, point, points) for point in found])
 
 
-@router.get("/{name}/slice", response_model=wire.Slice)
-def study_slice(here: Here, caller: Member, name: Name, dimension: Dimension) -> wire.Slice:
+@router.get("/{name}/slice", response_model=wire.DimensionProfile)
+def study_slice(state: State, caller: Member, name: Name, dimension: Dimension) -> wire.DimensionProfile:
     """What the models predict along one dimension, the others held at the recommendation."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         tuner = look.observed(tx, studies.find(tx, caller.project_id, name))
     found = look.slice_along(tuner, dimension)
     of = {q: [wire.Estimate.model_validate(e) for e in estimates] for q, estimates in found.of.items()}
-    return wire.Slice(
+    return wire.DimensionProfile(
         dimension=dimension,
         fixed=dict(found.fixed),
         values=list(found.values),
@@ -176,9 +210,9 @@ def study_slice(here: Here, caller: Member, name: Name, dimension: Dimension) ->
 
 
 @router.get("/{name}/region", response_model=wire.Region)
-def study_region(here: Here, caller: Member, name: Name, x: Dimension, y: Dimension) -> wire.Region:
+def study_region(state: State, caller: Member, name: Name, x: Dimension, y: Dimension) -> wire.Region:
     """How likely the constraints hold over two dimensions, and the predicted objective."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         tuner = look.observed(tx, studies.find(tx, caller.project_id, name))
     found = look.region_over(tuner, x, y)
     return wire.Region(
@@ -193,15 +227,15 @@ def study_region(here: Here, caller: Member, name: Name, x: Dimension, y: Dimens
 
 
 @router.get("/{name}/csv", response_class=PlainTextResponse)
-def export_csv(here: Here, caller: Member, name: Name) -> PlainTextResponse:
+def export_csv(state: State, caller: Member, name: Name) -> PlainTextResponse:
     """Every measured point as a row."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         text = look.export_csv(tx, studies.find(tx, caller.project_id, name))
     return PlainTextResponse(text, media_type="text/csv; charset=utf-8")
 
 
 @router.post("/{name}/csv", response_model=wire.Imported)
-def import_csv(here: Here, caller: Member, name: Name, body: wire.CsvText) -> wire.Imported:
+def import_csv(state: State, caller: Member, name: Name, body: wire.CsvText) -> wire.Imported:
     """Take in results found elsewhere; those known already are left out."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return wire.Imported(new=look.import_csv(tx, caller, name, body.csv))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 
 from easel.flow.issue_token import IssuedToken, issue_token, revoke_token
-from easel.serve.access import Here, SignedIn
+from easel.serve.access import SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.store.engine import Tx
@@ -19,9 +19,9 @@ router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 
 
 @router.get("", response_model=Page[wire.Token])
-def tokens(here: Here, caller: SignedIn, page: Paging) -> Page[wire.Token]:
+def tokens(state: State, caller: SignedIn, page: Paging) -> Page[wire.Token]:
     """Your tokens, without their secrets."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_tokens(tx, caller.user.id, page)
     return Page(items=[wire.Token.model_validate(t) for t in found.items], next_cursor=found.next_cursor)
 
@@ -37,9 +37,9 @@ def add_token(caller: SignedIn, create: Create, body: wire.CreateToken) -> Respo
 
 
 @router.delete("/{token_id}", status_code=204)
-def remove_token(here: Here, caller: SignedIn, token_id: Annotated[str, Path(max_length=64)]) -> None:
+def remove_token(state: State, caller: SignedIn, token_id: Annotated[str, Path(max_length=64)]) -> None:
     """Revoke a token: it stops working at once, and so do sessions opened with it."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         revoke_token(tx, caller, token_id)
 
 

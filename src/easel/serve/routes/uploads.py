@@ -11,10 +11,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from easel.flow.lake import upload
 from easel.lake.blobs.packs import close_up
 from easel.lake.blobs.store import Incoming
-from easel.lake.blobs.store import Member as PackMember
+from easel.lake.blobs.store import PackMember as PackMember
 from easel.lake.digest import Digest, from_hex
 from easel.records import lake as records
-from easel.serve.access import Here, Member
+from easel.serve.access import Member, State
 from easel.serve.creating import Create
 from easel.store.engine import Tx
 from easel.store.lake import uploads as rows
@@ -34,40 +34,40 @@ def start_upload(caller: Member, create: Create, body: wire.StartUpload) -> Resp
 
 
 @router.get("", response_model=Page[wire.Upload])
-def pending_uploads(here: Here, caller: Member) -> Page[wire.Upload]:
+def pending_uploads(state: State, caller: Member) -> Page[wire.Upload]:
     """Your sessions that are still open, the newest first: to resume or abort them."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = rows.list_uploads(tx, caller.project_id, records.UploadState.PENDING, 200)
         own = [u for u in found if u.creator == caller.user.id]
         return Page(items=[_shown(tx, u) for u in own])
 
 
 @router.get("/{upload_id}", response_model=wire.Upload)
-def show_upload(here: Here, caller: Member, upload_id: UploadId) -> wire.Upload:
+def show_upload(state: State, caller: Member, upload_id: UploadId) -> wire.Upload:
     """How far a session is."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return _shown(tx, upload.get(tx, caller, upload_id))
 
 
 @router.post("/{upload_id}/files", response_model=wire.WantedHashes)
-def add_files(here: Here, caller: Member, upload_id: UploadId, body: wire.AddFiles) -> wire.WantedHashes:
+def add_files(state: State, caller: Member, upload_id: UploadId, body: wire.AddFiles) -> wire.WantedHashes:
     """Add files by path, size and hash; the answer lists the hashes whose bytes must be sent."""
     items = [records.UploadItem(f.path, f.size, from_hex(f.hash)) for f in body.files]
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         wanted = upload.add_files(tx, caller, upload_id, items)
     return wire.WantedHashes(wanted=[digest.hex() for digest in wanted])
 
 
 @router.get("/{upload_id}/wanted", response_model=Page[wire.Wanted])
 def wanted(
-    here: Here,
+    state: State,
     caller: Member,
     upload_id: UploadId,
     limit: Annotated[int, Query(ge=1, le=5000)] = 2000,
     cursor: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
 ) -> Page[wire.Wanted]:
     """Bytes that a resumed session still has to send."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         after = from_hex(cursor) if cursor else b""
         found = upload.wanted(tx, caller, upload_id, after, limit)
     items = [wire.Wanted(hash=digest.hex(), size=size) for digest, size in found]
@@ -76,10 +76,10 @@ def wanted(
 
 @router.post("/{upload_id}/objects", response_model=wire.Transfers)
 def announce(
-    here: Here, caller: Member, request: Request, upload_id: UploadId, body: wire.Announce
+    state: State, caller: Member, request: Request, upload_id: UploadId, body: wire.Announce
 ) -> wire.Transfers:
     """Say how the bytes will come; the answer lists the parts that are missing and where to PUT them."""
-    found = upload.announce(here.lake, caller, upload_id, [_incoming(o) for o in body.objects])
+    found = upload.announce(state.lake, caller, upload_id, [_incoming(o) for o in body.objects])
     return wire.Transfers(
         transfers=[
             wire.Transfer(
@@ -89,14 +89,14 @@ def announce(
                         number=number,
                         offset=(number - 1) * each.stage.part_size,
                         size=each.stage.part_length(number),
-                        url=here.addresses.put(each.stage, number),
+                        url=state.addresses.put(each.stage, number),
                     )
                     for number in each.missing
                 ],
             )
             for each in found
         ],
-        handover=here.handover if _is_here(request) else "",
+        handover=state.handover if _is_here(request) else "",
     )
 
 
@@ -108,28 +108,28 @@ def _is_here(request: Request) -> bool:
 
 
 @router.post("/{upload_id}/objects/{digest}/finish", status_code=204, response_class=Response)
-def finish_object(here: Here, caller: Member, upload_id: UploadId, digest: Hash) -> None:
+def finish_object(state: State, caller: Member, upload_id: UploadId, digest: Hash) -> None:
     """All parts are sent: check them and store the object. Repeating is harmless."""
-    upload.finish_object(here.lake, caller, upload_id, Digest(from_hex(digest)))
+    upload.finish_object(state.lake, caller, upload_id, Digest(from_hex(digest)))
 
 
 @router.post("/{upload_id}/commit", response_model=wire.Upload)
-def commit(here: Here, caller: Member, upload_id: UploadId) -> wire.Upload:
+def commit(state: State, caller: Member, upload_id: UploadId) -> wire.Upload:
     """Give every file its next version, all at once. Repeating changes nothing."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return _shown(tx, upload.commit(tx, caller, upload_id))
 
 
 @router.get("/{upload_id}/versions", response_model=Page[wire.FileItem])
 def committed_versions(
-    here: Here,
+    state: State,
     caller: Member,
     upload_id: UploadId,
     limit: Annotated[int, Query(ge=1, le=5000)] = 2000,
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> Page[wire.FileItem]:
     """The versions that a committed session made, by path."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         session = upload.get(tx, caller, upload_id)
         found = rows.committed_page(tx, session.id, cursor or "", limit)
     items = [wire.FileItem(path=p, version=v, size=s, hash=bytes(d).hex()) for p, v, _, s, d in found]
@@ -137,10 +137,10 @@ def committed_versions(
 
 
 @router.delete("/{upload_id}", response_model=wire.Upload)
-def abort(here: Here, caller: Member, upload_id: UploadId) -> wire.Upload:
+def abort(state: State, caller: Member, upload_id: UploadId) -> wire.Upload:
     """End a session without a trace. Repeating changes nothing."""
-    upload.abort(here.lake, caller, upload_id)
-    return show_upload(here, caller, upload_id)
+    upload.abort(state.lake, caller, upload_id)
+    return show_upload(state, caller, upload_id)
 
 
 def _incoming(new: wire.NewObject) -> Incoming:

@@ -10,7 +10,7 @@ from easel.flow import members
 from easel.flow.issue_token import issue_for_member
 from easel.ids import UserId
 from easel.records.identity import Membership
-from easel.serve.access import Here, Member, PlatformAdmin, ProjectAdmin
+from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.tokens import issued, without_secret
@@ -25,9 +25,9 @@ User = Annotated[str, Path(description="A user's name or id", max_length=64)]
 
 
 @router.get("", response_model=Page[wire.Member])
-def users(here: Here, caller: Member, page: Paging) -> Page[wire.Member]:
+def users(state: State, caller: Member, page: Paging) -> Page[wire.Member]:
     """Who works in this project."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         found = list_members(tx, caller.project_id, page)
     return Page(items=[_member(m) for m in found.items], next_cursor=found.next_cursor)
 
@@ -57,23 +57,23 @@ def admit_user(caller: PlatformAdmin, create: Create, body: wire.AdmitUser) -> R
 
 
 @router.get("/{user}", response_model=wire.Member)
-def user(here: Here, caller: Member, user: User) -> wire.Member:
+def user(state: State, caller: Member, user: User) -> wire.Member:
     """One person of this project."""
-    with here.store.read() as tx:
+    with state.store.read() as tx:
         return _member(get_member(tx, caller.project_id, user))
 
 
 @router.patch("/{user}", response_model=wire.Member)
-def change_user(here: Here, caller: ProjectAdmin, user: User, body: wire.ChangeRole) -> wire.Member:
+def change_user(state: State, caller: ProjectAdmin, user: User, body: wire.ChangeRole) -> wire.Member:
     """Make somebody admin or member."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         return _member(members.change_role(tx, caller, user, body.role))
 
 
 @router.delete("/{user}", status_code=204)
-def remove_user(here: Here, caller: ProjectAdmin, user: User) -> None:
+def remove_user(state: State, caller: ProjectAdmin, user: User) -> None:
     """Let somebody go from this project; what they made stays."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         members.remove(tx, caller, user)
 
 

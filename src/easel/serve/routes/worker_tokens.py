@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from easel.flow.pool.tokens import issue, revoke
-from easel.serve.access import Here, PlatformAdmin
+from easel.flow.workers.tokens import issue, revoke
+from easel.serve.access import PlatformAdmin, State
 from easel.serve.creating import Create
 from easel.serve.routes.tokens import without_secret
 from easel.store.engine import Tx
@@ -17,11 +17,11 @@ from easel.wire import worker as wire
 router = APIRouter(prefix="/api/v1/worker-tokens", tags=["workers"])
 
 
-@router.get("", response_model=wire.WorkerTokens)
-def worker_tokens(here: Here, caller: PlatformAdmin) -> wire.WorkerTokens:
+@router.get("", response_model=wire.WorkerTokenList)
+def worker_tokens(state: State, caller: PlatformAdmin) -> wire.WorkerTokenList:
     """All of them, without their secrets."""
-    with here.store.read() as tx:
-        return wire.WorkerTokens(items=[wire.WorkerToken.model_validate(t) for t in list_tokens(tx)])
+    with state.store.read() as tx:
+        return wire.WorkerTokenList(items=[wire.WorkerToken.model_validate(t) for t in list_tokens(tx)])
 
 
 @router.post("", response_model=wire.IssuedWorkerToken, status_code=201)
@@ -38,8 +38,8 @@ def add_worker_token(caller: PlatformAdmin, create: Create, body: wire.CreateWor
 
 @router.delete("/{token_id}", status_code=204)
 def remove_worker_token(
-    here: Here, caller: PlatformAdmin, token_id: Annotated[str, Path(max_length=64)]
+    state: State, caller: PlatformAdmin, token_id: Annotated[str, Path(max_length=64)]
 ) -> None:
     """Revoke it: its workers are refused at once, and what they had is tried again elsewhere."""
-    with here.store.write() as tx:
+    with state.store.write() as tx:
         revoke(tx, caller.user.id, token_id)

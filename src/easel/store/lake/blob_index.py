@@ -14,10 +14,10 @@ from sqlalchemy import and_, delete, exists, func, not_, select, update
 
 from easel.ids import ProjectId
 from easel.lake.access import Rights
-from easel.lake.blobs.store import Incoming, Member
+from easel.lake.blobs.store import Incoming, PackMember
 from easel.lake.digest import Digest
 from easel.records.lake import Kind, Location
-from easel.store.among import MOST, among
+from easel.store.digest_in import MOST, digest_in
 from easel.store.engine import Tx
 from easel.store.lake.artifacts import allowed
 from easel.store.schema.lake import artifacts, blobs, objects, upload_items, uploads
@@ -31,7 +31,7 @@ def locate(tx: Tx, digests: Sequence[bytes]) -> dict[bytes, Location]:
     found: dict[bytes, Location] = {}
     for some in chunks(digests, MOST):
         query = select(blobs.c.digest, blobs.c.object, blobs.c.offset, blobs.c.size).join(objects, _PRESENT)
-        for digest, *place in tx.execute(query.where(among(tx, blobs.c.digest, some))):
+        for digest, *place in tx.execute(query.where(digest_in(tx, blobs.c.digest, some))):
             found[bytes(digest)] = Location(bytes(place[0]), *place[1:])
     return found
 
@@ -50,7 +50,7 @@ def held_by(tx: Tx, project_id: ProjectId, rights: Rights, digests: Sequence[byt
             .where(
                 artifacts.c.project_id == project_id,
                 artifacts.c.kind == Kind.FILE,
-                among(tx, artifacts.c.digest, some),
+                digest_in(tx, artifacts.c.digest, some),
                 artifacts.c.dropped_at.is_(None),
                 allowed(artifacts.c.name, rights.paths),
             )
@@ -76,7 +76,7 @@ def claim(tx: Tx, incoming: Incoming) -> None:
 def arrived(tx: Tx, incoming: Incoming) -> None:
     """The object has its name: its blobs may be read from now on."""
     tx.execute(update(objects).where(objects.c.digest == incoming.digest).values(state="present"))
-    members = incoming.members or (Member(incoming.digest, 0, incoming.size),)
+    members = incoming.members or (PackMember(incoming.digest, 0, incoming.size),)
     # A blob whose former object is going away moves here; otherwise the first place stays.
     standing = exists().where(objects.c.digest == blobs.c.object, objects.c.state == "present")
     made = insert_or(tx, blobs)
@@ -135,7 +135,8 @@ def doom_empty(tx: Tx, before: datetime) -> int:
 
 def take_doomed(tx: Tx, limit: int = 500) -> list[Digest]:
     """Doomed objects, whose rows are held until the transaction ends: a claim waits meanwhile."""
-    query = select(objects.c.digest).where(objects.c.state == "doomed").limit(limit).with_for_update()
+    query = select(objects.c.digest).where(objects.c.state == "doomed")
+    query = query.order_by(objects.c.digest).limit(limit).with_for_update()
     return [Digest(bytes(row.digest)) for row in tx.execute(query)]
 
 
@@ -168,14 +169,14 @@ def wasteful_packs(tx: Tx, before: datetime, limit: int) -> list[Digest]:
     return [Digest(bytes(row.digest)) for row in tx.execute(query)]
 
 
-def members_of(tx: Tx, object_digest: Digest) -> list[Member]:
+def members_of(tx: Tx, object_digest: Digest) -> list[PackMember]:
     query = select(blobs.c.digest, blobs.c.offset, blobs.c.size).where(blobs.c.object == object_digest)
-    return [Member(Digest(bytes(d)), o, s) for d, o, s in tx.execute(query.order_by(blobs.c.offset))]
+    return [PackMember(Digest(bytes(d)), o, s) for d, o, s in tx.execute(query.order_by(blobs.c.offset))]
 
 
 def move_blobs(tx: Tx, source: Digest, target: Incoming) -> None:
     """The blobs of one object are read from another from now on."""
-    for member in target.members or (Member(target.digest, 0, target.size),):
+    for member in target.members or (PackMember(target.digest, 0, target.size),):
         tx.execute(
             update(blobs)
             .where(blobs.c.digest == member.digest, blobs.c.object == source)

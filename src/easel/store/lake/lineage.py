@@ -18,7 +18,7 @@ from easel.store.upsert import chunks, insert_or
 _EDGE = (lineage.c.id, lineage.c.source, lineage.c.target, lineage.c.job)
 
 
-class Direction(StrEnum):
+class TraceDirection(StrEnum):
     BACKWARD = "backward"
     FORWARD = "forward"
 
@@ -34,10 +34,12 @@ def add_edges(tx: Tx, project_id: ProjectId, sources: Iterable[int], target: int
         tx.execute(insert(lineage), rows)
 
 
-def neighbours(tx: Tx, project_id: ProjectId, node: int, direction: Direction, rights: Rights) -> list[Edge]:
+def neighbours(
+    tx: Tx, project_id: ProjectId, node: int, direction: TraceDirection, rights: Rights
+) -> list[Edge]:
     """One step."""
-    near = lineage.c.target if direction is Direction.BACKWARD else lineage.c.source
-    far = lineage.c.source if direction is Direction.BACKWARD else lineage.c.target
+    near = lineage.c.target if direction is TraceDirection.BACKWARD else lineage.c.source
+    far = lineage.c.source if direction is TraceDirection.BACKWARD else lineage.c.target
     query = (
         select(*_EDGE)
         .join(artifacts, artifacts.c.id == far)
@@ -46,14 +48,14 @@ def neighbours(tx: Tx, project_id: ProjectId, node: int, direction: Direction, r
     return [Edge(*row) for row in tx.execute(query.order_by(lineage.c.id))]
 
 
-def reach(tx: Tx, node: int, direction: Direction, rights: Rights) -> list[int]:
+def reach(tx: Tx, node: int, direction: TraceDirection, rights: Rights) -> list[int]:
     """Artifact ids that can be reached from `node`, without it, in the order of age.
 
     The recursion keeps each node once, so a graph full of diamonds costs no more than its edges. A set that
     may not be read hides what lies behind it: the trace does not walk through.
     """
-    near = lineage.c.target if direction is Direction.BACKWARD else lineage.c.source
-    far = lineage.c.source if direction is Direction.BACKWARD else lineage.c.target
+    near = lineage.c.target if direction is TraceDirection.BACKWARD else lineage.c.source
+    far = lineage.c.source if direction is TraceDirection.BACKWARD else lineage.c.target
     seen = select(far.label("id")).where(near == node)
     if rights.sets:
         seen = seen.join(artifacts, and_(artifacts.c.id == far, readable(rights)))
@@ -65,9 +67,11 @@ def reach(tx: Tx, node: int, direction: Direction, rights: Rights) -> list[int]:
     return list(tx.execute(select(reached.c.id).order_by(reached.c.id)).scalars())
 
 
-def edges_touching(tx: Tx, project_id: ProjectId, nodes: Sequence[int], direction: Direction) -> list[Edge]:
+def edges_touching(
+    tx: Tx, project_id: ProjectId, nodes: Sequence[int], direction: TraceDirection
+) -> list[Edge]:
     """The edges by which a trace in `direction` arrives at `nodes`."""
-    far = lineage.c.source if direction is Direction.BACKWARD else lineage.c.target
+    far = lineage.c.source if direction is TraceDirection.BACKWARD else lineage.c.target
     found: list[Edge] = []
     for some in chunks(nodes):
         query = select(*_EDGE).where(lineage.c.project_id == project_id, far.in_(some))

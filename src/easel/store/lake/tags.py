@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from easel.ids import ProjectId
 from easel.records.lake import Artifact, Kind, TagValue
 from easel.store.engine import Tx
 from easel.store.schema.lake import tags
 from easel.store.upsert import chunks, insert_or
+
+SHORT = 500
+"""Characters of a text that an index holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class NewTag:
     kind: Kind
     key: str
     value: TagValue
+    number: float | None = None
+    """What a text means as a number, where it is searched by that too."""
 
 
 def put_tags(tx: Tx, of: Artifact, values: Mapping[str, TagValue]) -> None:
@@ -40,7 +45,7 @@ def put_all(tx: Tx, new: Sequence[NewTag]) -> None:
     made = insert_or(tx, tags)
     made = made.on_conflict_do_update(
         index_elements=["artifact_id", "key"],
-        set_={c: getattr(made.excluded, c) for c in ("text", "number", "moment")},
+        set_={c: getattr(made.excluded, c) for c in ("text", "number", "moment", "whole")},
     )
     rows = [
         {
@@ -49,6 +54,7 @@ def put_all(tx: Tx, new: Sequence[NewTag]) -> None:
             "project_id": tag.project_id,
             "kind": tag.kind.value,
             **_column(tag.value),
+            **({} if tag.number is None else {"number": tag.number}),
         }
         for tag in latest.values()
     ]
@@ -62,17 +68,18 @@ def remove_tags(tx: Tx, artifact_id: int, keys: Sequence[str]) -> int:
 def tags_of(tx: Tx, artifact_ids: Sequence[int]) -> dict[int, dict[str, TagValue]]:
     found: dict[int, dict[str, TagValue]] = {identity: {} for identity in artifact_ids}
     for some in chunks(artifact_ids):
-        query = select(tags.c.artifact_id, tags.c.key, tags.c.text, tags.c.number, tags.c.moment)
+        text = func.coalesce(tags.c.whole, tags.c.text)
+        query = select(tags.c.artifact_id, tags.c.key, text, tags.c.number, tags.c.moment)
         rows = tx.execute(query.where(tags.c.artifact_id.in_(some)).order_by(tags.c.artifact_id, tags.c.key))
-        for identity, key, text, number, moment in rows:
-            found[identity][key] = text if text is not None else number if number is not None else moment
+        for identity, key, said, number, moment in rows:
+            found[identity][key] = said if said is not None else number if number is not None else moment
     return found
 
 
 def _column(value: TagValue) -> dict[str, Any]:
-    row: dict[str, Any] = {"text": None, "number": None, "moment": None}
+    row: dict[str, Any] = {"text": None, "number": None, "moment": None, "whole": None}
     if isinstance(value, str):
-        row["text"] = value
+        row |= {"text": value[:SHORT], "whole": value if len(value) > SHORT else None}
     elif isinstance(value, datetime):
         row["moment"] = value
     else:

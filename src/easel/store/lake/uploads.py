@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Select, and_, delete, exists, func, insert, literal, not_, select, update
 
-from easel.ids import ProjectId, UploadId
-from easel.lake.blobs.store import Incoming, Member, Stage
+from easel.ids import ProjectId, UploadId, UserId
+from easel.lake.blobs.store import Incoming, PackMember, Stage
 from easel.lake.digest import Digest
 from easel.records.lake import Kind, Upload, UploadItem, UploadState
-from easel.store.among import MOST, among
+from easel.store.digest_in import MOST, digest_in
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.lake import artifacts, blobs, files, objects, upload_items, upload_objects, uploads
 from easel.store.upsert import chunks, insert_or
@@ -35,6 +35,15 @@ def find_upload(tx: Tx, project_id: ProjectId, upload_id: str) -> Upload | None:
     query = select(*_UPLOAD).where(uploads.c.project_id == project_id, uploads.c.id == upload_id)
     row = tx.execute(query).one_or_none()
     return _upload(row) if row else None
+
+
+def count_open(tx: Tx, project_id: ProjectId, user_id: UserId) -> int:
+    query = select(func.count()).where(
+        uploads.c.project_id == project_id,
+        uploads.c.creator == user_id,
+        uploads.c.state == UploadState.PENDING,
+    )
+    return int(tx.execute(query).scalar_one())
 
 
 def list_uploads(tx: Tx, project_id: ProjectId, state: UploadState, limit: int) -> list[Upload]:
@@ -88,7 +97,7 @@ def asks_for(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> dict[byte
     found: dict[bytes, int] = {}
     for some in chunks(digests, MOST):
         query = select(upload_items.c.digest, upload_items.c.size).where(
-            upload_items.c.upload_id == upload_id, among(tx, upload_items.c.digest, some)
+            upload_items.c.upload_id == upload_id, digest_in(tx, upload_items.c.digest, some)
         )
         found.update((bytes(digest), size) for digest, size in tx.execute(query))
     return found
@@ -101,7 +110,7 @@ def held_in(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> set[bytes]
         query = select(upload_items.c.digest).where(
             upload_items.c.upload_id == upload_id,
             upload_items.c.held.is_(True),
-            among(tx, upload_items.c.digest, some),
+            digest_in(tx, upload_items.c.digest, some),
         )
         found.update(bytes(row.digest) for row in tx.execute(query))
     return found
@@ -111,7 +120,7 @@ def mark_held(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> None:
     for some in chunks(digests, MOST):
         tx.execute(
             update(upload_items)
-            .where(upload_items.c.upload_id == upload_id, among(tx, upload_items.c.digest, some))
+            .where(upload_items.c.upload_id == upload_id, digest_in(tx, upload_items.c.digest, some))
             .values(held=True)
         )
 
@@ -161,7 +170,7 @@ def objects_of(tx: Tx, upload_id: UploadId) -> list[tuple[Stage, Incoming, bool]
 def _object(row: AnyRow) -> tuple[Stage, Incoming, bool]:
     members, offset = [], 0
     for digest, size in _MEMBER.iter_unpack(row.members):
-        members.append(Member(Digest(digest), offset, size))
+        members.append(PackMember(Digest(digest), offset, size))
         offset += size
     stage = Stage(row.stage_id, row.size, row.part_size, row.handle)
     return stage, Incoming(Digest(bytes(row.digest)), row.size, tuple(members)), row.stored
@@ -229,13 +238,15 @@ def a_folder_among(tx: Tx, upload_id: UploadId, project_id: ProjectId) -> str | 
 
 
 def number(tx: Tx, upload: Upload) -> int:
-    """Give every file of the session its next version, and enter it into the catalogue; returns how many."""
+    """Give every file of the session its next version, and enter it into the catalogue; returns how many.
+
+    A file whose newest version holds these very bytes keeps that version, unless a job made the new one.
+    """
     items = upload_items.c
-    source = (
-        select(literal(upload.project_id), items.path, literal(1))
-        .where(items.upload_id == upload.id)
-        .order_by(items.path)
-    )
+    if upload.made_by is None:
+        _keep_unchanged(tx, upload)
+    fresh = and_(items.upload_id == upload.id, items.version.is_(None))
+    source = select(literal(upload.project_id), items.path, literal(1)).where(fresh).order_by(items.path)
     heads = insert_or(tx, files).from_select(["project_id", "path", "latest"], source)
     tx.execute(
         heads.on_conflict_do_update(
@@ -243,23 +254,43 @@ def number(tx: Tx, upload: Upload) -> int:
             set_={"latest": files.c.latest + 1, "deleted_at": None},
         )
     )
-    head = select(files.c.latest).where(files.c.project_id == upload.project_id, files.c.path == items.path)
-    tx.execute(
-        update(upload_items).where(items.upload_id == upload.id).values(version=head.scalar_subquery())
-    )
     made: dict[str, Any] = {
         "project_id": literal(upload.project_id),
         "kind": literal(Kind.FILE.value),
         "name": items.path,
-        "version": items.version,
+        "version": files.c.latest,
         "creator": literal(upload.creator),
         "created_at": literal(tx.now, artifacts.c.created_at.type),
         "size": items.size,
         "digest": items.digest,
         "made_by": literal(upload.made_by, artifacts.c.made_by.type),
     }
-    rows = select(*made.values()).where(items.upload_id == upload.id).order_by(items.path)
-    return tx.execute(insert(artifacts).from_select(list(made), rows)).rowcount
+    here = and_(files.c.project_id == upload.project_id, files.c.path == items.path)
+    rows = select(*made.values()).join(files, here).where(fresh).order_by(items.path)
+    count = tx.execute(insert(artifacts).from_select(list(made), rows)).rowcount
+    head = select(files.c.latest).where(here).scalar_subquery()
+    tx.execute(update(upload_items).where(fresh).values(version=head))
+    return count
+
+
+def _keep_unchanged(tx: Tx, upload: Upload) -> None:
+    """Give files whose newest version has the same bytes that version's number."""
+    items = upload_items.c
+    newest = (
+        select(artifacts.c.version)
+        .join(files, and_(files.c.project_id == artifacts.c.project_id, files.c.path == artifacts.c.name))
+        .where(
+            artifacts.c.project_id == upload.project_id,
+            artifacts.c.kind == Kind.FILE,
+            artifacts.c.name == items.path,
+            artifacts.c.version == files.c.latest,
+            artifacts.c.digest == items.digest,
+            artifacts.c.dropped_at.is_(None),
+            files.c.deleted_at.is_(None),
+        )
+    )
+    unchanged = update(upload_items).where(items.upload_id == upload.id)
+    tx.execute(unchanged.values(version=newest.scalar_subquery()))
 
 
 def committed(tx: Tx, upload_id: UploadId) -> Iterator[AnyRow]:

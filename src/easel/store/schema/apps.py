@@ -43,6 +43,8 @@ apps = Table(
     Column("vectors", Text),
     Column("vector_size", Integer, nullable=False, server_default="0"),
     Column("more_until", Moment),
+    # The sum of the digests of the examples that are switched on: equal for apps with the same examples.
+    Column("examples_key", String(32)),
     UniqueConstraint("project_id", "name"),
 )
 
@@ -64,7 +66,10 @@ app_examples = Table(
     Column("shard", Text),
     Column("start", BigInteger),
     Column("length", BigInteger),
+    # Alike for inputs that are nearly the same, which share a fold; none where there is too little to tell.
+    Column("near", String(32)),
     UniqueConstraint("app_id", "digest"),
+    Index("app_examples_near", "app_id", "near"),
 )
 
 # Every switch of examples, so that each can be undone.
@@ -80,21 +85,31 @@ app_refinements = Table(
     Column("at", Moment, nullable=False),
 )
 
-# A decision of the policy and, through its job, what came of it.
+# A decision of the policy and, through its job, what came of it. One job may be the trial of several apps.
 app_trials = Table(
     "app_trials",
     metadata,
     Column("seq", BigSerial, primary_key=True, autoincrement=True),
     Column("app_id", String(40), nullable=False),
-    Column("job_id", String(40), nullable=False, unique=True),
+    Column("job_id", String(40), nullable=False),
     Column("candidate", JSON, nullable=False),
     Column("decision", JSON, nullable=False),
     Column("started_at", Moment, nullable=False),
     Column("examples", Integer, nullable=False),
     Column("ended", Boolean, nullable=False),
     Column("quality", Float(53)),
+    # One standard deviation of the quality by sampling, and what always giving the same answer scores.
+    Column("error", Float(53)),
+    Column("baseline", Float(53)),
     Column("seconds", Float(53)),
     Column("model_set", Text),
     Column("ended_at", Moment),
+    # The candidate's name and the score for which the policy chose it: read without the JSON at every start.
+    Column("name", Text, nullable=False, server_default=""),
+    Column("score", Float(53)),
+    Column("spent_micros", BigInteger),
+    # Among how many apps its cost was divided.
+    Column("shared", Integer, nullable=False, server_default="1"),
+    UniqueConstraint("job_id", "app_id"),
     Index("ix_app_trials_app_id", "app_id"),
 )

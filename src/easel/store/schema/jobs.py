@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     literal_column,
     text,
 )
@@ -22,8 +23,10 @@ from sqlalchemy import (
 from easel.store.schema.metadata import BigSerial, Moment, metadata
 
 STATES = ("queued", "launching", "downloading", "running", "uploading", "finished", "failed", "killed")
-_ACTIVE = text("state IN ('launching', 'downloading', 'running', 'uploading')")
-_QUEUED = text("state = 'queued'")
+# A free run is only recorded: whatever its state, no queue and no executor has it.
+_ACTIVE = text("state IN ('launching', 'downloading', 'running', 'uploading') AND kind <> 'free'")
+_QUEUED = text("state = 'queued' AND kind <> 'free'")
+_UNBILLED = text("billed = false")
 
 # `seq` gives the order of arrival, whatever the clock says; `rank` is what an admin changed about it.
 # `revision` grows with each change: whoever changes a job names the revision that it saw.
@@ -49,6 +52,8 @@ jobs = Table(
     Column("applied", BigInteger, nullable=False),
     Column("kill_requested", Boolean, nullable=False),
     Column("exit_code", Integer),
+    # Why it ended, for code to compare; `reason` is the sentence for people.
+    Column("end_reason", String(20)),
     Column("reason", Text),
     Column("result", JSON),
     Column("usage", JSON),
@@ -70,9 +75,17 @@ jobs = Table(
     Column("signature", String(64)),
     Column("device", String(100)),
     Column("submitted_at", Moment, nullable=False),
+    # One that is tried again waits until then.
+    Column("not_before", Moment),
     Column("launched_at", Moment),
+    # Of the current attempt, by its own journal: since when it holds a device, and its latest entry.
+    Column("held_at", Moment),
+    Column("heard_at", Moment),
     Column("started_at", Moment),
     Column("ended_at", Moment),
+    # The experiment of its project that it belongs to; every project has number 0.
+    Column("experiment", Integer, nullable=False, server_default="0"),
+    Column("deleted_at", Moment),
     CheckConstraint(f"state IN ({', '.join(map(repr, STATES))})", name="state"),
     Index("ix_jobs_project_seq", "project_id", "seq"),
     # What people sort and filter a hundred thousand of them by.
@@ -80,6 +93,7 @@ jobs = Table(
     Index("ix_jobs_project_name", "project_id", "name", "seq"),
     Index("ix_jobs_project_submitted", "project_id", "submitted_at", "seq"),
     Index("ix_jobs_project_user", "project_id", "user_id", "seq"),
+    Index("ix_jobs_experiment", "project_id", "experiment", "submitted_at"),
     Index("ix_jobs_pipeline", "pipeline_id"),
     Index("ix_jobs_signature", "project_id", "signature"),
     Index(
@@ -97,10 +111,38 @@ jobs = Table(
 
 # The conditions of the partial indexes above, word for word: with a parameter instead, SQLite does not see that
 # a query asks for nothing else, and reads the whole table.
-IS_QUEUED = jobs.c.state == literal_column("'queued'")
-IS_ACTIVE = jobs.c.state.in_(
-    [literal_column(f"'{state}'") for state in ("launching", "downloading", "running", "uploading")]
+_OF_THE_ENGINE = jobs.c.kind != literal_column("'free'")
+IS_QUEUED = and_(jobs.c.state == literal_column("'queued'"), _OF_THE_ENGINE)
+IS_ACTIVE = and_(
+    jobs.c.state.in_(
+        [literal_column(f"'{state}'") for state in ("launching", "downloading", "running", "uploading")]
+    ),
+    _OF_THE_ENGINE,
 )
+
+# Attempts that are over, one row each, written with the end of each. `seconds` is how long it held a device, by its own
+# journal; of a lost one until the last thing known of it.
+job_attempts = Table(
+    "job_attempts",
+    metadata,
+    Column("seq", BigSerial, primary_key=True, autoincrement=True),
+    Column("job_id", String(40), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("device", String(100)),
+    Column("held_at", Moment),
+    Column("started_at", Moment),
+    Column("ended_at", Moment, nullable=False),
+    Column("seconds", Float(53), nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("end_reason", String(20)),
+    Column("reason", Text),
+    Column("exit_code", Integer),
+    Column("log_lines", BigInteger, nullable=False),
+    Column("billed", Boolean, nullable=False),
+    Index(None, "job_id", "attempt", unique=True),
+    Index("ix_job_attempts_unbilled", "seq", postgresql_where=_UNBILLED, sqlite_where=_UNBILLED),
+)
+IS_UNBILLED = job_attempts.c.billed == literal_column("false")
 
 job_needs = Table(
     "job_needs",
@@ -124,29 +166,56 @@ job_logs = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-# `value` is NULL for what is no number; `text` then says which: nan, inf or -inf.
+# `value` is NULL for what is no number; `text` then says which: nan, inf or -inf. One point a step: whoever may log
+# several at a step (MLflow's clients do) has the others in `job_metric_repeats`.
 job_metrics = Table(
     "job_metrics",
     metadata,
     Column("job_id", String(40), primary_key=True),
     Column("attempt", Integer, primary_key=True),
-    Column("name", String(100), primary_key=True),
+    Column("name", String(250), primary_key=True),
     Column("step", BigInteger, primary_key=True, autoincrement=False),
     Column("value", Float(53)),
     Column("text", String(4)),
     Column("at", Moment, nullable=False),
 )
 
+# Further points at a step that has one. `mark` is made of the value: the same point sent twice is one point.
+job_metric_repeats = Table(
+    "job_metric_repeats",
+    metadata,
+    Column("job_id", String(40), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("name", String(250), primary_key=True),
+    Column("step", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", Moment, primary_key=True),
+    Column("mark", BigInteger, primary_key=True, autoincrement=False),
+    Column("value", Float(53)),
+    Column("text", String(4)),
+)
+
 # One row a series. `closed` points, up to step `closed_to`, are in blocks; about `open` came since.
+# `last` is the value at the greatest step (there the newest; infinities are the largest numbers); `low` and `high` are
+# of all that was ever logged.
 job_series = Table(
     "job_series",
     metadata,
     Column("job_id", String(40), primary_key=True),
     Column("attempt", Integer, primary_key=True),
-    Column("name", String(100), primary_key=True),
+    Column("name", String(250), primary_key=True),
     Column("closed_to", BigInteger),
     Column("closed", BigInteger, nullable=False),
     Column("open", BigInteger, nullable=False),
+    Column("project_id", String(40)),
+    Column("last_step", BigInteger),
+    Column("last_at", Moment),
+    Column("last", Float(53)),
+    Column("last_text", String(4)),
+    Column("low", Float(53)),
+    Column("high", Float(53)),
+    Index("ix_job_series_last", "project_id", "name", "last", "job_id"),
+    Index("ix_job_series_low", "project_id", "name", "low", "job_id"),
+    Index("ix_job_series_high", "project_id", "name", "high", "job_id"),
 )
 
 # The extremes of points that follow each other; `odd_step` is the first that is no number.
@@ -155,7 +224,7 @@ job_series_blocks = Table(
     metadata,
     Column("job_id", String(40), primary_key=True),
     Column("attempt", Integer, primary_key=True),
-    Column("name", String(100), primary_key=True),
+    Column("name", String(250), primary_key=True),
     Column("first", BigInteger, primary_key=True, autoincrement=False),
     Column("last", BigInteger, nullable=False),
     Column("points", Integer, nullable=False),

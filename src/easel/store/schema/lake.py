@@ -163,7 +163,8 @@ blobs = Table(
     Index(None, "object"),
 )
 
-# One value a key, in the column of its type. The indexes cover a search: they hold all that it asks for.
+# One value a key, in the column of its type. The indexes cover a search: they hold all that it asks for. A long text is
+# in `whole`, its beginning in `text`: an index takes no long values.
 tags = Table(
     "tags",
     metadata,
@@ -174,6 +175,7 @@ tags = Table(
     Column("text", Name),
     Column("number", Float(53)),
     Column("moment", Moment),
+    Column("whole", Text),
     Index(
         "ix_tags_text",
         "project_id",

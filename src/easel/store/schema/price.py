@@ -16,25 +16,6 @@ prices = Table(
     Column("actor", String(40)),
 )
 
-# How far the history of events has been billed: one row.
-billed_events = Table(
-    "billed_events",
-    metadata,
-    Column("name", String(20), primary_key=True),
-    Column("seq", BigInteger, nullable=False),
-)
-
-# Jobs that hold a device now, and since when.
-holds = Table(
-    "holds",
-    metadata,
-    Column("job_id", String(40), primary_key=True),
-    Column("project_id", String(40), nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("since", Moment, nullable=False),
-    Index(None, "project_id"),
-)
-
 # One row a line; an attempt that was tried again has lines of its own.
 bill_lines = Table(
     "bill_lines",

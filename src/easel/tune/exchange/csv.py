@@ -7,10 +7,11 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from easel.declare.csv_table import escaped, unescaped
 from easel.declare.dimensions import Categorical, Dimension, Ordinal, Value
 from easel.declare.space import Space
 from easel.errors import InvalidInput
-from easel.records.study import Observation, Outcome
+from easel.records.study import Observation, PointOutcome
 
 _MEASURED = "measured:"
 
@@ -24,7 +25,7 @@ def to_csv(observations: Sequence[Observation], space: Space) -> str:
     quantities = list(dict.fromkeys(name for o in observations for name in o.values))
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(_header(space, quantities))
+    writer.writerow(map(escaped, _header(space, quantities)))
     writer.writerows(_row(o, space, quantities) for o in observations)
     return text.getvalue()
 
@@ -35,7 +36,7 @@ def append_csv(path: Path, observation: Observation, space: Space) -> None:
         write_csv(path, [observation], space)
         return
     with path.open(newline="", encoding="utf-8") as file:
-        header = next(csv.reader(file))
+        header = [unescaped(name) for name in next(csv.reader(file))]
     quantities = [name.removeprefix(_MEASURED) for name in header if name.startswith(_MEASURED)]
     if set(observation.values) - set(quantities):
         write_csv(path, [*read_csv(path, space), observation], space)
@@ -52,6 +53,7 @@ def read_csv(path: Path, space: Space) -> list[Observation]:
 
 def from_csv(text: str, space: Space, name: str = "the file") -> list[Observation]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader.fieldnames = [unescaped(column) for column in reader.fieldnames or ()]
     missing = [d.name for d in space.dimensions if d.name not in (reader.fieldnames or ())]
     if missing:
         raise InvalidInput(f"{name} lacks the columns {', '.join(missing)}")
@@ -74,7 +76,7 @@ def _row(o: Observation, space: Space, quantities: Iterable[str]) -> list[str]:
 
 
 def _text(value: Value) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
+    return repr(value) if isinstance(value, int | float) else escaped(value)
 
 
 def _observation(row: dict[str, str], space: Space, file: str, line: int) -> Observation:
@@ -86,7 +88,7 @@ def _observation(row: dict[str, str], space: Space, file: str, line: int) -> Obs
             if name and name.startswith(_MEASURED) and text not in ("", None)
         }
         number = int(row["number"]) if row.get("number") else None
-        outcome = Outcome(row.get("outcome") or Outcome.COMPLETED)
+        outcome = PointOutcome(row.get("outcome") or PointOutcome.COMPLETED)
     except ValueError as error:
         raise InvalidInput(f"{file}, line {line}: {error}") from error
     return Observation(point, values, outcome, number)

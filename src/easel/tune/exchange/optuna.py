@@ -25,7 +25,7 @@ from easel.declare.dimensions import Categorical, Dimension, Float, Integer, Ord
 from easel.declare.goal import Goal, maximise, minimise
 from easel.declare.space import Space
 from easel.errors import InvalidInput
-from easel.records.study import Finished, Observation, Outcome
+from easel.records.study import Finished, Observation, PointOutcome
 from easel.tune.tuner import Tuner
 
 
@@ -167,9 +167,9 @@ def _goal(study: optuna.Study) -> Goal:
 
 def _history(study: optuna.Study, space: Space, goal: Goal) -> Sequence[Observation]:
     outcomes = {
-        TrialState.COMPLETE: Outcome.COMPLETED,
-        TrialState.PRUNED: Outcome.STOPPED,
-        TrialState.FAIL: Outcome.FAILED,
+        TrialState.COMPLETE: PointOutcome.COMPLETED,
+        TrialState.PRUNED: PointOutcome.STOPPED,
+        TrialState.FAIL: PointOutcome.FAILED,
     }
     found = []
     for t in study.get_trials(deepcopy=False, states=tuple(outcomes)):

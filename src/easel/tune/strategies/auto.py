@@ -18,13 +18,13 @@ from easel.declare.space import Point
 from easel.errors import InvalidInput
 from easel.optimise.quadrature import normal_grid
 from easel.records.study import Finished, Recommendation
-from easel.tune.belief import Array, Belief
+from easel.tune.belief import Array, CandidateBelief
 from easel.tune.encode import Ints
 from easel.tune.state import State
 from easel.tune.strategies.entropy import SURE, Fabolas, Outlook, representatives
 from easel.tune.strategies.hyperband import Hyperband, Ledger
 from easel.tune.strategies.nephele import Nephele
-from easel.tune.strategy import Choice, Strategy
+from easel.tune.strategy import PointChoice, Strategy
 
 # Candidates are scored in blocks that fit the cache.
 _BLOCK = 256
@@ -56,7 +56,7 @@ class Auto:
                 self._picked[at] = ValueOfInformation(**kept)
         return self._picked[at]
 
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         return self._pick(state).suggest(state)
 
     def recommend(self, state: State) -> Recommendation | None:
@@ -94,7 +94,7 @@ class ValueOfInformation(Fabolas):
             if len(starters) < _STARTERS
             else rung.promote(state, ledger, starters, 0)
         )
-        return choice.point if isinstance(choice, Choice) else None
+        return choice.point if isinstance(choice, PointChoice) else None
 
     @staticmethod
     def _halving(state: State) -> bool:
@@ -126,7 +126,7 @@ class ValueOfInformation(Fabolas):
         gains = {name: self._gains(seen, name, C, Z) for name in names}
         own = seen.modelled(goal.quantity)
 
-        def value(moved: Array, beliefs: list[Belief]) -> Array:
+        def value(moved: Array, beliefs: list[CandidateBelief]) -> Array:
             p = np.ones(1)
             for constraint, belief in zip(goal.constraints, beliefs, strict=True):
                 p = p * belief.probability(constraint)
@@ -134,7 +134,7 @@ class ValueOfInformation(Fabolas):
             return np.asarray(((moved - low) * sure).max(axis=-1))
 
         limits = [seen.at_target.of[c.quantity] for c in goal.constraints]
-        now = float(value(mean, [Belief(b.mean[reps], b.sd[reps], b.log) for b in limits]))
+        now = float(value(mean, [CandidateBelief(b.mean[reps], b.sd[reps], b.log) for b in limits]))
         z, w = normal_grid((self.nodes,) * min(len(names), 2))
         if len(names) == 1:
             z = np.repeat(z, 2, axis=1)
@@ -151,7 +151,7 @@ class ValueOfInformation(Fabolas):
                 for c, b, sd in zip(goal.constraints, limits, after, strict=True):
                     name = seen.modelled(c.quantity)
                     surprise = one if name == own else other
-                    beliefs.append(Belief(b.mean[reps] + gains[name][block] * surprise, sd, b.log))
+                    beliefs.append(CandidateBelief(b.mean[reps] + gains[name][block] * surprise, sd, b.log))
                 total[block] += weight * value(moved, beliefs)
         return np.maximum(total - now, 1e-12)
 

@@ -19,11 +19,11 @@ from easel.optimise.entropy import CUBIC_2D, Draws, constrained_information_gain
 from easel.optimise.quadrature import normal_nodes
 from easel.records.study import Finished, Recommendation
 from easel.tune.belief import Array, Beliefs
-from easel.tune.encode import Ints, Table
+from easel.tune.encode import EncodedPoints, Ints
 from easel.tune.state import State
 from easel.tune.strategies.hyperband import ladder
 from easel.tune.strategies.plain import EXHAUSTED, random_choice
-from easel.tune.strategy import Choice
+from easel.tune.strategy import PointChoice
 from easel.tune.surrogate import Surrogates, learn
 
 SURE = 0.99
@@ -35,9 +35,9 @@ class Outlook:
 
     state: State
     models: Surrogates
-    table: Table
+    table: EncodedPoints
     offered: Ints
-    target: Table
+    target: EncodedPoints
     beliefs: Beliefs
     at_target: Beliefs
 
@@ -121,11 +121,11 @@ class Fabolas:
         self.paper = paper
         self.all_rungs = all_rungs
 
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         point = None if self.below_full else state.warm_start()
         point = point or self._start(state)
         if point is not None:
-            return Choice(point, {"reason": "initial design"})
+            return PointChoice(point, {"reason": "initial design"})
         seen = look(state, below_full=self.below_full, paper=self.paper, purpose="entropy")
         if seen is None:
             return random_choice(state) if state.problem.grid is None else EXHAUSTED
@@ -138,7 +138,7 @@ class Fabolas:
         if len(order) > 1:
             why["runner_up"] = float(per_cost[order[1]])
         why |= {f"predicted_{name}": belief.at(i).median for name, belief in seen.beliefs.of.items()}
-        return Choice(seen.table.points[i], why)
+        return PointChoice(seen.table.points[i], why)
 
     def _gain(self, seen: Outlook) -> Array:
         goal = seen.state.problem.goal

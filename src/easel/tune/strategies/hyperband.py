@@ -17,10 +17,10 @@ from easel.declare.space import PointKey, point_key
 from easel.errors import InvalidInput
 from easel.records.study import Finished, Recommendation
 from easel.tune.belief import Array
-from easel.tune.encode import Table, scattered
+from easel.tune.encode import EncodedPoints, scattered
 from easel.tune.state import State
 from easel.tune.strategies.plain import observed_best, random_choice
-from easel.tune.strategy import Choice
+from easel.tune.strategy import PointChoice
 
 Level = dict[str, Value]
 # Drawing a configuration that was never tried: after this many attempts the space counts as used up.
@@ -88,7 +88,7 @@ class Hyperband:
             raise InvalidInput(f"eta must be above 1, not {eta}")
         self.eta = eta
 
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         ledger = Ledger.read(state)
         count = len(ledger.rungs)
         waiting = {rung: ledger.starters(rung) for rung in range(count)}
@@ -103,7 +103,9 @@ class Hyperband:
                 if promoted is not None:
                     return promoted
 
-    def promote(self, state: State, ledger: Ledger, members: list[PointKey], lowest: int) -> Choice | None:
+    def promote(
+        self, state: State, ledger: Ledger, members: list[PointKey], lowest: int
+    ) -> PointChoice | None:
         """The next step of a bracket whose starters were all tried; None when it is done or must wait."""
         for rung in range(lowest + 1, len(ledger.rungs)):
             scores = [ledger.results.get((key, rung - 1)) for key in members]
@@ -116,10 +118,12 @@ class Hyperband:
             for key in members:
                 point = {**ledger.configs[key], **ledger.rungs[rung]}
                 if (key, rung) not in ledger.results and not state.problem.space.is_forbidden(point):
-                    return Choice(point, {"reason": f"promoted to rung {rung + 1} of {len(ledger.rungs)}"})
+                    return PointChoice(
+                        point, {"reason": f"promoted to rung {rung + 1} of {len(ledger.rungs)}"}
+                    )
         return None
 
-    def fresh(self, state: State, ledger: Ledger, rung: int) -> Choice | Finished:
+    def fresh(self, state: State, ledger: Ledger, rung: int) -> PointChoice | Finished:
         """A configuration that was never tried, on the given rung."""
         rng = state.rng("bracket")
         for attempt in range(_DRAWS):
@@ -130,7 +134,7 @@ class Hyperband:
             names = ledger.rungs[rung]
             key = point_key({k: v for k, v in point.items() if k not in names})
             if key not in ledger.first and not state.problem.space.is_forbidden(point):
-                return Choice(point, {"reason": f"new on rung {rung + 1} of {len(ledger.rungs)}"})
+                return PointChoice(point, {"reason": f"new on rung {rung + 1} of {len(ledger.rungs)}"})
         return random_choice(state)
 
     def _propose(self, state: State, ledger: Ledger, rng: np.random.Generator) -> Level:
@@ -169,7 +173,7 @@ class Bohb(Hyperband):
         few = rng.choice(len(pool), size=min(len(pool), 64), replace=False)
         return dict(pool.points[int(few[np.argmax(score[few])])])
 
-    def _pool(self, state: State, rng: np.random.Generator) -> Table:
+    def _pool(self, state: State, rng: np.random.Generator) -> EncodedPoints:
         if state.problem.grid is not None:
             return state.problem.grid
         return state.problem.codec.table(scattered(state.problem.space, 512, rng))

@@ -10,7 +10,7 @@ from easel.records.study import Finished, Recommendation
 from easel.tune.belief import Array, Beliefs
 from easel.tune.state import State
 from easel.tune.strategies.plain import EXHAUSTED, observed_best, random_choice
-from easel.tune.strategy import Choice
+from easel.tune.strategy import PointChoice
 from easel.tune.surrogate import learn
 
 
@@ -26,14 +26,14 @@ class EiC:
         self.initial = initial
         self.initial_budget = initial_budget
 
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         warm = state.warm_start(full_only=True)
         if warm is not None:
-            return Choice(warm, {"reason": "best of an earlier study"})
+            return PointChoice(warm, {"reason": "best of an earlier study"})
         if self._starting(state):
             point = state.next_in_design(full_only=True)
             if point is not None:
-                return Choice(point, {"reason": "initial design"})
+                return PointChoice(point, {"reason": "initial design"})
         table = state.candidates("improvement")
         table = table.rows(np.flatnonzero(state.full(table) & state.free(table)))
         if not len(table):
@@ -46,7 +46,7 @@ class EiC:
         if len(order) > 1:
             why["runner_up"] = float(score[order[1]])
         why |= {f"predicted_{name}": belief.at(i).median for name, belief in beliefs.of.items()}
-        return Choice(table.points[i], why)
+        return PointChoice(table.points[i], why)
 
     def _score(self, state: State, beliefs: Beliefs) -> Array:
         if not self.constrained:
@@ -119,7 +119,7 @@ class CherryPick(EiC):
         self.least = least
         self.threshold = threshold
 
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         choice = super().suggest(state)
         if isinstance(choice, Finished) or self.threshold is None or state.best_value is None:
             return choice

@@ -20,7 +20,7 @@ from easel.tune.encode import Ints
 from easel.tune.state import State
 
 if TYPE_CHECKING:
-    from easel.tune.strategies.nephele import Fitted
+    from easel.tune.strategies.nephele import FittedEnsembles
 
 Mask = npt.NDArray[np.bool_]
 Gate = Callable[[State, Beliefs, "float | Array"], Mask]
@@ -30,7 +30,7 @@ _CHUNK = 8
 
 class Lookahead:
     def __init__(
-        self, state: State, fitted: Fitted, gate: Gate, gamma: float, nodes: tuple[int, int]
+        self, state: State, fitted: FittedEnsembles, gate: Gate, gamma: float, nodes: tuple[int, int]
     ) -> None:
         self.state = state
         self.fitted = fitted

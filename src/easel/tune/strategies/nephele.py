@@ -18,22 +18,22 @@ from easel.errors import InvalidInput
 from easel.optimise.acquire import usable_cost
 from easel.optimise.forest import Forest, grow
 from easel.records.study import Finished, Recommendation
-from easel.tune.belief import Array, Belief, Beliefs, assemble
-from easel.tune.encode import Ints, Table
+from easel.tune.belief import Array, Beliefs, CandidateBelief, assemble
+from easel.tune.encode import EncodedPoints, Ints
 from easel.tune.state import State
 from easel.tune.strategies.lookahead import Lookahead
 from easel.tune.strategies.plain import EXHAUSTED, observed_best, random_choice
-from easel.tune.strategy import Choice
+from easel.tune.strategy import PointChoice
 
 # A spread of zero means that all trees saw the same neighbours, not certainty.
 SPREAD_FLOOR = 0.05
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedEnsembles:
     """The ensembles of all modelled quantities and what they say about the candidates."""
 
-    table: Table
+    table: EncodedPoints
     quantities: tuple[str, ...]
     forest: Forest
     leaves: Ints
@@ -52,11 +52,13 @@ class Fitted:
         return assemble(state.problem.goal, self.table.price, of, rated=rated)
 
 
-def fit(state: State, table: Table, *, trees: int) -> Fitted:
+def fit(state: State, table: EncodedPoints, *, trees: int) -> FittedEnsembles:
     quantities = state.problem.measured
     y = np.stack([state.outcomes(name) for name in quantities])
     forest = grow(state.seen.features, y, trees=trees, rng=state.rng("forest"))
-    return Fitted(table, quantities, forest, forest.leaves(table.features), SPREAD_FLOOR * y.std(axis=1))
+    return FittedEnsembles(
+        table, quantities, forest, forest.leaves(table.features), SPREAD_FLOOR * y.std(axis=1)
+    )
 
 
 class Nephele:
@@ -88,16 +90,16 @@ class Nephele:
         self.nodes = nodes
         self.paths = paths
 
-    def suggest(self, state: State) -> Choice | Finished:
+    def suggest(self, state: State) -> PointChoice | Finished:
         warm = state.warm_start(full_only=self.full_only)
         if warm is not None:
-            return Choice(warm, {"reason": "best of an earlier study"})
+            return PointChoice(warm, {"reason": "best of an earlier study"})
         if self._starting(state):
             point = self._start(state)
             return (
                 random_choice(state, full_only=self.full_only)
                 if point is None
-                else Choice(point, {"reason": "initial design"})
+                else PointChoice(point, {"reason": "initial design"})
             )
         table = state.candidates("nephele")
         free = self._offered(state, table)
@@ -109,7 +111,7 @@ class Nephele:
         gate = np.flatnonzero(free & self._gate(state, beliefs, state.left))
         if not len(gate):
             i = int(state.rng("random").choice(np.flatnonzero(free)))  # what was dropped stays dropped
-            return Choice(table.points[i], {"reason": "nothing is predicted to be feasible"})
+            return PointChoice(table.points[i], {"reason": "nothing is predicted to be feasible"})
         best = state.best_value
         reward = beliefs.constrained_improvement(best)
         cost = usable_cost(beliefs.cost_of(state.problem.goal.budget.kind.value))
@@ -128,7 +130,7 @@ class Nephele:
             why["runner_up"] = float(ratio[order[1]])
         why |= {f"predicted_{name}": belief.at(i).median for name, belief in beliefs.of.items()}
         why["probability_feasible"] = float(beliefs.probability()[i])
-        return Choice(table.points[i], why)
+        return PointChoice(table.points[i], why)
 
     def recommend(self, state: State) -> Recommendation | None:
         """The best observed point that meets the constraints; before there is one, the most promising guess."""
@@ -153,7 +155,7 @@ class Nephele:
     def _start(self, state: State) -> Point | None:
         return state.next_in_design(full_only=self.full_only)
 
-    def _offered(self, state: State, table: Table) -> np.typing.NDArray[np.bool_]:
+    def _offered(self, state: State, table: EncodedPoints) -> np.typing.NDArray[np.bool_]:
         free = state.free(table)
         return free & state.full(table) if self.full_only else free
 
@@ -184,7 +186,7 @@ class NepheleDrop(Nephele):
             return state.next_in_design()
         return None
 
-    def _offered(self, state: State, table: Table) -> np.typing.NDArray[np.bool_]:
+    def _offered(self, state: State, table: EncodedPoints) -> np.typing.NDArray[np.bool_]:
         free = super()._offered(state, table)
         dropped = self._dropped(state)
         if not dropped:
@@ -225,6 +227,6 @@ class Lynceus(Nephele):
         kind = state.problem.goal.budget.kind.value
         if kind not in beliefs.of:
             return np.ones_like(beliefs.cost_of(kind), dtype=bool)
-        belief: Belief = beliefs.of[kind]
+        belief: CandidateBelief = beliefs.of[kind]
         bound = np.log(np.maximum(left, 1e-300)) if belief.log else np.asarray(left)
         return np.asarray(scipy.special.ndtr((bound - belief.mean) / np.maximum(belief.sd, 1e-9)) >= 0.99)

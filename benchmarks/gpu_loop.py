@@ -1,0 +1,119 @@
+"""Pictures per second of a whole trial's training on a GPU, against what the GPU gives to the same network.
+
+    python benchmarks/gpu_loop.py [--seconds 12] [--pictures 20000] [--json PATH]
+
+"The trial" is `easel.match.loop.fit` as a trial calls it: mixed precision, validation on a fifth as many pictures after
+every epoch, checkpoints on the disk. "The GPU gives" is the same network on one large batch that lies on the GPU, forward,
+loss, backward and AdamW step, over and over (benchmarks/gpu_zoo.py). Needs torch and safetensors alone. Without a GPU
+it runs in a small form on the CPU and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import torch
+
+from easel.match.device_data import Data
+from easel.match.loop import Schedule, fit, training_device
+from easel.match.objectives import ClassObjective
+from easel.match.zoo.images import build_image_network
+from gpu_zoo import train_rate
+
+ROWS = {
+    "convnet ×0.25, 28 × 28": ("convnet", (1, 28, 28), 0.25, (4096, 2048)),
+    "convnet, 32 × 32": ("convnet", (3, 32, 32), 1.0, (4096, 2048)),
+    "resnet18, 32 × 32": ("resnet18", (3, 32, 32), 1.0, (4096, 1024)),
+    "resnet50, 224 × 224": ("resnet50", (3, 224, 224), 1.0, (512, 256)),
+}
+BEFORE = {
+    "convnet ×0.25, 28 × 28": 4258,
+    "convnet, 32 × 32": 4607,
+    "resnet18, 32 × 32": 3477,
+    "resnet50, 224 × 224": 496,
+}
+
+
+def trial_rate(name: str, shape: tuple[int, int, int], width: float, pictures: int, seconds: float) -> float:
+    """Returns training pictures per second of a whole training that takes about `seconds`."""
+    torch.manual_seed(0)
+    data = Data(
+        {"x": torch.randn(pictures + pictures // 5, *shape)},
+        {"y": torch.randint(10, (pictures + pictures // 5,))},
+    )
+
+    def run(epochs: int) -> float:
+        network = build_image_network(name, shape, outputs=10, width=width)
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.perf_counter()
+            there = data.resident(training_device())  # as a trial does, once for all its folds
+            train = there.only(torch.arange(pictures))
+            validate = there.only(torch.arange(pictures, pictures + pictures // 5))
+            fit(
+                network,
+                train,
+                validate,
+                ClassObjective(),
+                Schedule(epochs, 1e-3, patience=10**6),
+                seed=0,
+                out_of_time=lambda: False,
+                checkpoint=Path(folder) / "round-0.safetensors",
+            )
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            return time.perf_counter() - began
+
+    first = run(1)  # also warms the libraries up, as the processes that run trials are
+    epochs = max(2, min(200, math.ceil(2 * seconds / first)))
+    return epochs * pictures / run(epochs)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--seconds", type=float, default=12.0)
+    asked.add_argument("--pictures", type=int, default=20_000)
+    asked.add_argument("--json", type=Path)
+    given = asked.parse_args()
+    gpu = torch.cuda.is_available()
+    if not gpu:
+        print("no GPU here: a small form on the CPU, to show that it runs")
+    device = torch.device("cuda" if gpu else "cpu")
+    torch.backends.cudnn.benchmark = True
+    found = []
+    for row, (name, shape, width, ladder) in ROWS.items():
+        if not gpu and shape[1] > 32:
+            continue
+        pictures = given.pictures if gpu else 256
+        gives = max(
+            train_rate(name, shape, batch, device, 2.0 if gpu else 0.1, width)
+            for batch in (ladder if gpu else (32,))
+        )
+        rate = trial_rate(name, shape, width, pictures, given.seconds if gpu else 0.1)
+        found.append(
+            {
+                "row": row,
+                "trial": round(rate),
+                "gpu": round(gives),
+                "share": rate / gives,
+                "before": BEFORE[row],
+            }
+        )
+        print(
+            f"| {row} | {rate:,.0f} | {gives:,.0f} | {rate / gives:.0%} | before: {BEFORE[row]:,} |",
+            flush=True,
+        )
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""The processes of an installation, started again whenever they die, as a service manager would."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from easel.run.entries import ProcessBorn
+from easel.run.journal import alive, read
+
+
+@dataclass
+class Part:
+    """One process that belongs to the installation: its kind, its command line, its variables."""
+
+    name: str
+    kind: str
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("EASEL_")}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "easel.cli.main", *self.words],
+                env={**kept, **self.variables},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+
+@dataclass
+class Installation:
+    """`homes` are the folders in which workers keep their attempts; `addresses` where servers answer."""
+
+    folder: Path
+    database_url: str
+    addresses: list[str]
+    token_file: Path
+    parts: list[Part] = field(default_factory=list)
+    homes: list[Path] = field(default_factory=list)
+    engine_starts_workers: bool = False
+    grown_up_s: float = 5.0
+    """A process that has yet to come up acknowledges nothing: it is killed later."""
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _keeper: threading.Thread | None = None
+
+    def start(self) -> None:
+        for part in self.parts:
+            part.start()
+        self._keeper = threading.Thread(target=self._keep_up, name="service-manager", daemon=True)
+        self._keeper.start()
+
+    def add(self, part: Part) -> None:
+        part.start()
+        self.parts.append(part)
+
+    def _keep_up(self) -> None:
+        while not self._stopping.wait(0.1):
+            for part in self.parts:
+                if part.process is not None and part.process.poll() is not None:
+                    part.start()
+
+    def stop(self) -> None:
+        """In order, and then whatever is left of the workers."""
+        self._stopping.set()
+        if self._keeper is not None:
+            self._keeper.join()
+        for kind in ("worker", "controller", "server"):
+            some = [part.process for part in self.parts if part.kind == kind and part.process is not None]
+            for process in some:
+                process.terminate()
+            for process in some:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(60)
+                process.kill()
+                process.wait()
+        for home in self.attempt_homes():
+            pid = worker_pid(home)
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+        limit = time.monotonic() + 60
+        while any(worker_pid(home) for home in self.attempt_homes()) and time.monotonic() < limit:
+            time.sleep(0.05)
+
+    def attempt_homes(self) -> list[Path]:
+        """Also those of workers that an engine starts somewhere below our folder."""
+        found = (
+            {path.parents[1] for path in self.folder.rglob("run/attempts")}
+            if self.engine_starts_workers
+            else set()
+        )
+        return sorted({*self.homes, *found})
+
+    def victims(self, kind: str) -> list[int]:
+        """Process ids of this kind that live now."""
+        if kind in ("server", "controller", "relay"):
+            wanted = "worker" if kind == "relay" else kind
+            running = (p.process for p in self.parts if p.kind == wanted and p.process is not None)
+            living = [process.pid for process in running if process.poll() is None]
+            return [pid for pid in living if _age_s(pid) > self.grown_up_s]
+        if kind == "worker":
+            return [pid for home in self.attempt_homes() if (pid := worker_pid(home)) is not None]
+        if kind == "fork server":
+            workers = [pid for home in self.attempt_homes() if (pid := worker_pid(home)) is not None]
+            return [child for pid in workers for child in _children(pid, "easel.run.fork_server")]
+        agents = [pid for home in self.attempt_homes() for pid in agent_pids(home)]
+        if kind == "agent":
+            return agents
+        return [child for pid in agents for child in _children(pid, "bwrap")]
+
+
+KINDS = {
+    "server": 2.0,
+    "controller": 4.0,
+    "relay": 2.0,
+    "worker": 1.0,
+    "fork server": 1.0,
+    "agent": 1.0,
+    "sandbox": 1.0,
+}
+"""What is killed, and how often against the others."""
+
+
+def worker_pid(home: Path) -> int | None:
+    try:
+        pid = int((home / "run" / "worker.lock").read_text())
+        return pid if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else None
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        return None
+
+
+def agent_pids(home: Path) -> Iterator[int]:
+    for journal in (home / "run" / "attempts").glob("*.journal"):
+        entries, _ = read(journal, 0, 1 << 16)
+        for entry in entries:
+            if isinstance(entry.body, ProcessBorn) and alive(entry.body):
+                yield entry.body.pid
+
+
+def _age_s(pid: int) -> float:
+    try:
+        return time.time() - float(psutil.Process(pid).create_time())
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _children(pid: int, words: str) -> list[int]:
+    try:
+        found = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    named: list[int] = []
+    for each in found:
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if any(words in word for word in each.cmdline()):
+                named.append(each.pid)
+    return named
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,86 @@
+"""`easel queues` and `easel devices`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, Columns, InProject, say, show_list
+from easel.wire import job as wire
+
+app = typer.Typer(
+    no_args_is_help=True, help="Who waits, who runs; pause, resume, limit and reorder (admins)."
+)
+devices_app = typer.Typer()
+
+User = Annotated[str | None, typer.Option("--user", "-u", help="Whose queue; without it the whole project's")]
+COLUMNS: Columns[wire.Queue] = [
+    ("user", lambda q: q.user),
+    ("queued", lambda q: q.queued),
+    ("active", lambda q: f"{q.active} of {q.max_active}"),
+    ("paused", lambda q: q.paused),
+]
+SANDBOX = {
+    "True": "yes",
+    "False": "NONE: jobs can do whatever the worker can",
+    "refused": "none: runs no jobs",
+}
+DEVICES: Columns[wire.Device] = [
+    ("device", lambda d: d.name),
+    ("vCPU", lambda d: f"{d.vcpu:g}"),
+    ("memory MB", lambda d: d.memory_mb),
+    ("GPUs", lambda d: d.gpus),
+    ("connected", lambda d: d.connected),
+    ("sandbox", lambda d: SANDBOX.get(d.notes.get("sandbox", ""), d.notes.get("sandbox"))),
+    ("limits", lambda d: d.notes.get("limits")),
+]
+
+
+@app.command("ls")
+def ls(project: InProject = None, as_json: AsJson = False) -> None:
+    """Each user's queue."""
+    with connect(project) as client:
+        show_list(client.queues.list(), COLUMNS, as_json, "Nothing waits and nothing runs.")
+
+
+@app.command("pause")
+def pause(user: User = None, project: InProject = None) -> None:
+    """Launch no more jobs; what runs goes on."""
+    with connect(project) as client:
+        client.queues.change(user, paused=True)
+    say("Paused")
+
+
+@app.command("resume")
+def resume(user: User = None, project: InProject = None) -> None:
+    """Launch jobs again."""
+    with connect(project) as client:
+        client.queues.change(user, paused=False)
+    say("Resumed")
+
+
+@app.command("limit")
+def limit(count: int, user: User = None, project: InProject = None) -> None:
+    """How many jobs of a user launch or run at once."""
+    with connect(project) as client:
+        client.queues.change(user, max_active=count)
+    say(f"At most {count} at once")
+
+
+@app.command("first")
+def first(
+    jobs: list[str], user: Annotated[str, typer.Option("--user", "-u")], project: InProject = None
+) -> None:
+    """Put queued jobs of a user first, in this order."""
+    with connect(project) as client:
+        for job in client.queues.reorder(user, jobs):
+            print(job)
+
+
+@devices_app.command()
+def devices(as_json: AsJson = False) -> None:
+    """The pool."""
+    with connect() as client:
+        show_list(client.queues.devices(), DEVICES, as_json, "No device has connected yet.")

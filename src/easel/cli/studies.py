@@ -1,0 +1,310 @@
+"""`easel studies`: create, run, look, resume; results in and out as CSV."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
+from easel.errors import Conflict, InvalidInput, NotFound
+from easel.sdk.client import Client
+from easel.wire import study as wire
+
+app = typer.Typer(no_args_is_help=True, help="The best configuration of a job under a budget.")
+
+COLUMNS: Columns[wire.Study] = [
+    ("study", lambda s: s.name),
+    ("state", lambda s: s.state),
+    ("strategy", lambda s: s.strategy),
+    ("points", lambda s: sum(s.points.values())),
+    ("running", lambda s: s.points.get("running", 0)),
+    ("spent", lambda s: f"{s.budget.spent:.4g} of {s.budget.amount:g} ({s.budget.kind})"),
+    ("best", lambda s: None if s.best is None else _measures(s.best)),
+    ("created", lambda s: s.created_at),
+]
+POINTS: Columns[wire.StudyPoint] = [
+    ("#", lambda p: p.number),
+    ("state", lambda p: p.state),
+    ("point", lambda p: _settings(p.point)),
+    ("measured", lambda p: _settings({k: v for k, v in p.values.items() if v is not None})),
+    ("meets", lambda p: p.feasible),
+    ("spent", lambda p: None if p.spent is None else f"{p.spent:.4g}"),
+    ("job", lambda p: p.job_id),
+    ("reason", lambda p: p.reason),
+]
+File = Annotated[Path, typer.Argument(help="A YAML file with name, job, space and goal")]
+Budget = Annotated[
+    str | None, typer.Option(help="Another total: cost=5, time=3600 (seconds) or count=60 (points)")
+]
+
+
+@app.command("create")
+def create(file: File, project: InProject = None, as_json: AsJson = False) -> None:
+    """Declare a study without starting it."""
+    with connect(project) as client:
+        made = client.studies.create_from(_text(file), start=False)
+        if as_json:
+            show_one(made, as_json)
+        else:
+            say(f"Study {made.name} is declared. Start it with: easel studies run {made.name}")
+
+
+@app.command("set")
+def set_terms(
+    name: str,
+    weight: Weight = None,
+    deadline: Deadline = None,
+    budget: BudgetAmount = None,
+    until: Until = None,
+    pause: Pause = None,
+    project: InProject = None,
+) -> None:
+    """Say how much a study matters, until when, for how much money, and what is enough."""
+    with connect(project) as client:
+        tell(name, client.studies.set(name, **asked(weight, deadline, budget, until, pause)))
+
+
+@app.command("run")
+def run(
+    study: Annotated[str, typer.Argument(help="A study's name, or a YAML file that declares one")],
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not wait for the end")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study to its end, telling of each point. Running it again follows it, or goes on where it stopped."""
+    with connect(project) as client:
+        name = _declared(client, study)
+        if client.studies.get(name).state != "finished":
+            client.studies.start(name)
+        _follow(client, name, detach, as_json)
+
+
+@app.command("resume")
+def resume(
+    study: str,
+    budget: Budget = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not wait for the end")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a study that was stopped or, with a larger budget, has ended."""
+    with connect(project) as client:
+        client.studies.start(study, budget=_budget(budget))
+        _follow(client, study, detach, as_json)
+
+
+@app.command("stop")
+def stop(study: str, project: InProject = None, as_json: AsJson = False) -> None:
+    """No new points; running ones are ended. `resume` goes on."""
+    with connect(project) as client:
+        show_list([client.studies.stop(study)], COLUMNS, as_json, "")
+
+
+@app.command("ls")
+def ls(project: InProject = None, as_json: AsJson = False) -> None:
+    """The project's studies, newest first."""
+    with connect(project) as client:
+        show_list(
+            list(client.studies.list()), COLUMNS, as_json, "No studies yet: easel studies run study.yaml"
+        )
+
+
+@app.command("show")
+def show(study: str, project: InProject = None, as_json: AsJson = False) -> None:
+    """One study and its points."""
+    with connect(project) as client:
+        found = client.studies.get(study)
+        if as_json:
+            show_one(found, as_json)
+            return
+        show_list([found], COLUMNS, as_json, "")
+        if found.reason:
+            say(found.reason)
+        show_list(client.studies.points(study), POINTS, as_json, "No points yet.")
+
+
+@app.command("best")
+def best(study: str, project: InProject = None, as_json: AsJson = False) -> None:
+    """What to deploy now: the best measured point with its job and output, and beside it what is predicted to be
+    better, if anything is."""
+    with connect(project) as client:
+        found = client.studies.get(study)
+        if found.measured is None:
+            if found.state != "finished":
+                raise NotFound(f"study {study} has nothing to recommend yet")
+            raise NotFound(
+                f"study {study} ended with nothing to recommend: did its runs print what the goal asks for, as"
+                " [EASEL_METRIC] name=value? `easel studies show` lists what each of them measured"
+            )
+        if as_json:
+            shown = {"measured": found.measured, "recommended": found.best}
+            print(json.dumps({k: v and v.model_dump(mode="json") for k, v in shown.items()}, indent=2))
+        else:
+            _tell_best(found)
+        if found.measured.missed:
+            raise typer.Exit(1)
+
+
+@app.command("verify")
+def verify(
+    study: str,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not wait for the end")] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the recommended point, so that what is predicted becomes measured."""
+    with connect(project) as client:
+        started = client.studies.verify(study)
+        say(f"#{started.number} runs as {started.job_id}: {_settings(started.point)}")
+        if not detach:
+            _follow(client, study, detach, as_json)
+
+
+@app.command("rm")
+def rm(study: str, project: InProject = None) -> None:
+    """Forget a study; its jobs and file sets stay."""
+    with connect(project) as client:
+        client.studies.delete(study)
+
+
+@app.command("export")
+def export(
+    study: str,
+    file: Annotated[Path | None, typer.Argument(help="Without it, standard output")] = None,
+    project: InProject = None,
+) -> None:
+    """Every measured point as CSV."""
+    with connect(project) as client:
+        text = client.studies.export_csv(study)
+    if file is None:
+        sys.stdout.write(text)
+    else:
+        file.write_text(text, encoding="utf-8", newline="")
+
+
+@app.command("import")
+def import_(study: str, file: Path, project: InProject = None) -> None:
+    """Take in points measured elsewhere, as `export` writes them."""
+    with connect(project) as client:
+        new = client.studies.import_csv(study, _text(file))
+    say(f"{new} new points")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read {file}: {error}") from error
+
+
+def _declared(client: Client, study: str) -> str:
+    """The study's name, declared now if it is a file whose study does not exist yet."""
+    if not study.endswith((".yaml", ".yml")):
+        return study
+    text = _text(Path(study))
+    asked = wire.study_fields(text)
+    try:
+        known = client.studies.get(asked.name)
+    except NotFound:
+        return client.studies.create_from(text, start=False).name
+    spec = asked.spec().to_dict()
+    changed = [part for part in ("space", "goal") if not _same(spec[part], getattr(known, part))]
+    if changed:
+        raise Conflict(
+            f"there is a study {asked.name!r} whose {' and '.join(changed)} differ from {study}: give the file "
+            f"another name (with `earlier: [{asked.name}]` it starts from what is known), or undo the change"
+        )
+    return asked.name
+
+
+def _same(mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """The server adds today's prices where the file has none, and `resume` may have raised the budget."""
+    own = {k: v for k, v in mine.items() if k != "budget" and (k != "rates" or v is not None)}
+    return all(theirs.get(k) == v for k, v in own.items()) and set(theirs) - {"budget", "rates"} <= set(mine)
+
+
+def _budget(text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    kind, _, amount = text.partition("=")
+    try:
+        return {kind: float(amount)}
+    except ValueError:
+        raise InvalidInput(f"a budget reads cost=5, time=3600 or count=60, not {text!r}") from None
+
+
+def _follow(client: Client, name: str, detach: bool, as_json: bool) -> None:
+    if detach:
+        show_list([client.studies.get(name)], COLUMNS, as_json, "")
+        return
+    say(f"Study {name} runs. Ctrl-C stops following, not the study.")
+    found = client.studies.wait(name, told=_tell)
+    if as_json:
+        show_one(found, as_json)
+    else:
+        say(f"{name} {found.state}: {found.reason}")
+        _tell_best(found)
+    if found.measured is None or found.measured.missed:
+        raise typer.Exit(1)
+
+
+def _tell_best(found: wire.Study) -> None:
+    """The best measured point with its job and output; the predicted one beside it, where that is another."""
+    measured = found.measured
+    if measured is None:
+        say("nothing was found: no point measured what the goal asks for")
+        for text in _failures(found):
+            say(text)
+        return
+    known = _settings({k: v for k, v in measured.values.items() if v is not None})
+    if measured.missed:
+        say(
+            f"nothing feasible: no point meets {', '.join(measured.missed)} with the rest. What came nearest:"
+        )
+    else:
+        say("best measured:")
+    say(f"  #{measured.number} {_settings(measured.point)}  →  {known}")
+    if measured.job_id is not None:
+        made = f", output {measured.output_set}" if measured.output_set else ""
+        say(f"  job {measured.job_id}{made}")
+    if found.best is not None and found.best.observed is None:
+        _recommend(found.best)
+        say(f"  it was never run: easel studies verify {found.name} runs it")
+
+
+def _failures(found: wire.Study) -> list[str]:
+    return [
+        f"{count} points {state}" for state, count in found.points.items() if count and state != "running"
+    ]
+
+
+def _tell(point: wire.StudyPoint) -> None:
+    known = {k: v for k, v in point.values.items() if v is not None}
+    spent = "" if point.spent is None else f"  spent {point.spent:.4g}"
+    mark = "" if point.feasible is None or point.state != "completed" else " ✓" if point.feasible else " ✗"
+    say(f"#{point.number} {point.state}{mark}  {_settings(point.point)}  →  {_settings(known)}{spent}")
+
+
+def _recommend(best: wire.Recommendation) -> None:
+    say(f"predicted to be better: {_settings(best.point)}")
+    for name, e in best.predicted.items():
+        say(f"  {name}: {e.median:.4g} expected, {e.low:.4g} to {e.high:.4g} with 90 %")
+    if best.observed is not None:
+        say(f"  measured there: {_settings(best.observed)}")
+    if best.probability is not None:
+        say(f"  meets the constraints with probability {best.probability:.3g}")
+
+
+def _measures(best: wire.Recommendation) -> str:
+    return _settings(best.observed or {name: e.median for name, e in best.predicted.items()})
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())

@@ -1,0 +1,162 @@
+"""What is believed of an app's candidates before it has tried them: quality, seconds, memory.
+
+`PromiseBook` has hand-set promises; the live pool's own is `learned_book.LearnedBook`, which falls back on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+
+from easel.declare.resources import Resources
+from easel.flow.apps.scores import as_scores
+from easel.match.candidate import Candidate
+from easel.match.registry import is_network
+from easel.match.summary import DataSummary
+from easel.optimise.arrays import Array
+from easel.price.expect import RunTimes, Took, WorkKind
+from easel.records.tenant import PastTrial
+from easel.schedule.prior import NOISE, Prior
+
+PROMISE_SD, SIBLING_SD, FAMILY_SD = 0.15, 0.05, 0.08
+"""How far an app's level, a family within it and a candidate within a family stray from their promise."""
+START_S = 0.3
+"""What starting a trial, fetching its examples and storing its model takes at least."""
+REMEMBERED = 300
+"""The newest trials say enough about a machine."""
+LEAST_MB, NETWORK_MB, SPARE = 1024, 2048, 1.3
+"""Memory that a trial is given at least, one that loads torch, and the share added to what was seen."""
+
+
+class PriorBook(Protocol):
+    """What was learned from past trials."""
+
+    def prior(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
+        """For an app's candidates on such data; what the app itself found is left out."""
+        ...
+
+
+Learn = Callable[[Sequence[PastTrial]], PriorBook]
+
+
+class PromiseBook:
+    """Mean: the candidates' promise, moved by how they did for other apps; covariance: level + family + own.
+
+    Within an app a candidate's surprise is its score less its promise, both relative to the app's mean over what was
+    tried there; a mean over n surprises counts n / (n + 3) for the candidate, and half of that for its family.
+    """
+
+    def __init__(self, past: Sequence[PastTrial]) -> None:
+        latest: dict[tuple[str, str], dict[str, PastTrial]] = {}
+        for one in past:
+            if one.quality is not None and np.isfinite(one.quality):
+                latest.setdefault((one.app_id, one.metric), {})[one.candidate] = one
+        self._own: dict[str, _Sums] = {}
+        self._kin: dict[str, _Sums] = {}
+        for (app, metric), tried in latest.items():
+            if len(tried) < 2:
+                continue
+            scores = as_scores(metric, {name: one.quality or 0.0 for name, one in tried.items()})
+            found = np.array(list(scores.values()))
+            hoped = np.array([one.promise for one in tried.values()])
+            surprises = (found - found.mean()) - (hoped - hoped.mean())
+            for one, surprise in zip(tried.values(), surprises.tolist(), strict=True):
+                self._own.setdefault(one.candidate, _Sums()).add(app, surprise)
+                self._kin.setdefault(one.family, _Sums()).add(app, surprise)
+        self._covs: dict[tuple[str, ...], Array] = {}
+
+    def prior(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
+        mean = np.array([one.promise + self._moved(app, one) for one in candidates])
+        return Prior(mean, self._cov(tuple(one.family for one in candidates)), NOISE, method="promise")
+
+    def _moved(self, app: str, candidate: Candidate) -> float:
+        own = self._own.get(candidate.name, _NONE).without(app)
+        if own[1]:
+            return own[0] / (own[1] + 3.0)
+        kin = self._kin.get(candidate.family, _NONE).without(app)
+        return 0.5 * kin[0] / (kin[1] + 3.0)
+
+    def _cov(self, families: tuple[str, ...]) -> Array:
+        """One array for all apps with such candidates: thousands of apps share it."""
+        if families not in self._covs:
+            each, K = np.array(families), len(families)
+            same = (each[:, None] == each[None, :]).astype(float)
+            self._covs[families] = (
+                PROMISE_SD**2 * np.ones((K, K)) + FAMILY_SD**2 * same + SIBLING_SD**2 * np.eye(K)
+            )
+        return self._covs[families]
+
+
+class _Sums:
+    """The sum and number of surprises, in all and of each app."""
+
+    __slots__ = ("count", "of", "total")
+
+    def __init__(self) -> None:
+        self.total, self.count = 0.0, 0
+        self.of: dict[str, tuple[float, int]] = {}
+
+    def add(self, app: str, surprise: float) -> None:
+        self.total, self.count = self.total + surprise, self.count + 1
+        total, count = self.of.get(app, (0.0, 0))
+        self.of[app] = (total + surprise, count + 1)
+
+    def without(self, app: str) -> tuple[float, int]:
+        total, count = self.of.get(app, (0.0, 0))
+        return self.total - total, self.count - count
+
+
+_NONE = _Sums()
+
+
+class Costs:
+    """How long candidates will take here and how much memory they need: their estimates, moved by past trials.
+
+    The correction is a factor on the estimate that depends on a candidate's name and family only: it is worked out once
+    for every name, however many apps have such a candidate.
+    """
+
+    def __init__(self, past: Sequence[PastTrial]) -> None:
+        taken = [
+            Took(WorkKind(p.candidate, p.family, max(p.guess_s, START_S)), max(p.seconds, START_S))
+            for p in past[-REMEMBERED:]
+            if p.seconds > 0 and (p.quality is not None or p.seconds > p.guess_s)
+        ]
+        self._times = RunTimes(taken)
+        self._peaks: dict[tuple[str, str], float] = {}
+        for one in past:
+            if one.peak_mb:
+                key = (one.app_id, one.candidate)
+                self._peaks[key] = max(self._peaks.get(key, 0.0), one.peak_mb)
+        self._factors: dict[str, float] = {}
+
+    def seconds(self, candidates: Sequence[Candidate]) -> Array:
+        """`(K,)` on the reference device."""
+        for one in candidates:
+            if one.name not in self._factors:
+                self._factors[one.name] = self._times.median(WorkKind(one.name, one.family, 1.0))
+        return np.array([max(c.cost_s, START_S) * self._factors[c.name] for c in candidates])
+
+    def needs(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> tuple[Resources, ...]:
+        """One core each; memory guessed from the size of the data, and more where the app was seen to need it."""
+        data_mb = summary.examples * max(summary.cells, 1) * 8 / 2**20
+        return tuple(self._need(app, one, data_mb) for one in candidates)
+
+    def _need(self, app: str, candidate: Candidate, data_mb: float) -> Resources:
+        least = NETWORK_MB if is_network(candidate) else LEAST_MB
+        seen = self._peaks.get((app, candidate.name), 0.0)
+        return _rounded(max(least, 512 + 8 * data_mb, SPARE * seen))
+
+
+def _rounded(memory_mb: float) -> Resources:
+    """In steps of 256 MB, so that few kinds of trials are told apart."""
+    return _of_size(256 * math.ceil(min(memory_mb, 2.0**24) / 256))
+
+
+@cache
+def _of_size(memory_mb: int) -> Resources:
+    return Resources(1.0, memory_mb)

@@ -1,0 +1,30 @@
+"""Which trial's model is the best so far, and which one answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from easel.flow.apps.ready import STILL_VALID
+from easel.records.app import App, AppTrial
+from easel.store import app_examples, app_trials
+from easel.store.engine import Tx
+
+
+def best_of(tx: Tx, app: App) -> AppTrial | None:
+    """The trial whose model is the best so far, as far as it was found on about the examples of today."""
+    return app_trials.best(tx, app.id, STILL_VALID * app_examples.count_on(tx, app.id))
+
+
+def best_among(trials: Iterable[AppTrial], examples: int) -> AppTrial | None:
+    """As `best_of`, for who has read all trials of an app with `examples` switched on."""
+    served = [trial for trial in trials if trial.quality is not None and trial.model_set is not None]
+    fresh = [trial for trial in served if trial.examples >= STILL_VALID * examples]
+    if fresh:
+        return max(fresh, key=lambda trial: trial.quality or 0.0)
+    return max(served, key=lambda trial: (trial.examples, trial.quality or 0.0), default=None)
+
+
+def serving(tx: Tx, app: App) -> AppTrial | None:
+    """The trial whose model answers: the pinned one, or the best so far."""
+    pinned = None if app.pinned is None else app_trials.of_model(tx, app.id, app.pinned)
+    return pinned or best_of(tx, app)

@@ -1,0 +1,83 @@
+"""Ensembles: when enough was tried for an app, one more trial combines what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from easel.declare.parse import parse_program
+from easel.flow.apps.ready import STILL_VALID, metric_of, owner_of
+from easel.flow.apps.trial_job import trial_spec
+from easel.flow.jobs.submit import submit_job
+from easel.flow.lake.file_set import create_in
+from easel.match.candidate import Candidate
+from easel.match.kinds import Task
+from easel.match.templates import match_program
+from easel.records.app import App, AppTrial
+from easel.records.decision import Reasons, StartTrial, decision_json
+from easel.records.job import Job
+from easel.store import app_examples, app_trials
+from easel.store.engine import Tx
+
+COMBINE = "easel.flow.apps.trial:combine"
+FEWEST, MOST_MEMBERS = 3, 12
+ANSWER_S = 0.2
+"""The longest that the answer of an ensemble about one object may take."""
+
+
+def due(trials: Sequence[AppTrial], examples: int) -> list[AppTrial]:
+    """The members of the ensemble that is worth making now, best first; none while there is nothing new to combine.
+
+    The first is made of three models, the next when there are twice as many.
+    """
+    made = [trial for trial in trials if trial.candidate["family"] == "ensemble"]
+    if any(not trial.ended for trial in made):
+        return []
+    fresh = [
+        trial
+        for trial in trials
+        if trial.quality is not None
+        and trial.model_set is not None
+        and trial.candidate["family"] != "ensemble"
+        and trial.examples >= STILL_VALID * examples
+    ]
+    before = max(
+        (int(one.candidate["settings"]["of"]) for one in made if one.examples >= STILL_VALID * examples),
+        default=0,
+    )
+    if len(fresh) < max(FEWEST, 2 * before):
+        return []
+    return sorted(fresh, key=lambda trial: -(trial.quality or 0.0))[:MOST_MEMBERS]
+
+
+def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
+    """Submit the trial that combines what was found; its input names every member in the provenance."""
+    if match_program(parse_program(app.program)).task not in (Task.CLASSIFY, Task.REGRESS):
+        return None
+    trials, examples = app_trials.trials(tx, app.id), app_examples.count_on(tx, app.id)
+    members = due(trials, examples)
+    owner = owner_of(tx, app) if members else None
+    if owner is None or app.examples_set is None:
+        return None
+    count = sum(t.quality is not None and t.candidate["family"] != "ensemble" for t in trials)
+    candidate = Candidate("ensemble", (("of", count),), cost_s=2.0, promise=0.9)
+    sources = [f"/@{app.examples_set}", *(f"/@{trial.model_set}" for trial in members)]
+    inputs = create_in(tx, owner, f"{app.name}-members", sources)
+    arguments = {
+        "program": app.program,
+        "candidate": candidate.to_json(),
+        "metric": metric_of(app),
+        "seed": seed,
+        "off": app_examples.off(tx, app.id),
+        "answer_s": ANSWER_S,
+    }
+    spec = trial_spec(app, COMBINE, arguments, candidate.name, f"{app.name}-model")
+    job = submit_job(tx, owner, replace(spec, input=str(inputs)))
+    best = members[0].quality or 0.0
+    reasons = Reasons("ensemble of the best models so far", best, 0.0, 0.0, candidate.cost_s, best)
+    decision = StartTrial(app.id, candidate.name, 0, "any", reasons)
+    kept = decision_json(decision)
+    app_trials.add(tx, [app.id], job.id, candidate.name, candidate.to_json(), kept, examples)
+    body = {"candidate": candidate.name, "job": job.id, "why": reasons.rule}
+    tx.emit("app.trial", app.id, project_id=app.project_id, actor=app.user_id, body=body)
+    return job

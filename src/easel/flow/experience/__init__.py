@@ -1,0 +1,1 @@
+"""Experience with public data: gathered by a command, kept in the package, read when a controller starts."""

@@ -1,0 +1,146 @@
+"""When waiting jobs are expected to start: the queue as it is, with each job's own spread of runtimes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from easel.declare.resources import Resources
+from easel.flow.jobs.shares import usage_now, with_shares
+from easel.ids import JobId, ProjectId, UserId
+from easel.records.queue import Line, Owner
+from easel.run.forecast import ForecastDevice, QueueNow, RunningJob, Spread, WaitingJob, expected_starts
+from easel.run.share import HALF_LIFE_S
+from easel.store import devices, job_queues, queue_now, shares
+from easel.store.engine import AnyRow, Tx
+
+UNKNOWN = Spread(60.0, 1.0)
+"""Of a job of which nothing is known, on a pool that has finished nothing."""
+STRANGE_SD, FEW_SD, LEAST_SD = 1.0, 0.5, 0.1
+"""Least deviations of the logarithm: of jobs never seen before, seen once or twice, seen often."""
+MOST_NAMES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTimes:
+    """When a job probably starts (median), and by when it has started and ended with 90 % probability.
+
+    None where it never does on the devices that are connected.
+    """
+
+    start: datetime | None
+    start_by: datetime | None
+    end_by: datetime | None
+
+
+def queue_as_it_is(tx: Tx, max_active: int, half_life_s: float = HALF_LIFE_S) -> QueueNow:
+    """Devices that are connected, what runs on them, what waits, and everybody's claim."""
+    pool = [
+        ForecastDevice(device.name, device.capacity, device.labels)
+        for device in devices.machines(tx)
+        if device.connected
+    ]
+    active, queued = queue_now.active(tx), queue_now.queued(tx)
+    spreads = _Spreads(tx, [*active, *queued])
+    running, waiting = [], []
+    for row in active:
+        if row.state == "launching":
+            waiting.append(_waiting(row, spreads, tx.now, launched=True))
+        else:
+            since = row.started_at or row.launched_at or tx.now
+            elapsed = max((tx.now - since).total_seconds(), 0.0)
+            place = row.device if any(d.name == row.device for d in pool) else (pool[0].name if pool else "")
+            running.append(RunningJob(_owner(row), place, _asked(row.spec), spreads.of(row), elapsed))
+    waiting += [_waiting(row, spreads, tx.now, launched=False) for row in queued]
+    owners = {_owner(row) for row in (*active, *queued)}
+    lines = job_queues.settings_of(tx, owners, max_active)
+    held = shares.held_now(tx)
+    typical = spreads.lately.median
+    usage, known = usage_now(tx, held, typical, half_life_s)
+    weighed = with_shares(lines, usage, known, typical)
+    return QueueNow(pool, running, waiting, {line.owner: line for line in weighed})
+
+
+def line_of(tx: Tx, now: QueueNow, owner: Owner, max_active: int) -> Mapping[Owner, Line]:
+    """The lines with that of `owner`, who may have nothing in the queue yet."""
+    if owner in now.lines:
+        return now.lines
+    (line,) = job_queues.settings_of(tx, {owner}, max_active)
+    usage, known = usage_now(tx, [], 0.0, HALF_LIFE_S)
+    return {**now.lines, **{each.owner: each for each in with_shares([line], usage, known, 60.0)}}
+
+
+def expected_times(
+    tx: Tx,
+    job_ids: Sequence[JobId],
+    max_active: int,
+    rng: np.random.Generator,
+    half_life_s: float = HALF_LIFE_S,
+) -> dict[JobId, ExpectedTimes]:
+    """For those of these jobs that wait."""
+    found = expected_starts(queue_as_it_is(tx, max_active, half_life_s), rng)
+
+    def moment(seconds: float) -> datetime | None:
+        return tx.now + timedelta(seconds=seconds) if math.isfinite(seconds) else None
+
+    return {
+        job: ExpectedTimes(
+            moment(found[job].start_at(0.5)), moment(found[job].start_at(0.9)), moment(found[job].end_at(0.9))
+        )
+        for job in job_ids
+        if job in found
+    }
+
+
+class _Spreads:
+    """How long jobs take: as promised, as the last ones of their name took, or as any took lately."""
+
+    def __init__(self, tx: Tx, rows: Sequence[AnyRow]) -> None:
+        self._promised = queue_now.promises(tx, [row.id for row in rows])
+        names = list(dict.fromkeys((row.project_id, row.name) for row in rows))[:MOST_NAMES]
+        self._of_name = {name: queue_now.took(tx, *name) for name in names}
+        self.lately = _spread(queue_now.took_lately(tx), STRANGE_SD) or UNKNOWN
+
+    def of(self, row: AnyRow) -> Spread:
+        promise = self._promised.get(row.id)
+        if promise is not None:
+            low, high = max(promise.low_seconds, 1e-3), max(promise.high_seconds, 1e-3)
+            return Spread(promise.promised_seconds, math.log(max(high / low, 1.0)) / (2 * 1.645))
+        return _spread(self._of_name.get((row.project_id, row.name), [])) or self.lately
+
+
+def _spread(seconds: Sequence[float], least: float | None = None) -> Spread | None:
+    if not seconds:
+        return None
+    logs = np.log(np.maximum(seconds, 0.05))
+    floor = least if least is not None else (FEW_SD if len(logs) < 3 else LEAST_SD)
+    # predictive: the mean is itself uncertain
+    sd = float(logs.std(ddof=1) * math.sqrt(1.0 + 1.0 / len(logs))) if len(logs) > 1 else floor
+    return Spread(float(np.exp(logs.mean())), max(sd, floor))
+
+
+def _owner(row: AnyRow) -> Owner:
+    return ProjectId(row.project_id), UserId(row.user_id)
+
+
+def _asked(spec: Mapping[str, Any]) -> Resources:
+    return Resources(**spec["resources"])
+
+
+def _waiting(row: AnyRow, spreads: _Spreads, now: datetime, launched: bool) -> WaitingJob:
+    since = (row.launched_at if launched else row.submitted_at) or now
+    return WaitingJob(
+        JobId(row.id),
+        _owner(row),
+        _asked(row.spec),
+        spreads.of(row),
+        row.spec.get("wants") or {},
+        int(row.spec.get("workers") or 1),
+        max((now - since).total_seconds(), 0.0) if launched else 0.0,
+        launched,
+    )

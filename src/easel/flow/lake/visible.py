@@ -1,0 +1,131 @@
+"""What a grant hides is hidden in the history and in jobs too: names, lines, results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from easel.declare.job import Command
+from easel.errors import NotFound
+from easel.lake.access import EVERYTHING, Rights
+from easel.records.event import Event
+from easel.records.identity import Caller
+from easel.records.job import Job
+from easel.store import jobs
+from easel.store.engine import Tx
+from easel.store.lake.grants import rights_of
+
+_SETS = frozenset({"set", "input", "output", "code", "input_set", "output_set", "code_set", "examples_set"})
+"""Fields of events that name file sets."""
+HIDDEN = "(hidden by a grant)"
+
+
+def visible_events(tx: Tx, caller: Caller, events: Sequence[Event]) -> list[Event]:
+    """Those that name nothing which the caller may not read."""
+    rights = rights_of(tx, caller)
+    if rights is EVERYTHING:
+        return list(events)
+    subjects = {each.subject for each in events if each.kind.startswith("job.")}
+    hidden = {job_id for job_id in subjects if _hides_id(tx, rights, caller, job_id)}
+    return [each for each in events if each.subject not in hidden and _shows(rights, each)]
+
+
+def _hides_id(tx: Tx, rights: Rights, caller: Caller, job_id: str) -> bool:
+    try:
+        return _hides(rights, caller, jobs.find(tx, caller.project_id, job_id))
+    except NotFound:
+        return False
+
+
+def visible_job(tx: Tx, caller: Caller, job: Job) -> Job:
+    """The job as the caller may see it: without names and results where its files are hidden from them."""
+    return visible_jobs(tx, caller, [job])[0]
+
+
+def visible_jobs(tx: Tx, caller: Caller, found: Sequence[Job]) -> list[Job]:
+    rights = rights_of(tx, caller)
+    if rights is EVERYTHING:
+        return list(found)
+    return [_redacted(job) if _hides(rights, caller, job) else job for job in found]
+
+
+def need_job(tx: Tx, caller: Caller, job_id: str) -> Job:
+    """The job, if the caller may read what it reads and writes: otherwise its lines and series do not exist."""
+    job = jobs.find(tx, caller.project_id, job_id)
+    if _hides(rights_of(tx, caller), caller, job):
+        raise NotFound(
+            f"job {job_id} works on files that you may not read: ask an admin of this project for a grant"
+        )
+    return job
+
+
+def _hides(rights: Rights, caller: Caller, job: Job) -> bool:
+    """Its owner always sees a job: they gave it the names themselves."""
+    if rights is EVERYTHING or job.user_id == caller.user.id:
+        return False
+    named = (job.code_set, job.input_set, job.output_set, job.spec.output_set)
+    return any(name is not None and not _reads(rights, name) for name in named)
+
+
+def _reads(rights: Rights, name: str) -> bool:
+    """`name:version` of a set, or a path."""
+    if name.startswith("/") and not name.startswith("/@"):
+        return rights.reads_path(name.partition(":")[0])
+    return rights.reads_set(name.removeprefix("/@").partition(":")[0])
+
+
+def _redacted(job: Job) -> Job:
+    spec = replace(
+        job.spec,
+        run=Command((HIDDEN,)),
+        code=None,
+        input=None,
+        output_set=None,
+        tags={},
+        description="",
+        name="hidden",
+        origin=None,
+    )
+    return replace(job, spec=spec, code_set=None, input_set=None, output_set=None, result=None, reason="")
+
+
+def _shows(rights: Rights, event: Event) -> bool:
+    group = event.kind.partition(".")[0]
+    if group == "files" and not _reads_folder(rights, event.subject):
+        return False
+    if group == "fileset" and not _reads(rights, event.subject):
+        return False
+    if group == "tags" and event.body.get("kind") != "job" and not _reads(rights, event.subject):
+        return False
+    if group == "grant":
+        is_path = event.body.get("scope") == "path"
+        readable = (
+            _reads_folder(rights, event.subject) if is_path else _reads(rights, event.subject.rstrip("*"))
+        )
+        return bool(readable)
+    return all(_reads_folder(rights, text) for text in _paths(event.body)) and all(
+        _reads(rights, name) for name in _sets(event.body)
+    )
+
+
+def _reads_folder(rights: Rights, text: str) -> bool:
+    """A path with or without its version, a folder, or `/@set`."""
+    return _reads(rights, text) if text.startswith("/@") else rights.reads_path(text.partition(":")[0])
+
+
+def _paths(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.startswith("/"):
+            yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _paths(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _paths(each)
+
+
+def _sets(body: Any) -> Iterator[str]:
+    if isinstance(body, dict):
+        yield from (value for key, value in body.items() if key in _SETS and isinstance(value, str) and value)

@@ -1,0 +1,165 @@
+"""Why something runs or waits: for an app, a study or a job, from the pool as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from easel.flow.jobs.admission import QueueAdmission
+from easel.flow.words import standing as words
+from easel.ids import JobId
+from easel.records.app import App, AppTrial
+from easel.records.decision import StartTrial
+from easel.records.job import TERMINAL, Job, JobState
+from easel.records.standing import Account, Obstacle, Standing
+from easel.records.study import StoredStudy, StudyPoint, StudyState
+from easel.schedule.state import PoolDevice, Tenant
+from easel.store import devices, identity, job_queues, jobs, tenants
+from easel.store.engine import Tx
+from easel.tenancy.keeper import Keeper
+
+ANY = PoolDevice("any")
+
+
+def of_app(
+    tx: Tx,
+    keeper: Keeper | None,
+    app: App,
+    lacks: str | None,
+    trials: Sequence[AppTrial],
+    names: Mapping[str, str],
+    first: str | None = None,
+) -> Account:
+    """`names` are those of the project's tenants, by id; `first` is the tenant that the pool would serve next."""
+    running = [trial for trial in trials if not trial.ended]
+    since = max((t.ended_at for t in trials if t.ended_at is not None), default=app.created_at)
+    seconds = [float(t.decision["reasons"]["cost"]) for t in running if "reasons" in t.decision]
+    work = _Underway(
+        [t.job_id for t in running], [t.name for t in running], seconds, [t.started_at for t in running]
+    )
+    if lacks is not None and not running:
+        return _blocked("app", app.name, Obstacle(Standing.LACKS_EXAMPLES, facts={"lacks": lacks}), None, tx)
+    return _of_tenant(tx, keeper, "app", app.id, app.name, work, since, names, first)
+
+
+def of_study(
+    tx: Tx,
+    keeper: Keeper | None,
+    study: StoredStudy,
+    points: Sequence[StudyPoint],
+    names: Mapping[str, str],
+    first: str | None = None,
+) -> Account:
+    if study.state is not StudyState.RUNNING:
+        status = {
+            StudyState.CREATED: Standing.NOT_STARTED,
+            StudyState.STOPPED: Standing.STOPPED,
+            StudyState.FINISHED: Standing.FINISHED,
+        }[study.state]
+        told = words.of_study(study.state.value, study.name, study.reason, study.changed_at, tx.now)
+        return Account(status, told, study.changed_at)
+    running = [p for p in points if p.outcome is None and p.job_id is not None]
+    since = max((p.ended_at for p in points if p.ended_at is not None), default=study.created_at)
+    seconds = [float(p.decision["reasons"]["cost"]) for p in running if p.decision]
+    work = _Underway(
+        [p.job_id for p in running if p.job_id is not None],
+        [f"point {p.number}" for p in running],
+        seconds,
+        [p.started_at for p in running],
+    )
+    return _of_tenant(tx, keeper, "study", study.id, study.name, work, since, names, first)
+
+
+class _Underway:
+    """What runs for a tenant."""
+
+    def __init__(
+        self, job_ids: list[JobId], what: list[str], seconds: list[float], since: list[datetime]
+    ) -> None:
+        self.job_ids, self.what, self.seconds, self.since = job_ids, what, seconds, since
+
+
+def _of_tenant(
+    tx: Tx,
+    keeper: Keeper | None,
+    kind: str,
+    tenant_id: str,
+    name: str,
+    work: _Underway,
+    since: datetime,
+    names: Mapping[str, str],
+    first: str | None,
+) -> Account:
+    lead = None if keeper is None else keeper.lead_of(tenant_id)
+    obstacle = None if keeper is None or lead is None else keeper.obstacles.get(lead)
+    own = tenants.terms(tx, tenant_id)
+    if own.paused_at is not None:
+        obstacle = Obstacle(Standing.PAUSED, own.paused_at, own.paused_by)
+    if work.job_ids:
+        states = jobs.states(tx, work.job_ids)
+        waits = all(states.get(job, (JobState.QUEUED, None))[0] is JobState.QUEUED for job in work.job_ids)
+        if obstacle is None or not waits:
+            began = min(work.since)
+            told = words.running(work.what, began, max(work.seconds, default=0.0), tx.now)
+            return Account(Standing.RUNNING, told, began)
+    if obstacle is None and keeper is not None and lead is not None:
+        obstacle = _misfit(tx, keeper, keeper.state.tenants[lead])
+    if obstacle is not None:
+        return _blocked(kind, name, obstacle, since, tx)
+    ahead = None if first is None or first == lead else names.get(first, "somebody of another project")
+    return Account(Standing.WAITS_FOR_TURN, words.waiting_for_turn(ahead, since, tx.now), since)
+
+
+def _blocked(kind: str, name: str, obstacle: Obstacle, since: datetime | None, tx: Tx) -> Account:
+    if obstacle.by is not None:
+        obstacle = replace(obstacle, by=identity.names_of(tx, [obstacle.by])[obstacle.by])
+    told = words.sentence(kind, name, obstacle, since, tx.now)
+    return Account(obstacle.kind, told, obstacle.since or since)
+
+
+def _misfit(tx: Tx, keeper: Keeper, tenant: Tenant) -> Obstacle | None:
+    """Nothing that the tenant could try may run on any device of the pool, and why."""
+    room = devices.largest_connected(tx)
+    if room is None:
+        return Obstacle(Standing.NO_DEVICE)
+    place = PoolDevice("largest", room=room)
+    if tenant.held or tenant.running or tenant.may_run(place, keeper.now).any():
+        return None
+    if tenant.changed(deadline=np.inf).may_run(place, keeper.now).any():
+        return Obstacle(Standing.NOTHING_IN_TIME)
+    if tenant.changed(budget=np.inf).may_run(place, keeper.now).any():
+        return Obstacle(Standing.NOTHING_AFFORDABLE)
+    return Obstacle(Standing.FITS_NOWHERE) if tenant.open.any() else None
+
+
+def first_of(keeper: Keeper) -> str | None:
+    """The tenant that the pool would serve next."""
+    decision = keeper.decide(ANY)
+    return decision.tenant if isinstance(decision, StartTrial) else None
+
+
+def of_job(tx: Tx, job: Job, max_active: int) -> Account:
+    """A job by itself, whoever's it is: its queue, what it needs, its device."""
+    if job.state in TERMINAL:
+        return Account(Standing.ENDED, words.of_ended_job(job.state.value, job.reason, job.ended_at, tx.now))
+    if job.state is not JobState.QUEUED:
+        told = words.of_active_job(job.state.value, job.device, job.started_at, tx.now)
+        waits = job.state is JobState.LAUNCHING
+        return Account(Standing.WAITS_FOR_ROOM if waits else Standing.RUNNING, told, job.started_at)
+    owner = (job.project_id, job.user_id)
+    obstacle = QueueAdmission(max_active).obstacles(tx, [owner]).get(owner)
+    if obstacle is not None:
+        return _blocked("job", job.name, obstacle, job.submitted_at, tx)
+    needs = jobs.rows(tx, [job.id])[job.id].blocked
+    if needs:
+        told = words.of_queued_job(Standing.WAITS_FOR_JOBS, 0, needs)
+        return Account(Standing.WAITS_FOR_JOBS, told, job.submitted_at)
+    if devices.largest_connected(tx) is None:
+        return _blocked("job", job.name, Obstacle(Standing.NO_DEVICE), job.submitted_at, tx)
+    queue = job_queues.queued_ids(tx, job.project_id, job.user_id)
+    ahead = queue.index(job.id) if job.id in queue else 0
+    told = words.of_queued_job(Standing.WAITS_FOR_ROOM, ahead, 0)
+    return Account(Standing.WAITS_FOR_ROOM, told, job.submitted_at)

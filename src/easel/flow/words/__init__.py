@@ -1,0 +1,1 @@
+"""Words for the outside: states, reasons, durations. Everything that people read is made here, from facts."""

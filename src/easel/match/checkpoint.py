@@ -1,0 +1,125 @@
+"""Checkpoints of a training: one safetensors file that a thread writes while the next epoch runs."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+
+@dataclass
+class TrainingState:
+    """How far a training is."""
+
+    epoch: int = 0
+    best_epoch: int = -1
+    best_loss: float = math.inf
+    curve: list[tuple[float, float]] = field(default_factory=list)
+
+
+Learners = Mapping[str, tuple[nn.Module, torch.optim.Optimizer]]
+"""What learns in a trial, by the prefix of its names in a checkpoint."""
+
+
+def snapshot(learners: Learners, best: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns copies of all tensors of a training, where they are: the training may go on at once."""
+    tensors = {f"best.{name}": tensor for name, tensor in best.items()}
+    for who, (network, optimiser) in learners.items():
+        tensors |= {f"{who}now.{name}": tensor for name, tensor in network.state_dict().items()}
+        for index, values in optimiser.state_dict()["state"].items():
+            tensors |= {f"{who}adam.{index}.{key}": value for key, value in values.items()}
+    copied = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
+    if any(tensor.device.type == "cuda" for tensor in copied.values()):
+        torch.cuda.current_stream().synchronize()  # others read the copies on streams of their own
+    return copied
+
+
+class CheckpointWriter:
+    """Writes checkpoints behind the training, and no more of them than a tenth of its time allows."""
+
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path, self._clock = path, clock
+        self._thread: threading.Thread | None = None
+        self._failed: OSError | None = None
+        self._next_at = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether a checkpoint given now would be written at once."""
+        busy = self._thread is not None and self._thread.is_alive()
+        return self._path is not None and not busy and self._clock() >= self._next_at
+
+    def write(self, tensors: dict[str, Tensor], state: TrainingState) -> None:
+        """Starts to write; waits for the one before."""
+        if self._path is None:
+            return
+        self.close()
+        note = json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve])
+        self._thread = threading.Thread(target=self._save, args=(tensors, note), name="checkpoint")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Waits until everything is on the disk; raises what went wrong there."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failed is not None:
+            failed, self._failed = self._failed, None
+            raise failed
+
+    def _save(self, tensors: dict[str, Tensor], note: str) -> None:
+        """Replaces the file in one step: a trial killed while writing keeps the one before."""
+        assert self._path is not None
+        began = self._clock()
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            partial = self._path.with_suffix(".partial")
+            save_file(_on_host(tensors), partial, {"state": note})
+            partial.replace(self._path)
+        except OSError as error:
+            self._failed = error
+        self._next_at = self._clock() + 9 * (self._clock() - began)
+
+
+def _on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the tensors in the host's memory; copies from a GPU go beside its work, not between."""
+    device = next(iter(tensors.values())).device
+    if device.type == "cpu":
+        return tensors
+    beside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(beside):
+        return {name: tensor.cpu() for name, tensor in tensors.items()}
+
+
+def restore(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]]:
+    """Returns how far the training was and its best weights, after putting the learners back to that moment."""
+    with safe_open(path, framework="pt") as stored:
+        epoch, best_epoch, best_loss, curve = json.loads(stored.metadata()["state"])
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    put_back(tensors, learners)
+    return TrainingState(epoch, best_epoch, best_loss, [(a, b) for a, b in curve]), below("best.", tensors)
+
+
+def put_back(tensors: Mapping[str, Tensor], learners: Learners) -> None:
+    """Gives networks and optimisers the tensors of a snapshot."""
+    for who, (network, optimiser) in learners.items():
+        network.load_state_dict(below(f"{who}now.", tensors))
+        adam: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in below(f"{who}adam.", tensors).items():
+            index, key = name.split(".")
+            adam.setdefault(int(index), {})[key] = tensor
+        optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
+
+
+def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the tensors whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

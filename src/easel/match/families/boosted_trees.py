@@ -1,0 +1,39 @@
+"""Gradient boosting by scikit-learn, on histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from easel.match.candidate import Candidate
+from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, table_cost
+from easel.match.kinds import TemplateKind
+
+
+def _plan(situation: Situation) -> Plan:
+    return Plan(0.82, (("lr", 0.1),), (("lr", 0.03, 0.01), ("depth", 3, 0.02)))
+
+
+def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    from easel.match.estimators import for_each_output
+
+    kind = HistGradientBoostingClassifier if shape.classify else HistGradientBoostingRegressor
+    body = kind(
+        learning_rate=candidate.number("lr", 0.1),
+        max_depth=int(candidate.number("depth", 0)) or None,
+        min_samples_leaf=5,
+        random_state=shape.seed,
+    )
+    return body if shape.classify else for_each_output(body, shape)
+
+
+FAMILIES = (
+    EstimatorFamily(
+        name="boosted_trees",
+        fits=fits(TemplateKind.TABLE),
+        plan=_plan,
+        cost=table_cost(lambda c, s, cells: (0.5 + 3e-6 * s.examples * cells) * max(1, s.classes)),
+        estimator=_estimator,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Gradient boosting by LightGBM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from easel.match.candidate import Candidate
+from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, table_cost
+from easel.match.kinds import TemplateKind
+
+
+def _plan(situation: Situation) -> Plan:
+    return Plan(
+        0.85,
+        (("lr", 0.1), ("leaves", 31)),
+        (("lr", 0.03, 0.0), ("leaves", 7, 0.01), ("leaves", 95, 0.03)),
+    )
+
+
+def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    from easel.match.estimators import for_each_output
+
+    rate = candidate.number("lr", 0.1)
+    settings: dict[str, Any] = {
+        "n_estimators": int(min(600, 12 / rate)),
+        "learning_rate": rate,
+        "num_leaves": int(candidate.number("leaves", 31)),
+        "min_child_samples": 10,
+        "subsample": 0.9,
+        "subsample_freq": 1,
+        "colsample_bytree": 0.8,
+        "random_state": shape.seed,
+        "n_jobs": 1,
+        "verbose": -1,
+        "deterministic": True,
+        "force_row_wise": True,
+    }
+    if shape.classify:
+        return LGBMClassifier(**settings)
+    return for_each_output(LGBMRegressor(**settings), shape)
+
+
+FAMILIES = (
+    EstimatorFamily(
+        name="lightgbm",
+        fits=fits(TemplateKind.TABLE),
+        plan=_plan,
+        cost=table_cost(lambda c, s, cells: (0.3 + 1e-6 * s.examples * cells) * max(1, s.classes)),
+        estimator=_estimator,
+        needs="lightgbm",
+    ),
+)

@@ -1,0 +1,54 @@
+"""Logistic regression, and ridge regression under the name of linear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from easel.match.candidate import Candidate
+from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, table_cost
+from easel.match.kinds import Task, TemplateKind
+
+
+def _plan(situation: Situation) -> Plan:
+    return Plan(
+        0.82 if situation.few else 0.72,
+        (("C", 1.0),),
+        (("C", 0.1, 0.01), ("C", 10.0, 0.03), ("C", 0.01, 0.03)),
+    )
+
+
+def _logistic(candidate: Candidate, shape: MatrixShape) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    from easel.match.estimators import after_columns
+
+    return after_columns(
+        LogisticRegression(C=candidate.number("C", 1.0), max_iter=400), shape, candidate.text("norm", "")
+    )
+
+
+def _ridge(candidate: Candidate, shape: MatrixShape) -> Any:
+    from sklearn.linear_model import Ridge
+
+    from easel.match.estimators import after_columns
+
+    return after_columns(Ridge(alpha=10.0 / candidate.number("C", 1.0)), shape, candidate.text("norm", ""))
+
+
+FAMILIES = (
+    EstimatorFamily(
+        name="logistic_regression",
+        fits=fits(TemplateKind.TABLE, tasks=(Task.CLASSIFY,)),
+        plan=_plan,
+        cost=table_cost(lambda c, s, cells: 8e-8 * s.examples * cells * max(1, s.classes)),
+        estimator=_logistic,
+        flat=True,
+    ),
+    EstimatorFamily(
+        name="linear",
+        fits=fits(TemplateKind.TABLE, TemplateKind.MULTI_OUTPUT, tasks=(Task.REGRESS,)),
+        plan=_plan,
+        cost=table_cost(lambda c, s, cells: 1e-6 * s.examples * cells),
+        estimator=_ridge,
+    ),
+)

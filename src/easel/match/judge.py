@@ -1,0 +1,162 @@
+"""What validated answers tell: scores in every metric with their sampling error, a baseline, calibration, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from easel.match.kinds import Task
+from easel.match.metrics import BY_LABEL, METRICS
+
+RESAMPLED = 100
+COVER = 0.9
+"""The share of truths that an answered interval should cover."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How raw answers become honest ones, learned from validated answers.
+
+    `temperature` flattens (> 1) or sharpens (< 1) class probabilities. `weights[metric]` multiply them before a class
+    is chosen, so that rare classes are found where the metric asks for it. `margins[k]` is the half width of an
+    interval around the k-th answered number that covers nine truths of ten (split conformal).
+    """
+
+    temperature: float = 1.0
+    weights: Mapping[str, tuple[float, ...]] | None = None
+    margins: tuple[float, ...] = ()
+
+    def apply(self, probabilities: NDArray[Any]) -> NDArray[Any]:
+        if self.temperature == 1.0:
+            return probabilities
+        return tempered(probabilities, self.temperature)
+
+    def chosen(self, probabilities: NDArray[Any], metric: str) -> NDArray[Any]:
+        """`(n, D)` whose largest entry is the class to answer with."""
+        weights = (self.weights or {}).get(metric)
+        return probabilities if weights is None else probabilities * np.asarray(weights)
+
+
+NONE = Calibration()
+
+
+def tempered(probabilities: NDArray[Any], temperature: float) -> NDArray[Any]:
+    """softmax(log p / T)"""
+    logs = np.log(np.clip(probabilities, 1e-12, 1.0)) / temperature
+    # A class that was never seen keeps its 0.
+    raised = np.where(probabilities > 0, np.exp(logs - logs.max(1, keepdims=True)), 0.0)
+    whole: NDArray[Any] = raised / np.maximum(raised.sum(1, keepdims=True), 1e-300)
+    return whole
+
+
+def calibrate(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> Calibration:
+    """From validated answers; with fewer than ten nothing is learned from them."""
+    if len(truth) < 10:
+        return NONE
+    if task is Task.REGRESS:
+        return Calibration(margins=conformal_margins(truth, predicted))
+    if task is not Task.CLASSIFY:
+        return NONE
+    temperature = fit_temperature(truth, predicted)
+    return Calibration(temperature, label_weights(truth, tempered(predicted, temperature)))
+
+
+def fit_temperature(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
+    """The temperature of least log loss, drawn towards 1 as if by five more examples."""
+    from scipy.optimize import minimize_scalar
+
+    rows = np.arange(len(truth))
+
+    def loss(log_temperature: float) -> float:
+        chosen = tempered(probabilities, float(np.exp(log_temperature)))[rows, truth]
+        return -float(np.mean(np.log(np.clip(chosen, 1e-12, 1.0)))) + 5 / len(truth) * log_temperature**2
+
+    found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20.0)), method="bounded")
+    return float(np.exp(found.x))
+
+
+def label_weights(truth: NDArray[Any], probabilities: NDArray[Any]) -> dict[str, tuple[float, ...]]:
+    """For metrics by label: 1 / prior for balanced accuracy; for F₁ of two classes the best threshold."""
+    count = probabilities.shape[1]
+    prior = np.maximum(np.bincount(truth, minlength=count), 1) / len(truth)
+    even = tuple((float(prior.max()) / prior).tolist())
+    found = {"balanced_accuracy": even}
+    if count == 2:
+        rare = int(prior.argmin())
+        found["f1"] = _best_threshold(truth == rare, probabilities[:, rare], rare)
+    else:
+        found["f1"] = tuple((float(prior.max()) / prior) ** 0.5)
+    return found
+
+
+def _best_threshold(positive: NDArray[Any], score: NDArray[Any], rare: int) -> tuple[float, ...]:
+    order = np.argsort(-score, kind="stable")
+    found = np.cumsum(positive[order])
+    f = 2 * found / (np.arange(1, len(score) + 1) + positive.sum())
+    # The middle of the neighbours: less moved by a single example.
+    best = int(np.convolve(f, np.ones(3) / 3, mode="same").argmax()) if len(f) > 10 else int(f.argmax())
+    after = score[order[min(best + 1, len(score) - 1)]]
+    threshold = float(np.clip((score[order[best]] + after) / 2, 1e-3, 1 - 1e-3))
+    weight = (1 - threshold) / threshold
+    return (weight, 1.0) if rare == 0 else (1.0, weight)
+
+
+def conformal_margins(truth: NDArray[Any], values: NDArray[Any]) -> tuple[float, ...]:
+    """For each output the quantile of absolute errors with the finite-sample correction (n + 1) · 0.9 / n."""
+    errors = np.abs(np.asarray(truth, float) - np.asarray(values, float)).reshape(len(truth), -1)
+    share = min(1.0, np.ceil((len(errors) + 1) * COVER) / len(errors))
+    return tuple(np.quantile(errors, share, axis=0, method="higher").tolist())
+
+
+def all_scores(
+    task: Task, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
+) -> dict[str, float]:
+    """In every metric of the task; one that has no value for these answers is left out."""
+    found = {name: score(task, name, truth, predicted, calibration) for name in METRICS[task]}
+    return {name: value for name, value in found.items() if np.isfinite(value)}
+
+
+def score(
+    task: Task, name: str, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
+) -> float:
+    """In one metric, with classes chosen as the metric wants them."""
+    answers = calibration.chosen(predicted, name) if task is Task.CLASSIFY and name in BY_LABEL else predicted
+    return METRICS[task][name](truth, answers)
+
+
+def sampling_error(
+    task: Task,
+    name: str,
+    truth: NDArray[Any],
+    predicted: NDArray[Any],
+    calibration: Calibration = NONE,
+    seed: int = 0,
+) -> float:
+    """The deviation of the score over resamples of the validated examples (bootstrap)."""
+    if len(truth) < 2 or task in (Task.RECOVER, Task.REBUILD):
+        return 0.0
+    rng = np.random.default_rng(seed)
+    scores = []
+    for _ in range(RESAMPLED):
+        rows = rng.integers(len(truth), size=len(truth))
+        scores.append(score(task, name, truth[rows], predicted[rows], calibration))
+    finite = [value for value in scores if np.isfinite(value)]
+    return float(np.std(finite)) if finite else 0.0
+
+
+def baseline(task: Task, name: str, truth: NDArray[Any], classes: int = 0) -> float | None:
+    """The score of always giving the same answer: the usual class with the classes' shares, the mean, the median."""
+    if task is Task.CLASSIFY:
+        shares = np.bincount(truth, minlength=max(classes, int(truth.max()) + 1)) / len(truth)
+        return METRICS[task][name](truth, np.tile(shares, (len(truth), 1)))
+    if task is not Task.REGRESS:
+        return None
+    middle = {"negative_mae": 0.5, "negative_mape": 0.5, "negative_quantile_0.5": 0.5}
+    share = middle.get(name, 0.1 if name.endswith("0.1") else 0.9 if name.endswith("0.9") else None)
+    values = np.asarray(truth, float).reshape(len(truth), -1)
+    constant = values.mean(0) if share is None else np.quantile(values, share, axis=0)
+    return METRICS[task][name](values, np.broadcast_to(constant, values.shape))

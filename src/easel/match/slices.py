@@ -1,0 +1,51 @@
+"""A trial in slices: begun, kept, and gone on with, by one interface for all families.
+
+Networks go on by epochs from their checkpoints; other families train anew on a larger share of the examples, which
+contains the smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from easel.declare.program import Program
+from easel.errors import InvalidInput
+from easel.match.candidate import Candidate
+from easel.match.examples import Example
+from easel.match.kinds import SLICE_ENDED
+from easel.match.train import Conditions, Trained, train
+
+
+@dataclass(frozen=True)
+class SliceState:
+    """A trial and how far it is: `reached` is the share of the whole that is done.
+
+    What was learned lies in `conditions.checkpoints`: whoever has that folder can go on, in another process too.
+    """
+
+    candidate: Candidate
+    program: Program
+    examples: Sequence[Example]
+    folds: Sequence[int]
+    conditions: Conditions
+    reached: float = 0.0
+    over: bool = False
+
+
+def fit_slice(state: SliceState, to: float) -> tuple[SliceState, Trained]:
+    """Go on until the share `to` of the whole trial; the state after it, and a model that may serve.
+
+    A trial that stops by itself before (nothing gets better) is over: there is no more to be had from it.
+    """
+    if not state.reached < to <= 1.0:
+        raise InvalidInput(
+            f"the slice ends at {to:g}, which must lie above {state.reached:g} and not above 1"
+        )
+    if state.over:
+        raise InvalidInput(f"the trial of {state.candidate.name} is over")
+    trained = train(
+        state.candidate, state.program, state.examples, state.folds, replace(state.conditions, until=to)
+    )
+    over = to >= 1.0 or trained.learned.stopped != SLICE_ENDED
+    return replace(state, reached=to, over=over), trained

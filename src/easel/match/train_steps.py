@@ -1,0 +1,140 @@
+"""One epoch of training steps: as a CUDA graph where the GPU can replay it, step by step elsewhere."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from easel.match.device_data import Batch, Data, batches
+
+log = logging.getLogger("easel.match")
+CLIP = 5.0
+"""Largest norm of all gradients together."""
+GRAPH_STEPS = 60
+"""Fewer steps than this in a whole training do not repay the capture of a graph."""
+Augment = Callable[[Batch], Batch]
+
+
+class Objective(Protocol):
+    """What is minimised. `training` lets an objective that learns itself (a critic) take its own step."""
+
+    def loss(self, network: nn.Module, batch: Batch, target: Batch, *, training: bool) -> Tensor: ...
+
+
+class Steps(Protocol):
+    """The steps of an epoch."""
+
+    def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:
+        """Trains on each row of `places` `(steps, batch)` at its rate; returns the mean loss, on the device."""
+
+
+def autocast(device: torch.device) -> torch.autocast:
+    """Returns mixed precision on GPUs and plain arithmetic elsewhere."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+
+
+class EagerSteps:
+    """Step after step, for CPUs, for examples that stay on the host and for objectives with a critic of their own."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        train: Data,
+        objective: Objective,
+        augment: Augment,
+    ) -> None:
+        self._network, self._optimiser, self._train = network, optimiser, train
+        self._objective, self._augment = objective, augment
+        self._device = next(network.parameters()).device
+
+    def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:
+        total = torch.zeros((), device=self._device)
+        for rate, (inputs, targets) in zip(rates, batches(self._train, places, self._device), strict=True):
+            for group in self._optimiser.param_groups:
+                group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else group.update(lr=rate)
+            total += self.step(inputs, targets)
+        return total / len(rates)
+
+    def step(self, inputs: Batch, targets: Batch) -> Tensor:
+        """Takes one step; returns its loss."""
+        with autocast(self._device):
+            loss = self._objective.loss(self._network, self._augment(inputs), targets, training=True)
+        self._optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        nn.utils.clip_grad_norm_(self._network.parameters(), CLIP)
+        self._optimiser.step()
+        return loss.detach().float()
+
+
+class GraphSteps:
+    """A whole step, from the choice of its examples to the new weights, recorded once and replayed by the GPU.
+
+    The host only says "again": which examples, which rate and where the loss goes is read from memory on the GPU.
+    """
+
+    def __init__(
+        self, eager: EagerSteps, train: Data, optimiser: torch.optim.Optimizer, steps: int, batch: int
+    ) -> None:
+        device = train.device
+        self._places = torch.zeros((steps, batch), dtype=torch.long, device=device)
+        self._rates = torch.zeros(steps, device=device)
+        self._number = torch.zeros(1, dtype=torch.long, device=device)
+        self._total = torch.zeros((), device=device)
+        rate: Tensor = optimiser.param_groups[0]["lr"]
+
+        def step() -> None:
+            rows = self._places.index_select(0, self._number)[0]
+            rate.copy_(self._rates.index_select(0, self._number)[0])
+            self._total.add_(eager.step(*train.take(rows, device)))
+            self._number.add_(1)
+
+        beside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        beside.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(beside):  # allocations and algorithms are settled before the recording
+            for _ in range(3):
+                self._number.zero_()
+                step()
+        torch.cuda.current_stream(device).wait_stream(beside)
+        self._number.zero_()
+        self._graph = torch.cuda.CUDAGraph()
+        optimiser.zero_grad(set_to_none=True)
+        with torch.cuda.graph(self._graph):
+            step()
+
+    def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:
+        self._places.copy_(places, non_blocking=True)
+        self._rates.copy_(torch.tensor(rates), non_blocking=True)
+        self._number.zero_()
+        self._total.zero_()
+        for _ in range(len(places)):
+            self._graph.replay()
+        return self._total / len(rates)
+
+
+def recorded(
+    eager: EagerSteps,
+    train: Data,
+    optimiser: torch.optim.Optimizer,
+    steps: int,
+    batch: int,
+    undo: Callable[[], None],
+) -> Steps:
+    """Returns the steps as a graph, or as they are where they cannot be recorded.
+
+    `undo` puts network and optimiser, in place, back to where they were before the steps that warm up.
+    """
+    try:
+        found: Steps = GraphSteps(eager, train, optimiser, steps, batch)
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        log.info("training goes step by step, since it cannot be recorded: %s", error)
+        torch.cuda.synchronize()
+        found = eager
+    undo()
+    return found

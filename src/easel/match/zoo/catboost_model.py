@@ -1,0 +1,80 @@
+"""CatBoost behind the few methods of an estimator; stored as `model.cbm`, which cannot execute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from catboost import CatBoostClassifier, CatBoostRegressor, FeaturesData, Pool
+from numpy.typing import NDArray
+
+
+class CatBoostModel:
+    """`categorical` marks the columns of the matrix that hold category numbers, NaN for missing or new ones."""
+
+    def __init__(
+        self,
+        categorical: Sequence[bool],
+        *,
+        classify: bool,
+        outputs: int,
+        depth: int,
+        trees: int,
+        seed: int,
+        balanced: bool = False,
+    ) -> None:
+        self.categorical, self.classify = tuple(categorical), classify
+        settings: dict[str, Any] = {
+            "iterations": trees,
+            "depth": depth,
+            "random_seed": seed,
+            "thread_count": 1,
+            "verbose": False,
+            "allow_writing_files": False,
+        }
+        if classify:
+            self.model: Any = CatBoostClassifier(
+                **settings, auto_class_weights="Balanced" if balanced else None
+            )
+        else:
+            self.model = CatBoostRegressor(**settings, loss_function="MultiRMSE" if outputs > 1 else "RMSE")
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return np.asarray(self.model.classes_)
+
+    def _pool(self, x: NDArray[Any], y: NDArray[Any] | None = None) -> Pool:
+        mask = np.asarray(self.categorical, dtype=bool)
+        numbers = np.ascontiguousarray(x[:, ~mask], dtype=np.float32) if (~mask).any() else None
+        words = None
+        if mask.any():
+            places = np.where(np.isnan(x[:, mask]), -1.0, x[:, mask]).astype(int)
+            words = np.char.encode(places.astype(str), "ascii").astype(object)
+        return Pool(FeaturesData(num_feature_data=numbers, cat_feature_data=words), label=y)
+
+    def fit(self, x: NDArray[Any], y: NDArray[Any]) -> CatBoostModel:
+        self.model.fit(self._pool(x, y))
+        return self
+
+    def predict(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(self.model.predict(self._pool(x)), dtype=np.float64)
+
+    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(self.model.predict_proba(self._pool(x)), dtype=np.float64)
+
+    def save(self, folder: Path) -> None:
+        self.model.save_model(str(folder / "model.cbm"), format="cbm")
+        described = {"categorical": self.categorical, "classify": self.classify}
+        (folder / "catboost.json").write_text(json.dumps(described), encoding="utf-8")
+
+
+def load_catboost(folder: Path) -> CatBoostModel:
+    described = json.loads((folder / "catboost.json").read_text(encoding="utf-8"))
+    loaded = CatBoostModel(
+        described["categorical"], classify=described["classify"], outputs=1, depth=6, trees=1, seed=0
+    )
+    loaded.model.load_model(str(folder / "model.cbm"), format="cbm")
+    return loaded

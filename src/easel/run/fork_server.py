@@ -1,0 +1,82 @@
+"""The fork server: a process that has imported what trials need and forks one ready process for each request.
+
+It speaks lines on its socket: `import NAME` (answered by nothing) and `fork` with a file descriptor attached,
+answered by the pid. A forked process reads assignments from that descriptor.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from easel.clock import SystemClock
+from easel.run.depots import open_depot
+from easel.run.launch import Folders
+from easel.run.order import ORDER
+from easel.run.trial import Assignment, serve
+
+
+def read_assignment(line: bytes) -> Assignment:
+    body = json.loads(line)
+    return Assignment(
+        ORDER.validate_python(body["order"]),
+        Folders(Path(body["folder"])),
+        Path(body["checkpoint"]),
+        tuple(body["gpus"]),
+    )
+
+
+def write_assignment(task: Assignment) -> bytes:
+    body = {
+        "order": ORDER.dump_python(task.order, mode="json"),
+        "folder": str(task.folders.root),
+        "checkpoint": str(task.checkpoint),
+        "gpus": task.gpus,
+    }
+    return json.dumps(body).encode() + b"\n"
+
+
+def preload(names: list[str]) -> None:
+    """Import what is installed; what is not is somebody else's trial."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+
+
+def main(listener: socket.socket, address: str, cache: Path, names: list[str]) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes are reaped by the kernel
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    preload(names)
+    depot = open_depot(address, cache)
+    while True:
+        message, fds, _, _ = socket.recv_fds(listener, 4096, 1)
+        if not message:
+            return
+        word, _, name = message.decode().strip().partition(" ")
+        if word == "import":
+            preload([name])
+            continue
+        pid = os.fork()
+        if pid == 0:
+            listener.close()
+            os.setsid()
+            try:
+                serve(fds[0], depot, SystemClock(), read_assignment)
+            finally:
+                os._exit(0)
+        for fd in fds:
+            os.close(fd)
+        listener.sendall(f"{pid}\n".encode())
+
+
+if __name__ == "__main__":
+    number, address, cache, names = sys.argv[1:]
+    main(socket.socket(fileno=int(number)), address, Path(cache), names.split(",") if names else [])

@@ -1,0 +1,75 @@
+"""The result that a command leaves in `.easel-result.json`: written by user code, read by the agent, never trusted."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from easel.errors import InvalidInput
+
+NAME = ".easel-result.json"
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 32
+REFUSED = "easel_result_refused"
+"""The key under which a refused result says why."""
+
+
+def read_result(folder: Path) -> dict[str, Any] | None:
+    """The result as an object; None where there is none. One that cannot be kept becomes the reason for it."""
+    try:
+        text = _read(folder / NAME)
+        if text is None:
+            return None
+        value = plain_json(json.loads(text, parse_constant=lambda _: None))
+    except InvalidInput as error:
+        return {REFUSED: error.message}
+    except (ValueError, RecursionError) as error:
+        return {REFUSED: f"{NAME} is not JSON: {str(error)[:200] or 'nested too deeply'}"}
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        about = os.fstat(fd)
+        if not stat.S_ISREG(about.st_mode):
+            return None
+        data = file.read(MAX_BYTES + 1) if about.st_size <= MAX_BYTES else b""
+    if about.st_size > MAX_BYTES or len(data) > MAX_BYTES:
+        raise InvalidInput(
+            f"{NAME} has more than {MAX_BYTES} bytes: leave large results in the output folder"
+        )
+    return data.decode()
+
+
+def plain_json(value: Any, depth: int = 0) -> Any:
+    """What databases and JSON can hold: finite numbers (others become None), valid Unicode, bounded nesting."""
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"{NAME} is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, dict):
+        return {_text(key): plain_json(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain_json(each, depth + 1) for each in value]
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
+        return float(value) if abs(value) < 2**1023 else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _text(value: str) -> str:
+    """Half a surrogate pair and NUL, which no database takes, become the character for what is unreadable."""
+    return (
+        value.encode("utf-16", "surrogatepass")
+        .decode("utf-16", "replace")
+        .replace("\0", "\N{REPLACEMENT CHARACTER}")
+    )

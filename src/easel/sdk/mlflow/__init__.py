@@ -1,0 +1,1 @@
+"""Moving experiments, runs, files and registered models between MLflow and Easel."""

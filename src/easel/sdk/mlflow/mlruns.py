@@ -1,0 +1,167 @@
+"""A folder `mlruns/` as MLflow's file store leaves it, read without MLflow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import yaml
+
+from easel.errors import InvalidInput
+from easel.sdk.mlflow.records import (
+    MovedExperiment,
+    MovedFile,
+    MovedModel,
+    MovedPoint,
+    MovedRun,
+    MovedVersion,
+)
+
+_STATUSES = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}
+_STAGED = {"None", "Staging", "Production", "Archived"}
+
+
+class MlrunsFolder:
+    def __init__(self, folder: Path) -> None:
+        if not any(folder.glob("*/meta.yaml")) and not any(folder.glob("models/*/meta.yaml")):
+            raise InvalidInput(
+                f"{folder} is no folder that MLflow wrote: none of its folders has a meta.yaml"
+            )
+        self._folder = folder
+        self._runs: dict[str, Path] = {}
+
+    def close(self) -> None:
+        return None
+
+    def experiments(self) -> list[MovedExperiment]:
+        found = []
+        for parent in (self._folder, self._folder / ".trash"):
+            for meta in sorted(parent.glob("*/meta.yaml")):
+                told = _yaml(meta)
+                if "experiment_id" not in told or "run_id" in told:
+                    continue
+                deleted = told.get("lifecycle_stage") == "deleted"
+                tags = _files(meta.parent / "tags")
+                found.append(MovedExperiment(str(told["experiment_id"]), str(told["name"]), tags, deleted))
+        return found
+
+    def runs(self, experiment_id: str) -> Iterator[MovedRun]:
+        for parent in (self._folder, self._folder / ".trash"):
+            for meta in sorted((parent / experiment_id).glob("*/meta.yaml")):
+                told = _yaml(meta)
+                if "run_id" not in told:
+                    continue
+                run_id = str(told["run_id"])
+                self._runs[run_id] = meta.parent
+                tags = _files(meta.parent / "tags")
+                metrics = meta.parent / "metrics"
+                yield MovedRun(
+                    id=run_id,
+                    name=str(told.get("run_name") or tags.get("mlflow.runName", "")),
+                    user=str(told.get("user_id", "")),
+                    status=_status(told.get("status")),
+                    start_time=int(told.get("start_time") or 0),
+                    end_time=int(told["end_time"]) if told.get("end_time") else None,
+                    deleted=told.get("lifecycle_stage") == "deleted",
+                    params=_files(meta.parent / "params"),
+                    tags=tags,
+                    metrics=[str(p.relative_to(metrics)) for p in sorted(metrics.rglob("*")) if p.is_file()],
+                    artifact_uri=str(told.get("artifact_uri", "")),
+                )
+
+    def history(self, run_id: str, key: str) -> Iterator[MovedPoint]:
+        for line in (self._runs[run_id] / "metrics" / key).read_text().splitlines():
+            at, value, *step = line.split()
+            yield MovedPoint(_float(value), int(at), int(step[0]) if step else 0)
+
+    def files(self, run: MovedRun) -> Iterator[MovedFile]:
+        yield from _below(self._runs[run.id] / "artifacts")
+
+    def read(self, run: MovedRun, path: str) -> Iterator[bytes]:
+        return _bytes(self._runs[run.id] / "artifacts" / path)
+
+    def models(self) -> list[MovedModel]:
+        found = []
+        for meta in sorted((self._folder / "models").glob("*/meta.yaml")):
+            told = _yaml(meta)
+            versions = [self._version(each) for each in meta.parent.glob("version-*/meta.yaml")]
+            aliases = {name: int(v) for name, v in _files(meta.parent / "aliases").items()}
+            found.append(
+                MovedModel(
+                    str(told.get("name", meta.parent.name)),
+                    str(told.get("description") or ""),
+                    _files(meta.parent / "tags"),
+                    aliases,
+                    sorted(versions, key=lambda version: version.version),
+                )
+            )
+        return found
+
+    def _version(self, meta: Path) -> MovedVersion:
+        told = _yaml(meta)
+        stage = str(told.get("current_stage") or "None")
+        return MovedVersion(
+            int(told["version"]),
+            str(told.get("source") or ""),
+            str(told.get("run_id") or ""),
+            stage if stage in _STAGED else "None",
+            str(told.get("description") or ""),
+            _files(meta.parent / "tags"),
+        )
+
+    def version_files(self, version: MovedVersion) -> Iterator[MovedFile]:
+        folder = self._inside(version.source)
+        if folder is not None:
+            yield from _below(folder)
+
+    def read_version(self, version: MovedVersion, path: str) -> Iterator[bytes]:
+        folder = self._inside(version.source)
+        assert folder is not None
+        return _bytes(folder / path)
+
+    def _inside(self, source: str) -> Path | None:
+        """The folder that a source names, if it lies in this one: nothing else of the disk is read."""
+        address = urlsplit(source)
+        if address.scheme not in ("", "file"):
+            return None
+        folder = Path(unquote(address.path)).resolve()
+        return folder if folder.is_relative_to(self._folder.resolve()) and folder.is_dir() else None
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    told = yaml.safe_load(path.read_text())
+    return told if isinstance(told, dict) else {}
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Small files as values by their paths: params, tags, aliases."""
+    if not folder.is_dir():
+        return {}
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text().removesuffix("\n") for path in found}
+
+
+def _below(folder: Path) -> Iterator[MovedFile]:
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
+        if path.is_file() and not path.is_symlink():
+            yield MovedFile(path.relative_to(folder).as_posix(), path.stat().st_size)
+
+
+def _bytes(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            yield chunk
+
+
+def _status(given: Any) -> str:
+    return _STATUSES.get(given, "FINISHED") if isinstance(given, int) else str(given or "FINISHED")
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,282 @@
+"""A server that speaks MLflow's API, MLflow's own or Easel, as what is moved from and to."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import httpx
+
+from easel.clock import Clock, SystemClock
+from easel.errors import Denied, EaselError, InvalidInput, NotFound, TryLater, Unauthenticated
+from easel.sdk.mlflow.records import (
+    MovedExperiment,
+    MovedFile,
+    MovedModel,
+    MovedPoint,
+    MovedRun,
+    MovedVersion,
+)
+
+ARTIFACTS = "mlflow-artifacts:"
+_AGAIN = frozenset({429, 502, 503, 504})
+_REFUSALS = {401: Unauthenticated, 403: Denied, 404: NotFound}
+PAGE = 1000
+
+
+class TrackingServer:
+    """`address` is what MLFLOW_TRACKING_URI would be. Credentials come from it, from `token`, or from MLflow's own
+    variables."""
+
+    def __init__(
+        self,
+        address: str,
+        token: str | None = None,
+        *,
+        attempts: int = 5,
+        clock: Clock | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        parts = urlsplit(address.rstrip("/"))
+        if parts.scheme not in ("http", "https"):
+            raise InvalidInput(
+                f"{address!r} is no address of an MLflow server: write http(s)://host[:port][/path]"
+            )
+        host = parts.netloc.rpartition("@")[2]
+        self.address = urlunsplit((parts.scheme, host, parts.path, "", ""))
+        headers, login = {}, None
+        if token or os.environ.get("MLFLOW_TRACKING_TOKEN"):
+            headers["Authorization"] = f"Bearer {token or os.environ['MLFLOW_TRACKING_TOKEN']}"
+        elif parts.username:
+            login = (parts.username, parts.password or "")
+        elif os.environ.get("MLFLOW_TRACKING_USERNAME"):
+            login = (os.environ["MLFLOW_TRACKING_USERNAME"], os.environ.get("MLFLOW_TRACKING_PASSWORD", ""))
+        self.http = httpx.Client(headers=headers, auth=login, timeout=120.0, transport=transport)
+        self._attempts, self._clock = attempts, clock or SystemClock()
+        self._rng = random.Random()  # noqa: S311 - spreads retries
+
+    def close(self) -> None:
+        self.http.close()
+
+    def call(
+        self, verb: str, endpoint: str, body: Mapping[str, Any] | None = None, /, **params: Any
+    ) -> dict[str, Any]:
+        """One call of the API below `/api/2.0/mlflow/`."""
+        given = {name: value for name, value in params.items() if value is not None}
+        answer = self._send(verb, f"/api/2.0/mlflow/{endpoint}", json=body, params=given)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def _send(self, verb: str, path: str, **more: Any) -> httpx.Response:
+        for attempt in range(self._attempts):
+            last = attempt == self._attempts - 1
+            try:
+                answer = self.http.request(verb, self.address + path, **more)
+            except httpx.TransportError as error:
+                if last:
+                    raise TryLater(f"{self.address} does not answer: {error}") from error
+            else:
+                if answer.status_code not in _AGAIN or last:
+                    return _checked(answer)
+            self._clock.sleep(min(30.0, 0.5 * 2**attempt) * (0.5 + self._rng.random()))
+        raise AssertionError("the last attempt returns or raises")
+
+    # Reading. ---------------------------------------------------------------------------------------------------
+
+    def experiments(self) -> list[MovedExperiment]:
+        found = self._pages("experiments/search", "experiments", {"max_results": PAGE, "view_type": "ALL"})
+        return [
+            MovedExperiment(
+                each["experiment_id"],
+                each["name"],
+                _tags(each.get("tags")),
+                each.get("lifecycle_stage") == "deleted",
+            )
+            for each in found
+        ]
+
+    def runs(self, experiment_id: str) -> Iterator[MovedRun]:
+        body = {
+            "experiment_ids": [experiment_id],
+            "max_results": PAGE,
+            "run_view_type": "ALL",
+            "order_by": ["attributes.start_time ASC"],
+        }
+        return (_run(each) for each in self._pages("runs/search", "runs", body))
+
+    def run(self, run_id: str) -> MovedRun:
+        return _run(self.call("GET", "runs/get", run_id=run_id)["run"])
+
+    def history(self, run_id: str, key: str) -> Iterator[MovedPoint]:
+        token: str | None = None
+        while True:
+            page = self.call(
+                "GET",
+                "metrics/get-history",
+                run_id=run_id,
+                metric_key=key,
+                max_results=25_000,
+                page_token=token,
+            )
+            for point in page.get("metrics", []):
+                yield MovedPoint(float(point["value"]), int(point["timestamp"]), int(point.get("step", 0)))
+            token = page.get("next_page_token")
+            if not token:
+                return
+
+    def files(self, run: MovedRun) -> Iterator[MovedFile]:
+        folders = [""]
+        while folders:
+            folder = folders.pop()
+            listed = self.call("GET", "artifacts/list", run_id=run.id, path=folder or None)
+            for each in listed.get("files", []):
+                if each.get("is_dir"):
+                    folders.append(each["path"])
+                else:
+                    yield MovedFile(each["path"], int(each.get("file_size", 0)))
+
+    def read(self, run: MovedRun, path: str) -> Iterator[bytes]:
+        return self._bytes("/get-artifact", {"run_id": run.id, "path": path})
+
+    def _bytes(self, path: str, params: Mapping[str, str] | None = None) -> Iterator[bytes]:
+        with self.http.stream("GET", self.address + path, params=params) as answer:
+            if answer.status_code >= 400:
+                answer.read()
+                _checked(answer)
+            yield from answer.iter_bytes(1 << 20)
+
+    def models(self) -> list[MovedModel]:
+        found = []
+        token: str | None = None
+        while True:
+            page = self.call("GET", "registered-models/search", max_results=PAGE, page_token=token)
+            found += [self._model(each) for each in page.get("registered_models", [])]
+            token = page.get("next_page_token")
+            if not token:
+                return found
+
+    def _model(self, given: Mapping[str, Any]) -> MovedModel:
+        quoted = given["name"].replace("'", "%") if "'" in given["name"] else None
+        how = f"name LIKE '{quoted}'" if quoted else f"name = '{given['name']}'"
+        versions: list[MovedVersion] = []
+        token: str | None = None
+        while True:
+            page = self.call("GET", "model-versions/search", filter=how, max_results=PAGE, page_token=token)
+            versions += [
+                MovedVersion(
+                    int(each["version"]),
+                    each.get("source", ""),
+                    each.get("run_id", ""),
+                    each.get("current_stage", "None"),
+                    each.get("description", ""),
+                    _tags(each.get("tags")),
+                )
+                for each in page.get("model_versions", [])
+                if each["name"] == given["name"]
+            ]
+            token = page.get("next_page_token")
+            if not token:
+                break
+        aliases = {each["alias"]: int(each["version"]) for each in given.get("aliases", [])}
+        return MovedModel(
+            given["name"],
+            given.get("description", ""),
+            _tags(given.get("tags")),
+            aliases,
+            sorted(versions, key=lambda version: version.version),
+        )
+
+    def version_files(self, version: MovedVersion) -> Iterator[MovedFile]:
+        if not version.source.startswith(ARTIFACTS):
+            return
+        root, folders = artifact_path(version.source), [""]
+        while folders:
+            folder = folders.pop()
+            path = f"{root}/{folder}".rstrip("/")
+            listed = self._send("GET", "/api/2.0/mlflow-artifacts/artifacts", params={"path": path}).json()
+            for each in listed.get("files", []):
+                below = f"{folder}/{each['path']}".lstrip("/")
+                if each.get("is_dir"):
+                    folders.append(below)
+                else:
+                    yield MovedFile(below, int(each.get("file_size", 0)))
+
+    def read_version(self, version: MovedVersion, path: str) -> Iterator[bytes]:
+        full = quote(f"{artifact_path(version.source)}/{path}")
+        return self._bytes(f"/api/2.0/mlflow-artifacts/artifacts/{full}")
+
+    def _pages(self, path: str, field: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        token: str | None = None
+        while True:
+            page = self.call("POST", path, {**body, "page_token": token} if token else body)
+            yield from page.get(field, [])
+            token = page.get("next_page_token")
+            if not token:
+                return
+
+    # Writing. ---------------------------------------------------------------------------------------------------
+
+    def put_file(self, run: MovedRun, path: str, chunks: Iterable[bytes]) -> None:
+        if not run.artifact_uri.startswith(ARTIFACTS):
+            raise InvalidInput(
+                f"{self.address} keeps files at {run.artifact_uri}, where only it can write: start it with "
+                "--serve-artifacts"
+            )
+        full = quote(f"{artifact_path(run.artifact_uri)}/{path}")
+        answer = self.http.put(
+            f"{self.address}/api/2.0/mlflow-artifacts/artifacts/{full}", content=iter(chunks)
+        )
+        _checked(answer)
+
+    def log_points(self, run_id: str, key: str, points: Sequence[MovedPoint]) -> None:
+        metrics = [
+            {"key": key, "value": _number(p.value), "timestamp": p.timestamp, "step": p.step} for p in points
+        ]
+        self.call("POST", "runs/log-batch", {"run_id": run_id, "metrics": metrics})
+
+
+def artifact_path(uri: str) -> str:
+    return urlsplit(uri).path.strip("/")
+
+
+def _run(given: Mapping[str, Any]) -> MovedRun:
+    info, data = given["info"], given.get("data", {})
+    return MovedRun(
+        id=info["run_id"],
+        name=info.get("run_name", ""),
+        user=info.get("user_id", ""),
+        status=info.get("status", "FINISHED"),
+        start_time=int(info.get("start_time", 0)),
+        end_time=int(info["end_time"]) if info.get("end_time") else None,
+        deleted=info.get("lifecycle_stage") == "deleted",
+        params=_tags(data.get("params")),
+        tags=_tags(data.get("tags")),
+        metrics=[each["key"] for each in data.get("metrics", [])],
+        artifact_uri=info.get("artifact_uri", ""),
+    )
+
+
+def _tags(given: Any) -> dict[str, str]:
+    return {each["key"]: each.get("value", "") for each in given or []}
+
+
+def _number(value: float) -> float | str:
+    if math.isnan(value):
+        return "NaN"
+    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.status_code < 400:
+        return answer
+    try:
+        told = answer.json()
+        said = f"{told.get('error_code', '')}: {told.get('message') or told.get('detail', '')}"
+    except ValueError:
+        said = answer.text[:300]
+    kind = _REFUSALS.get(answer.status_code, EaselError)
+    raise kind(f"{answer.request.url.copy_with(query=None)} answered {answer.status_code} {said}")

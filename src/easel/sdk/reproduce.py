@@ -1,0 +1,90 @@
+"""A job laid out in a local folder: its code, its input, and a script that runs the same command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from easel.errors import InvalidInput
+from easel.wire import job as wire
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+
+SCRIPT = "reproduce.sh"
+RECORD = "job.json"
+
+
+def reproduce(client: Client, job: wire.Job, folder: Path) -> Path:
+    """Fetch the very versions that the job ran on into an empty or new folder; returns the script to run."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder} is not empty: name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    if job.code_set is not None:
+        _fetch_code(client, job.code_set, folder)
+    for name in (job.spec.get("origin") or {}).get("executable", ()):
+        path = folder / name
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            path.chmod(0o755)
+    if job.input_set is not None:
+        client.lake.download(f"/@{job.input_set}", folder / "input")
+    (folder / RECORD).write_text(json.dumps(job.model_dump(mode="json"), indent=2) + "\n")
+    script = folder / SCRIPT
+    script.write_text(script_of(job))
+    script.chmod(0o755)
+    return script
+
+
+def _fetch_code(client: Client, reference: str, folder: Path) -> None:
+    """As the job sees it: packed folders as they were, other sets without the folders that all files share."""
+    if reference.startswith("/"):
+        (file,) = client.lake.download(reference, folder)
+        if file.suffix == ".zip":
+            with zipfile.ZipFile(file) as archive:
+                archive.extractall(folder)
+        return
+    paths = [PurePosixPath(item.path) for item in client.lake.ls(f"/@{reference}", recursive=True)]
+    packed = PurePosixPath("/code") / reference.partition(":")[0]
+    root = packed if all(path.is_relative_to(packed) for path in paths) else _common(paths)
+    client.lake.download(f"{root}/@{reference}" if root.name else f"/@{reference}", folder)
+
+
+def _common(paths: list[PurePosixPath]) -> PurePosixPath:
+    root = paths[0].parent
+    while not all(path.is_relative_to(root) for path in paths):
+        root = root.parent
+    return root
+
+
+def script_of(job: wire.Job) -> str:
+    """A shell script with the job's variables and command; secrets are named, not known."""
+    spec: Mapping[str, Any] = job.spec
+    environment = spec.get("environment") or {}
+    variables = {
+        **environment.get("variables", {}),
+        "EASEL_INPUT": "input",
+        "EASEL_OUTPUT": spec["output_folder"],
+    }
+    lines = ["#!/bin/sh", f"# Runs what job {job.id} ran, on the same code and input.", "set -e"]
+    lines += ['cd "$(dirname "$0")"', f"mkdir -p input {shlex.quote(spec['output_folder'])}"]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
+    lines += [
+        f"# export {name}=…  (the secret {secret} of the project)"
+        for name, secret in sorted(environment.get("secrets", {}).items())
+    ]
+    if environment.get("image"):
+        lines.append(f"# It ran in the container image {environment['image']}.")
+    return "\n".join([*lines, _command(spec["run"])]) + "\n"
+
+
+def _command(run: Mapping[str, Any]) -> str:
+    if run["kind"] == "command":
+        return f"exec {shlex.join(run['argv'])}"
+    module, _, name = run["target"].partition(":")
+    call = f"print({name}(**json.loads({json.dumps(run['arguments'])!r})))"
+    text = f"import json, sys; sys.path.insert(0, '.'); from {module} import {name}; {call}"
+    return f"exec python -c {shlex.quote(text)}"

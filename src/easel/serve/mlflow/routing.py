@@ -1,0 +1,45 @@
+"""How a handler becomes a route: under MLflow's two prefixes, with the caller checked and the request read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from easel.records.identity import Caller
+from easel.serve.access import State
+from easel.serve.mlflow.access import Tracker
+from easel.serve.mlflow.asked import Asked, AskedFields
+from easel.serve.state import AppState
+
+BASE = "/mlflow/{project}"
+PREFIXES = ("api", "ajax-api")
+Handler = Callable[[AppState, Caller, AskedFields], dict[str, Any]]
+
+
+def new_router() -> APIRouter:
+    return APIRouter(prefix=BASE, tags=["mlflow"], include_in_schema=False)
+
+
+def api(
+    router: APIRouter, path: str, *verbs: str, versions: tuple[str, ...] = ("2.0",)
+) -> Callable[[Handler], Handler]:
+    """Answer `verbs` at `/api/<version>/mlflow/<path>` and at `/ajax-api/…`, which pages use."""
+
+    def register(handler: Handler) -> Handler:
+        def route(state: State, caller: Tracker, ask: Asked) -> JSONResponse:
+            return JSONResponse(handler(state, caller, ask))
+
+        for prefix in PREFIXES:
+            for version in versions:
+                router.add_api_route(
+                    f"/{prefix}/{version}/mlflow/{path}",
+                    route,
+                    methods=list(verbs),
+                    name=f"mlflow_{handler.__name__}_{prefix}_{version}",
+                )
+        return handler
+
+    return register

@@ -1,0 +1,38 @@
+"""The pool as a server sees it: it follows the same events as the controller and decides nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from easel.serve.learning import build_keeper
+from easel.serve.state import AppState
+from easel.store.engine import Tx
+from easel.tenancy.keeper import Keeper
+
+
+class _Mirror:
+    """One keeper for all requests, one at a time: it moves from event to event."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self.keeper, self.lock = keeper, threading.Lock()
+
+
+_MIRRORS: dict[str, _Mirror] = {}
+_MAKING = threading.Lock()
+
+
+@contextmanager
+def looking(state: AppState, tx: Tx) -> Iterator[Keeper]:
+    """The pool as of now. Nobody else looks meanwhile."""
+    key = f"{state.settings.folder} {state.settings.database}"
+    with _MAKING:
+        if key not in _MIRRORS:
+            _MIRRORS[key] = _Mirror(build_keeper(state.lake, max_active=state.settings.max_active_jobs))
+    mirror = _MIRRORS[key]
+    with mirror.lock:
+        if mirror.keeper.store is not state.store:
+            mirror.keeper = build_keeper(state.lake, max_active=state.settings.max_active_jobs)
+        mirror.keeper.follow(tx)
+        yield mirror.keeper

@@ -1,0 +1,39 @@
+"""What a running server is made of, handed to its routes."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+
+from easel.flow.lake.upload import Lake
+from easel.serve.exchange_batcher import ExchangeBatcher
+from easel.serve.lake import Addresses
+from easel.serve.metrics import Metrics
+from easel.serve.settings import Settings
+from easel.store.engine import Store
+
+if TYPE_CHECKING:
+    from easel.serve.access import Failures
+
+
+@dataclass(slots=True)
+class AppState:
+    settings: Settings
+    store: Store
+    metrics: Metrics
+    failures: Failures
+    lake: Lake
+    addresses: Addresses
+    batcher: ExchangeBatcher
+    handover: str = ""
+    """The socket at which programs on this machine hand over files; empty while there is none."""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
+
+
+def app_state(request: Request) -> AppState:
+    found: AppState = request.app.state.easel
+    return found

@@ -1,0 +1,77 @@
+"""Devices as they are, less what runs on them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from easel.declare.resources import Resources, Room
+from easel.records.device import Device
+from easel.schedule.state import PoolDevice
+
+SPEED, PRICE = "speed", "price"
+"""Notes of a device that say how fast and how dear it is against the reference of 1."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one trial holds, on the device where it runs or for which it was meant."""
+
+    device: str
+    resources: Resources
+
+
+def idle(devices: Sequence[Device], taken: Iterable[Taken]) -> list[PoolDevice]:
+    """Connected devices with the room that trials leave, fastest first."""
+    room = {device.name: device.capacity for device in devices if device.connected}
+    for one in taken:
+        name = one.device if one.device in room else next(iter(room), None)
+        if name is not None:
+            room[name] = less(room[name], one.resources)
+    places = [
+        PoolDevice(
+            device.name,
+            speed=_number(device, SPEED),
+            price=_number(device, PRICE),
+            kind=device.notes.get("kind", ""),
+            room=room[device.name],
+        )
+        for device in devices
+        if device.name in room
+    ]
+    return sorted(places, key=lambda place: -place.speed)
+
+
+def less(room: Room, asked: Resources) -> Room:
+    """May go below zero where more was promised than there is: then nothing fits."""
+    gpus = room.choose_gpus(asked.gpus) or ()
+    return room.less(asked, gpus)
+
+
+def told(place: PoolDevice, largest: Resources) -> PoolDevice:
+    """The device as a policy sees it: room beyond what the `largest` trial could use makes no difference, so that
+    devices on which the same trials fit are alike."""
+    if place.room is None:
+        return place
+    room = place.room
+    free = sorted((share for share in room.gpus if share > 0), reverse=True)
+    most = max(int(largest.gpus), 1) if largest.gpus > 0 else 0
+    clipped = Room(min(room.vcpu, largest.vcpu), min(room.memory_mb, largest.memory_mb), tuple(free[:most]))
+    return replace(place, room=clipped)
+
+
+def has_room(place: PoolDevice) -> bool:
+    return place.room is None or (place.room.vcpu >= 0.5 and place.room.memory_mb >= 16)
+
+
+def after(place: PoolDevice, asked: Resources) -> PoolDevice:
+    """The device once a trial holds what it asked for."""
+    return place if place.room is None else replace(place, room=less(place.room, asked))
+
+
+def _number(device: Device, note: str) -> float:
+    try:
+        value = float(device.notes.get(note, "1"))
+    except ValueError:
+        return 1.0
+    return value if 0 < value < float("inf") else 1.0

@@ -1,0 +1,289 @@
+"""Code goes along: the current folder is sent, run, pinned, traced and reproduced, through the command line."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.run.test_environments import wheel
+
+from easel.sdk.client import Client
+from easel.sdk.code import DIFF
+from easel.testing.server import ServerProcess, running
+
+SMALL = ("--vcpu", "0.5", "--memory", "256")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    wheels = tmp_path_factory.mktemp("wheels")
+    wheels.chmod(0o755)
+    wheel(wheels, "greeting", "1.0", "def main():\n    print('hello')\n")
+    with running(tmp_path_factory.mktemp("server"), package_wheels=str(wheels)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def client(server: ServerProcess) -> Client:
+    root = server.client()
+    root.projects.create("astro")
+    return root.in_project("astro")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, request: pytest.FixtureRequest, cache: Path) -> Path:
+    """A small project, with what people have lying about."""
+    made = tmp_path / str(request.node.name)[-40:].replace("_", "-")
+    made.mkdir()
+    (made / "train.py").write_text("from parts.model import name\nprint('trained', name)\n")
+    (made / "parts").mkdir()
+    (made / "parts" / "model.py").write_text("name = 'mlp'\n")
+    (made / ".env").write_text("TOKEN=secret\n")
+    (made / ".gitignore").write_text("*.log\n/data/\n")
+    (made / "old.log").write_text("noise")
+    (made / "data").mkdir()
+    (made / "data" / "big.bin").write_bytes(b"x" * 1000)
+    return made
+
+
+def easel(
+    server: ServerProcess, client: Client, cwd: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
+    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
+    return subprocess.run(
+        [sys.executable, "-m", "easel.cli.main", *arguments],
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def paths(client: Client, reference: str) -> set[str]:
+    return {item.path.split("/", 3)[3] for item in client.lake.ls(f"/@{reference}", recursive=True)}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    named = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org"]
+    return subprocess.run(
+        ["git", *named, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_the_folder_goes_along_and_what_is_ignored_stays(
+    server: ServerProcess, client: Client, folder: Path
+) -> None:
+    done = easel(server, client, folder, "run", *SMALL, "--json", "--", "python", "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "trained mlp" in done.stdout
+    about = json.loads(done.stdout[done.stdout.index("{") :])
+    assert about["code_set"].endswith(":1")
+    assert paths(client, about["code_set"]) == {"train.py", "parts/model.py", ".gitignore"}
+
+
+def test_an_unchanged_folder_makes_no_version_and_one_change_makes_one(client: Client, folder: Path) -> None:
+    first = client.jobs.send_code(folder)
+    again = client.jobs.send_code(folder)
+    assert (again.reference, again.sent) == (first.reference, 0)
+    (folder / "train.py").write_text("print('better')\n")
+    (folder / "parts" / "model.py").unlink()
+    (folder / "parts" / "net.py").write_text("name = 'cnn'\n")
+    second = client.jobs.send_code(folder)
+    assert second.sent == len("print('better')\n") + len("name = 'cnn'\n")
+    changed = {each.path.split("/", 3)[3] for each in client.lake.diff(first.reference, second.reference)}
+    assert changed == {"train.py", "parts/model.py", "parts/net.py"}
+    assert paths(client, second.reference) == {"train.py", "parts/net.py", ".gitignore"}
+
+
+def test_what_was_sent_before_is_found_again(client: Client, folder: Path) -> None:
+    first = client.jobs.send_code(folder)
+    (folder / "train.py").write_text("print('other')\n")
+    second = client.jobs.send_code(folder)
+    (folder / "train.py").write_text("from parts.model import name\nprint('trained', name)\n")
+    assert client.jobs.send_code(folder).reference == first.reference != second.reference
+
+
+def test_a_cache_that_is_lost_or_damaged_costs_time_only(client: Client, folder: Path, cache: Path) -> None:
+    first = client.jobs.send_code(folder)
+    for file in cache.rglob("*.json"):
+        file.write_text("{")
+    assert client.jobs.send_code(folder).reference == first.reference
+
+
+def test_the_commit_and_what_was_not_committed_are_on_record(
+    server: ServerProcess, client: Client, folder: Path
+) -> None:
+    git(folder, "init", "--quiet", "--initial-branch", "topic")
+    git(folder, "remote", "add", "origin", "https://ana:hush@example.org/lab/mnist.git")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "first")
+    (folder / "train.py").write_text("print('not committed')\n")
+    done = easel(server, client, folder, "run", *SMALL, "--detach", "--", "python", "train.py")
+    job = client.jobs.get(done.stdout.strip()).wait()
+    origin = job.about.spec["origin"]
+    assert origin["commit"] == git(folder, "rev-parse", "HEAD")
+    assert (origin["branch"], origin["changed"]) == ("topic", True)
+    assert origin["remote"] == "https://example.org/lab/mnist.git"
+    assert job.about.code_set is not None
+    assert job.about.code_set.startswith("code-mnist:")
+    diff = client.lake.cat(f"/code/code-mnist/{DIFF}@{job.about.code_set}").decode()
+    assert "+print('not committed')" in diff
+
+
+def test_code_is_traced_both_ways(client: Client, folder: Path) -> None:
+    (folder / "train.py").write_text("open('output/model.txt', 'w').write('m')\n")
+    job = client.jobs.submit(["python", "train.py"], code=folder, output_set="traced-model").wait()
+    assert job.about.code_set is not None
+    name = job.about.code_set.partition(":")[0]
+    assert name in {node.name for node in client.lake.trace("traced-model").nodes}
+    forward = {node.name for node in client.lake.trace(job.about.code_set, forward=True).nodes}
+    assert "traced-model" in forward
+
+
+def test_reproduce_lays_out_code_input_and_command(
+    server: ServerProcess, client: Client, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "words.txt").write_text("to be\n")
+    client.lake.upload(folder / "words.txt", "/texts/")
+    client.lake.create_file_set("reproduced-words", ["/texts/words.txt"])
+    (folder / "train.py").write_text("print(open('input/texts/words.txt').read())\n")
+    job = client.jobs.submit(["python", "train.py"], code=folder, input="reproduced-words").wait()
+    done = easel(server, client, tmp_path, "reproduce", job.id, "again")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again" / "parts" / "model.py").is_file()
+    ran = subprocess.run(
+        ["sh", "reproduce.sh"], cwd=tmp_path / "again", capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "to be"), ran.stderr
+
+
+def test_a_program_of_the_folder_stays_one(client: Client, folder: Path) -> None:
+    (folder / "bin").mkdir()
+    (folder / "bin" / "go.sh").write_text("#!/bin/sh\necho gone\n")
+    (folder / "bin" / "go.sh").chmod(0o755)
+    job = client.jobs.submit(["./bin/go.sh"], code=folder).wait()
+    assert [line.text for line in job.logs()] == ["gone"]
+
+
+def test_sockets_pipes_and_links_that_lead_out_stay_here_and_are_named(
+    server: ServerProcess, client: Client, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("mine")
+    (folder / "out.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "nowhere").symlink_to("missing")
+    (folder / "same.py").symlink_to("train.py")
+    os.mkfifo(folder / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        old = Path.cwd()
+        os.chdir(folder)  # a socket's path may not be long
+        listening.bind("s")
+        os.chdir(old)
+        done = easel(server, client, folder, "run", *SMALL, "--", "sh", "-c", "ls; cat same.py | wc -l")
+    assert done.returncode == 0, done.stderr
+    for name in ("out.txt", "nowhere", "pipe", "s ("):
+        assert f"Left out of the code: {name}" in done.stderr
+    assert "same.py" in done.stdout
+    assert "out.txt" not in done.stdout
+
+
+def test_a_folder_that_is_too_large_is_refused_with_a_way_out(
+    server: ServerProcess, client: Client, folder: Path
+) -> None:
+    (folder / "pictures").mkdir()
+    with (folder / "pictures" / "all.bin").open("wb") as file:
+        file.truncate(30 << 30)  # takes no place on disk
+    done = easel(server, client, folder, "run", "--", "python", "train.py")
+    assert done.returncode != 0
+    assert "pictures/ 30.0 GB" in done.stderr
+    assert ".easelignore" in done.stderr
+    (folder / ".easelignore").write_text("pictures/\n")
+    done = easel(server, client, folder, "run", *SMALL, "--", "python", "train.py")
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_code_sends_nothing(server: ServerProcess, client: Client, folder: Path) -> None:
+    done = easel(server, client, folder, "run", *SMALL, "--no-code", "--", "ls", "train.py")
+    assert done.returncode == 2
+    assert not any(each.name.startswith(f"code-{folder.name}") for each in client.lake.file_sets("code-"))
+
+
+def test_code_from_git_at_a_revision(server: ServerProcess, client: Client, folder: Path) -> None:
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "add", "train.py", "parts")
+    git(folder, "commit", "--quiet", "-m", "first")
+    git(folder, "tag", "v1")
+    (folder / "train.py").write_text("print('later')\n")
+    git(folder, "commit", "--quiet", "-am", "second")
+    done = easel(
+        server,
+        client,
+        folder.parent,
+        "run",
+        *SMALL,
+        "--code",
+        f"git+file://{folder}@v1",
+        "--",
+        "python",
+        "train.py",
+    )
+    assert "trained mlp" in done.stdout, done.stderr
+
+
+def test_a_function_runs_as_a_job_by_its_source(
+    client: Client, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lab" / "sums"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "parts.py").write_text("def add(numbers):\n    return sum(numbers)\n")
+    (package / "total.py").write_text(
+        "import easel\n"
+        "from sums.parts import add\n"
+        "def total(numbers):\n    return {'total': add(numbers)}\n"
+        "@easel.job(resources={'vcpu': 0.5, 'memory_mb': 256})\n"
+        "def doubled(number):\n    return {'value': 2 * number}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "lab"))
+    module = importlib.import_module("sums.total")
+    job = client.jobs.submit(module.total, arguments={"numbers": [1, 2, 3]}).wait()
+    assert job.about.result == {"total": 6}
+    assert module.doubled(4) == {"value": 8}
+    assert module.doubled.submit_to(client, 4).wait().about.result == {"value": 8}
+
+
+def test_the_folders_requirements_are_there_and_what_cannot_be_had_is_told(
+    server: ServerProcess, client: Client, folder: Path
+) -> None:
+    (folder / "requirements.txt").write_text("greeting==1.0\n")
+    (folder / "train.py").write_text("import easel, greeting\ngreeting.main()\neasel.log_metric('loss', 2)\n")
+    job = client.jobs.submit(["python", "train.py"], code=folder).wait()
+    text = [line.text for line in job.logs()]
+    assert "hello" in text
+    assert any("greeting==1.0" in line for line in text)
+    assert next(client.lake.find("job", f"name = '{job.id}'")).tags["loss"] == 2.0
+    (folder / "requirements.txt").write_text("no-such-package==1\n")
+    broken = client.jobs.submit(["python", "train.py"], code=folder).wait(check=False)
+    assert (broken.state, broken.about.attempt) == ("failed", 1)
+    assert "no-such-package" in (broken.about.reason or "")
+
+
+def test_text_is_run_by_a_shell(client: Client) -> None:
+    job = client.jobs.submit("echo one && echo two").wait()
+    assert [line.text for line in job.logs()] == ["one", "two"]

@@ -1,0 +1,129 @@
+"""MLflow's stock client cannot tell Easel from MLflow's own store.
+
+The client is the one of this environment (`mlflow-skinny` of the extra `dev`), and those of EASEL_MLFLOW_PYTHONS:
+interpreters of environments with other releases (and `sqlalchemy<2.1`, `alembic`), separated by colons.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from easel.sdk.mlflow.mlruns import MlrunsFolder
+from easel.sdk.mlflow.move import Move
+from easel.sdk.mlflow.server import TrackingServer
+from easel.testing.postgres import Postgres
+from easel.testing.server import ServerProcess, running
+
+SCRIPT = Path(__file__).parent / "mlflow_stock_client.py"
+PYTHONS = [path for path in os.environ.get("EASEL_MLFLOW_PYTHONS", "").split(":") if path]
+if importlib.util.find_spec("mlflow") is not None:
+    PYTHONS.insert(0, sys.executable)
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not PYTHONS, reason="mlflow is not installed: `pip install mlflow-skinny` (extra dev)"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, postgres_server: Postgres) -> Iterator[ServerProcess]:
+    with running(tmp_path_factory.mktemp("s"), postgres_server.create("mlflow_clients")) as started:
+        yield started
+
+
+def said(python: str, folder: Path, address: str, token: str = "") -> dict[str, object]:
+    folder.mkdir()
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW_", "EASEL_"))},
+        "MLFLOW_TRACKING_URI": address,
+        "MLFLOW_TRACKING_TOKEN": token,
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    }
+    done = subprocess.run(
+        [python, str(SCRIPT), str(folder)],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, object] = json.loads((folder / "said.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_stock_client_gets_the_same_answers_as_from_mlflow_itself(
+    python: str, server: ServerProcess, tmp_path: Path
+) -> None:
+    project = f"lab{PYTHONS.index(python)}"
+    server.client().projects.create(project)
+    theirs = said(python, tmp_path / "theirs", f"sqlite:///{tmp_path}/mlflow.db")
+    ours = said(python, tmp_path / "ours", f"{server.address}/mlflow/{project}", server.admin_token)
+    assert ours == theirs
+
+
+def write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def test_a_folder_of_mlflow_is_brought_in_once(server: ServerProcess, tmp_path: Path) -> None:
+    """As MLflow's file store writes it; the second time finds everything there."""
+    run = tmp_path / "mlruns" / "5" / "0123abcd"
+    write(
+        run.parent / "meta.yaml",
+        "artifact_location: x\nexperiment_id: '5'\nlifecycle_stage: active\nname: old\n",
+    )
+    write(
+        run / "meta.yaml",
+        "run_id: 0123abcd\nrun_name: ancient\nuser_id: ann\nstatus: 3\nstart_time: 1000\nend_time: 2000\n"
+        "lifecycle_stage: active\nartifact_uri: x\n",
+    )
+    write(run / "metrics" / "loss", "1000 0.5 0\n1001 0.25 1\n1002 nan 1\n")
+    write(run / "params" / "lr", "0.1")
+    write(run / "tags" / "mlflow.user", "ann")
+    write(run / "artifacts" / "model" / "weights.bin", "bytes")
+    model = tmp_path / "mlruns" / "models" / "flora"
+    write(model / "meta.yaml", "name: flora\ndescription: old\n")
+    write(
+        model / "version-1" / "meta.yaml",
+        f"version: 1\nsource: {run}/artifacts/model\nrun_id: 0123abcd\ncurrent_stage: None\n",
+    )
+    write(model / "aliases" / "champion", "1")
+    client = server.client()
+    client.projects.create("moved")
+    target = TrackingServer(f"{server.address}/mlflow/moved", server.admin_token)
+    for first in (True, False):
+        moved = Move(MlrunsFolder(tmp_path / "mlruns"), target).everything()
+        assert moved.failed == []
+        assert (moved.runs, moved.there, moved.versions) == ((1, 0, 1) if first else (0, 1, 0))
+    (experiment,) = [each for each in target.experiments() if each.name == "old"]
+    (found,) = list(target.runs(experiment.id))
+    assert (found.name, found.user, found.status, found.start_time, found.end_time) == (
+        "ancient",
+        "ann",
+        "FINISHED",
+        1000,
+        2000,
+    )
+    assert [point.timestamp for point in target.history(found.id, "loss")] == [1000, 1001, 1002]
+    assert [(file.path, file.size) for file in target.files(found)] == [("model/weights.bin", 5)]
+    (registered,) = target.models()
+    assert registered.aliases == {"champion": 1}
+    assert registered.versions[0].source == f"{found.artifact_uri}/model"
+    target.close()

@@ -1,0 +1,104 @@
+"""What was tried is combined: chosen greedily, scored honestly, stored with its members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from easel.errors import InvalidInput
+from easel.flow.apps.ensemble import due
+from easel.flow.apps.trial import combine, learn
+from easel.ids import AppId, JobId
+from easel.match.candidate import Candidate
+from easel.match.ensemble import EnsembleBody, choose, mix
+from easel.match.examples import Single
+from easel.match.kinds import Task
+from easel.match.model import load_model, present
+from easel.match.stored import StoredPair, write_lines
+from easel.records.app import AppTrial
+
+PROGRAM = "{input: {[a :: Number, b :: Number], []}, output: {[Category[no, yes]], []}}"
+
+
+@dataclass(frozen=True)
+class Place:
+    arguments: dict[str, Any]
+    input: Path
+    output: Path
+    checkpoint: Path = field(default=Path("unused"))
+
+
+def trial_of(family: str, *, of: int = 0, quality: float | None = 0.8, ended: bool = True) -> AppTrial:
+    settings = {"of": of} if family == "ensemble" else {}
+    candidate = {"family": family, "settings": settings, "cost_s": 1.0, "promise": 0.5}
+    at = datetime(2026, 11, 16, tzinfo=UTC)
+    return AppTrial(
+        AppId("app_1"), JobId(f"job_{family}"), candidate, {}, at, 100, ended, quality, 1.0, "m:1"
+    )
+
+
+def test_an_ensemble_is_due_with_three_models_and_again_with_twice_as_many() -> None:
+    tried = [trial_of("svm", quality=0.7), trial_of("linear", quality=0.9), trial_of("lightgbm")]
+    assert [one.quality for one in due(tried, 100)] == [0.9, 0.8, 0.7]
+    assert due(tried[:2], 100) == []
+    first = trial_of("ensemble", of=3)
+    assert due([*tried, first], 100) == []
+    assert len(due([*tried, *tried, first], 100)) == 6
+    assert due([*tried, trial_of("ensemble", of=3, quality=None, ended=False)], 100) == []
+    assert due(tried, 1000) == [], "what was learned from a tenth of the examples is not combined"
+
+
+def test_members_that_err_differently_are_chosen_together_and_useless_ones_are_not() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=1000)
+    one, two = (np.clip(truth + rng.normal(0, 0.7, 1000), 0.01, 0.99) for _ in range(2))
+    members = {name: np.stack([1 - p, p], 1) for name, p in (("one", one), ("two", two))}
+    members["noise"] = np.full((1000, 2), 0.5)
+    weights = choose(Task.CLASSIFY, "negative_log_loss", truth, members)
+    assert weights["one"] + weights["two"] > 0.8
+    assert sum(weights.values()) == pytest.approx(1.0)
+    mixture = mix(Task.CLASSIFY, "negative_log_loss", truth, members)
+    assert mixture.predicted.shape == (1000, 2)
+
+
+def test_models_on_disk_become_one_model_that_names_its_members(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(80, 2))
+    pairs = [
+        StoredPair(f"{k:032x}", k % 5, {"a": float(a), "b": float(b)}, "yes" if a + b > 0 else "no")
+        for k, (a, b) in enumerate(x)
+    ]
+    examples = tmp_path / "examples"
+    examples.mkdir()
+    (examples / "shard.jsonl").write_bytes(b"".join(write_lines(pairs)))
+    together = tmp_path / "together"
+    for candidate in (Candidate("logistic_regression"), Candidate("svm"), Candidate("bayes_point")):
+        wanted = {"program": PROGRAM, "candidate": candidate.to_json(), "seed": 0, "budget_s": 60.0}
+        told = learn(Place(wanted, examples, together))
+        assert set(told["scores"]) >= {"accuracy", "roc_auc", "negative_log_loss"}
+        assert told["baseline"] < told["quality"]
+    (together / "shard.jsonl").write_bytes((examples / "shard.jsonl").read_bytes())
+    ensemble = Candidate("ensemble", (("of", 3),))
+    wanted = {
+        "program": PROGRAM,
+        "candidate": ensemble.to_json(),
+        "metric": "accuracy",
+        "seed": 0,
+        "answer_s": 5.0,
+    }
+    told = combine(Place(wanted, together, tmp_path / "out"))
+    assert told["quality"] > 0.85
+    assert len(told["members"]) == 3
+    stored = list((tmp_path / "out").rglob("model.json"))
+    assert len(stored) == 1
+    model = load_model(stored[0].parent)
+    assert isinstance(model.body, EnsembleBody)
+    answers = present(model, model.predict([Single((2.0, 2.0)), Single((-2.0, -2.0))]))
+    assert [one["label"] for one in answers] == ["yes", "no"]
+    with pytest.raises(InvalidInput, match="no two models"):
+        combine(Place(wanted, examples, tmp_path / "none"))

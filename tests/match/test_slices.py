@@ -1,0 +1,70 @@
+"""A trial in slices takes the path of one that was never stopped."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.match import worlds
+from tests.match.test_train import candidate_of
+from tests.match.worlds import World
+
+from easel.errors import InvalidInput
+from easel.match.kinds import SLICE_ENDED
+from easel.match.slices import SliceState, fit_slice
+from easel.match.split import assign_folds
+from easel.match.summary import strata
+from easel.match.train import Conditions, train
+
+
+def begun(world: World, family: str, folder: Path | None, epochs: int | None = 6) -> SliceState:
+    program, examples = world
+    folds = [fold % 2 for fold in assign_folds(strata(program, examples))]
+    conditions = Conditions(1, 600.0, time.monotonic, checkpoints=folder, epochs=epochs)
+    return SliceState(candidate_of(world, family), program, examples, folds, conditions)
+
+
+def test_a_network_in_three_slices_ends_as_one_that_was_never_stopped(tmp_path: Path) -> None:
+    world = worlds.waves()
+    state = begun(world, "fcn", tmp_path / "sliced")
+    state, first = fit_slice(state, 1 / 3)
+    assert (first.measurement.stopped, state.over) == (SLICE_ENDED, False)
+    state, _ = fit_slice(state, 2 / 3)
+    state, last = fit_slice(state, 1.0)
+    assert state.over
+    assert last.learned.resumed > 0
+    whole = begun(world, "fcn", tmp_path / "whole")
+    once = train(whole.candidate, whole.program, whole.examples, whole.folds, whole.conditions)
+    np.testing.assert_allclose(last.learned.predicted, once.learned.predicted, atol=1e-5)
+    assert len(first.learned.curves[0]) == 2
+
+
+def test_the_model_of_a_slice_answers(tmp_path: Path) -> None:
+    world = worlds.waves()
+    _, trained = fit_slice(begun(world, "fcn", tmp_path), 0.5)
+    trained.model.save(tmp_path / "model")
+    assert (tmp_path / "model").is_dir()
+    assert 0.0 <= trained.measurement.quality <= 1.0
+
+
+def test_other_families_learn_from_a_share_that_grows(tmp_path: Path) -> None:
+    state = begun(worlds.texts(240), "text_linear", None, None)
+    whole = train(state.candidate, state.program, state.examples, state.folds, state.conditions)
+    state, part = fit_slice(state, 0.5)
+    assert part.measurement.stopped == SLICE_ENDED
+    assert part.measurement.validated_on == whole.measurement.validated_on
+    assert not np.allclose(part.learned.predicted, whole.learned.predicted)
+    state, last = fit_slice(state, 1.0)
+    assert state.over
+    assert last.measurement.quality == pytest.approx(whole.measurement.quality)
+
+
+def test_a_slice_goes_forward_and_not_beyond_the_end() -> None:
+    state = begun(worlds.texts(240), "text_linear", None, None)
+    with pytest.raises(InvalidInput, match="not above 1"):
+        fit_slice(state, 1.5)
+    state, _ = fit_slice(state, 1.0)
+    with pytest.raises(InvalidInput, match="must lie above 1"):
+        fit_slice(state, 1.0)

@@ -1,0 +1,78 @@
+"""Every known way out of the sandbox, tried on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from easel.run import seccomp
+from easel.run.sandbox import UserProgram, Walls, probe, start
+from easel.testing import sandbox_escapes
+from easel.testing.escape_scripts import WAYS
+from easel.testing.sandbox_escapes import Way, try_all
+
+
+@pytest.fixture(scope="module")
+def tried() -> dict[str, Way]:
+    bwrap = probe()
+    if bwrap is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    return {way.name: way for way in try_all(bwrap)}
+
+
+def test_at_least_forty_ways_are_tried_and_all_are_closed(tried: dict[str, Way]) -> None:
+    assert len(tried) >= 100
+    assert {name: way.said for name, way in tried.items() if not way.closed} == {}
+
+
+def test_the_programs_do_find_a_way_out_where_there_are_no_walls(tmp_path: Path) -> None:
+    """A suite that could not fail would prove nothing."""
+    with sandbox_escapes.lay_bait(tmp_path) as bait:
+        script = sandbox_escapes.script_of(
+            ["the platform's home by its name", "a port on the host's loopback"]
+        )
+        said = subprocess.run(
+            [sys.executable, "-c", script.replace("/job/bait.json", "bait.json")],
+            cwd=sandbox_escapes.laid_out(tmp_path, bait),
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+    assert said.count('"code": 2') == 2, said
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_a_whole_number_of_instructions_that_a_kernel_takes(machine: str) -> None:
+    program = seccomp.program(machine)
+    assert program is not None
+    assert len(program) % 8 == 0
+    assert len(program) // 8 < 4096
+    assert seccomp.program("a-new-machine") is None
+
+
+def test_ordinary_programs_notice_nothing_of_the_filter(tmp_path: Path) -> None:
+    bwrap = probe()
+    if bwrap is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    for name in ("work", "tmp"):
+        (tmp_path / name).mkdir()
+    script = (
+        "import threading, subprocess, socket, multiprocessing as m, tempfile, os\n"
+        "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
+        "print(subprocess.run(['echo', 'child'], capture_output=True, text=True).stdout.strip())\n"
+        "with m.get_context('fork').Pool(2) as p: print(p.map(abs, [-1, -2]))\n"
+        "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); socket.create_connection(s.getsockname())\n"
+        "open(tempfile.mktemp(), 'w').write('x'); os.chmod('.', 0o755); print(os.getlogin and 'end')\n"
+    )
+    walls = Walls(tmp_path / "work", tmp_path / "tmp", None)
+    program = UserProgram("plain", ["/usr/bin/python3", "-c", script], {"PATH": "/usr/bin:/bin"}, walls)
+    process = start(bwrap, program)
+    said, complaint = process.communicate(timeout=60)
+    assert said.decode().split("\n")[:4] == ["thread", "child", "[1, 2]", "end"], complaint
+
+
+def test_each_way_has_its_own_name() -> None:
+    assert len({name.lower() for name in WAYS}) == len(WAYS)

@@ -1,0 +1,7 @@
+"""The people of `tests/serve`, calling MLflow's API."""
+
+from __future__ import annotations
+
+from tests.serve.conftest import world
+
+__all__ = ["world"]

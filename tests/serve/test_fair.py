@@ -1,0 +1,146 @@
+"""One user cannot take the server from the others."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import uvicorn
+from tests.serve.conftest import World
+
+from easel.errors import QuotaExhausted
+from easel.serve.fair import Turns, UserLimits, user_of
+from easel.serve.patience import ImpatientProtocol
+
+
+def test_users_take_turns_however_many_requests_one_of_them_sends() -> None:
+    served: list[str] = []
+
+    async def request(turns: Turns, user: str) -> None:
+        await turns.enter(user)
+        served.append(user)
+        await asyncio.sleep(0)
+        turns.leave(user)
+
+    async def all_of_them() -> None:
+        turns = Turns(UserLimits(at_once=1, waiting=1000))
+        flood = [asyncio.create_task(request(turns, "greedy")) for _ in range(500)]
+        await asyncio.sleep(0)
+        polite = [asyncio.create_task(request(turns, "polite")) for _ in range(3)]
+        await asyncio.gather(*flood, *polite)
+        assert (turns.running, turns.lines) == ({}, {})
+
+    asyncio.run(all_of_them())
+    assert len(served) == 503
+    assert [place for place, user in enumerate(served) if user == "polite"][-1] < 12
+
+
+def test_a_request_that_is_given_up_leaves_no_trace_in_the_queue() -> None:
+    async def story() -> Turns:
+        turns = Turns(UserLimits(at_once=1))
+        await turns.enter("a")
+        waiting = asyncio.create_task(turns.enter("b"))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        given = asyncio.create_task(turns.enter("c"))
+        await asyncio.sleep(0)
+        turns.leave("a")  # c's turn, and c goes away before it notices
+        given.cancel()
+        await asyncio.gather(given, return_exceptions=True)
+        return turns
+
+    turns = asyncio.run(story())
+    assert (turns.running, turns.lines) == ({}, {})
+
+
+def test_more_than_may_wait_are_refused_and_streams_are_counted() -> None:
+    async def story() -> None:
+        turns = Turns(UserLimits(at_once=1, waiting=1, streams=2))
+        await turns.enter("a")
+        waiting = asyncio.create_task(turns.enter("a"))
+        await asyncio.sleep(0)
+        with pytest.raises(QuotaExhausted, match="waiting already"):
+            await turns.enter("a")
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        for _ in range(2):
+            turns.open_stream("a")
+        with pytest.raises(QuotaExhausted, match="live streams"):
+            turns.open_stream("a")
+        turns.open_stream("b")
+        turns.close_stream("a")
+        turns.open_stream("a")
+
+    asyncio.run(story())
+
+
+def test_a_user_is_known_by_token_session_or_address() -> None:
+    one = user_of({b"authorization": b"Bearer x"}, ("10.0.0.1", 1))
+    assert one == user_of({b"authorization": b"Bearer x"}, ("10.0.0.2", 1))
+    assert one != user_of({b"authorization": b"Bearer y"}, ("10.0.0.1", 1))
+    session = user_of({b"cookie": b"a=b; easel_session=s"}, ("10.0.0.1", 1))
+    assert session == user_of({b"cookie": b"easel_session=s"}, None)
+    assert user_of({b"cookie": b"a=b"}, ("10.0.0.1", 1)) == "10.0.0.1"
+
+
+def test_a_connection_that_sends_half_a_request_is_closed() -> None:
+    class Quick(ImpatientProtocol):
+        within_s = 0.2
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        raise AssertionError("no request ever came")
+
+    config = uvicorn.Config(app, http=Quick, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        with socket.create_connection(listener.getsockname()) as half:
+            half.settimeout(20)
+            half.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            assert half.recv(100) == b""
+        server.should_exit = True
+        thread.join(20)
+
+
+def test_half_a_surrogate_pair_anywhere_in_a_request_is_refused(world: World) -> None:
+    body = rb'{"name": "x", "run": {"kind": "entry", "target": "m:f", "arguments": {"a": ["\ud800"]}}}'
+    headers = {"content-type": "application/json"}
+    answer = world.call("astro-member", "POST", "/api/v1/projects/astro/jobs", content=body, headers=headers)
+    assert answer.status_code == 422, answer.text
+    assert "valid Unicode" in answer.json()["detail"]
+    whole = body.replace(rb"\ud800", rb"\ud83d\ude00")
+    assert world.call(
+        "astro-member", "POST", "/api/v1/projects/astro/jobs", content=whole, headers=headers
+    ).status_code in (200, 201)
+
+
+def test_readyz_knows_a_full_disk(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert world.call(None, "GET", "/readyz").status_code == 200
+    monkeypatch.setattr("easel.serve.app.shutil.disk_usage", lambda _: type("Usage", (), {"free": 1})())
+    answer = world.call(None, "GET", "/readyz")
+    assert (answer.status_code, "make room" in answer.json()["detail"]) == (503, True)
+
+
+def test_only_its_owner_or_an_admin_deletes_an_app(world: World) -> None:
+    path = "/api/v1/projects/astro/apps"
+    program = "{input: {[Tensor[2]], []}, output: {[Tensor[2]], []}}"
+    made = world.call("astro-admin", "POST", path, json={"name": "flowers", "program": program})
+    assert made.status_code == 201, made.text
+    assert world.call("astro-member", "DELETE", f"{path}/flowers").status_code == 403
+    assert world.call("astro-admin", "DELETE", f"{path}/flowers").status_code == 204
+
+
+def test_odd_ranges_days_queries_and_depths_are_refused_in_words(world: World) -> None:
+    base = "/api/v1/projects/astro"
+    days = {"prefix": "/", "older_than_days": 1e12}
+    assert world.call("astro-admin", "POST", f"{base}/unused", json=days).status_code == 422
+    query = f"a in ({','.join('1' for _ in range(900))})"
+    found = world.call("astro-member", "POST", f"{base}/find", json={"kind": "file", "query": query})
+    assert (found.status_code, "values" in found.text) == (422, True), found.text
+    deep = world.call("astro-member", "POST", f"{base}/studies/file", json={"text": "[" * 5000})
+    assert deep.status_code == 422, deep.text

@@ -1,0 +1,55 @@
+"""What a grant hides is hidden in the history, in jobs and in their lines; the table of rights is the server's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.serve.conftest import World
+
+from easel.testing.reference import access_page
+
+BASE = "/api/v1/projects/astro"
+
+
+def hide(world: World, scope: str, pattern: str) -> None:
+    body = {"scope": scope, "pattern": pattern, "principal": "user:astro-admin", "read": True, "write": True}
+    assert world.call("astro-admin", "PUT", f"{BASE}/grants", json=body).status_code == 200
+
+
+def events(world: World, who: str) -> str:
+    return str(world.call(who, "GET", f"{BASE}/events?limit=200").text)
+
+
+def test_events_name_nothing_that_a_grant_hides(world: World) -> None:
+    hide(world, "path", "/secret/")
+    hide(world, "fileset", "patients*")
+    empty = {"name": "patients", "sources": ["/"]}
+    made = world.call("astro-admin", "POST", f"{BASE}/filesets", json=empty)
+    shown, hidden = events(world, "astro-admin"), events(world, "astro-member")
+    assert "/secret/" in shown
+    assert "patients" in shown
+    assert "/secret/" not in hidden
+    assert "patients" not in hidden, made.text
+
+
+def test_a_job_on_hidden_files_shows_neither_names_nor_lines(world: World) -> None:
+    hide(world, "fileset", "patients*")
+    spec = {
+        "name": "count patients",
+        "run": {"kind": "command", "argv": ["count", "/patients"]},
+        "output_set": "patients-counted",
+    }
+    job = world.call("astro-admin", "POST", f"{BASE}/jobs", json=spec)
+    assert job.status_code == 201, job.text
+    address = f"{BASE}/jobs/{job.json()['id']}"
+    assert "patients" in world.call("astro-admin", "GET", address).text
+    for path in (address, f"{BASE}/jobs"):
+        assert "patients" not in world.call("astro-member", "GET", path).text
+    assert world.call("astro-member", "GET", f"{address}/log").status_code == 404
+    assert world.call("astro-admin", "GET", f"{address}/log").status_code == 200
+    assert "patients" not in events(world, "astro-member")
+
+
+def test_the_table_of_rights_in_the_documents_is_the_servers_own() -> None:
+    kept = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
+    assert kept.read_text() == access_page(), "run scripts/reference"

@@ -1,0 +1,146 @@
+"""Who gets a place: newcomers first, nobody who cannot start, devices as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.tenancy.test_keeper import app, rows
+
+from easel.declare.roles import Role
+from easel.flow.apps.declare import declare_app
+from easel.flow.apps.feed import feed
+from easel.flow.jobs.control import set_queue
+from easel.flow.price.budgets import set_budget
+from easel.ids import UserId
+from easel.price.budget import Budget
+from easel.records.standing import Standing
+from easel.store import app_trials, apps, identity, jobs
+from easel.testing.engine import EngineUnderTest
+from easel.testing.pool import PoolUnderTest
+
+
+def pool_of(engine: EngineUnderTest, vcpu: float = 1.0) -> PoolUnderTest:
+    pool = PoolUnderTest(engine.lake)
+    pool.device(vcpu=vcpu, memory_mb=16_000)
+    return pool
+
+
+def test_a_paused_queue_holds_its_own_trials_and_nobody_elses(engine: EngineUnderTest) -> None:
+    """Two cores, two trials of a queue that is then paused: another project's app learns all the same."""
+    app(engine, "mine", 0)
+    pool = pool_of(engine, vcpu=2.0)
+    assert len(pool.turn()) == 2
+    ana, eve = engine.caller(), engine.caller("eve", project="bio")
+    with engine.store.write() as tx:
+        set_queue(tx, replace(ana, role=Role.ADMIN), ana.user.name, paused=True)
+        declare_app(tx, eve, "others", "input: {size: number, town: category}\noutput: [no, yes]")
+    feed(engine.lake, eve, "others", rows(12, 5))
+    assert [job.user_id for job in pool.turn()] == [eve.user.id, eve.user.id]
+    (obstacle,) = pool.keeper.obstacles.values()
+    assert (obstacle.kind, obstacle.by) == (Standing.QUEUE_PAUSED, ana.user.name)
+    assert obstacle.since is not None
+    with engine.store.write() as tx:
+        set_queue(tx, replace(ana, role=Role.ADMIN), ana.user.name, paused=False)
+    assert pool.turn() == []  # its own two trials may start again: all places are promised
+    assert pool.keeper.obstacles == {}
+
+
+def test_a_spent_budget_holds_its_project_and_nobody_else(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    pool = pool_of(engine)
+    assert len(pool.turn()) == 1
+    ana, eve = engine.caller(), engine.caller("eve", project="bio")
+    with engine.store.write() as tx:
+        set_budget(tx, replace(ana, role=Role.ADMIN), Budget(0))
+        declare_app(tx, eve, "others", "input: {size: number, town: category}\noutput: [no, yes]")
+    feed(engine.lake, eve, "others", rows(12, 5))
+    assert [job.user_id for job in pool.turn()] == [eve.user.id]
+    assert [one.kind for one in pool.keeper.obstacles.values()] == [Standing.PROJECT_BUDGET_SPENT]
+
+
+def test_a_full_queue_and_an_owner_who_left_hold_nobody_else(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    app(engine, "others", 1, who="ben")
+    ana, ben = engine.caller(), engine.caller("ben")
+    with engine.store.write() as tx:
+        set_queue(tx, replace(ana, role=Role.ADMIN), ana.user.name, max_active=0)
+    pool = pool_of(engine)
+    (job,) = pool.turn()
+    assert job.user_id == ben.user.id
+    assert [one.kind for one in pool.keeper.obstacles.values()] == [Standing.QUEUE_FULL]
+    with engine.store.write() as tx:
+        set_queue(tx, replace(ana, role=Role.ADMIN), ana.user.name, max_active=8)
+        identity.remove_member(tx, ben.project_id, UserId(ben.user.id))
+    pool.end(job, 0.9)
+    (job,) = pool.turn()
+    assert job.user_id == ana.user.id
+    assert [one.kind for one in pool.keeper.obstacles.values()] == [Standing.NO_RIGHTS]
+
+
+def test_the_first_trial_of_a_new_app_starts_before_further_ones_of_others(engine: EngineUnderTest) -> None:
+    app(engine, "old", 0)
+    pool = pool_of(engine)
+    (job,) = pool.turn()
+    for number in range(3):
+        app(engine, f"new{number}", 10 + number)
+    for _ in range(3):
+        pool.end(job, 0.55, seconds=1.0)
+        (job,) = pool.turn()
+        assert str(job.spec.tags["app"]).startswith("new")
+    with engine.store.read() as tx:
+        assert len({trial.app_id for trial in app_trials.trials(tx)}) == 4
+
+
+def test_a_trial_goes_to_the_fastest_device_that_has_room_for_it(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    pool = PoolUnderTest(engine.lake)
+    pool.device("slow", vcpu=1.0)
+    pool.device("fast", vcpu=1.0, notes={"speed": "4"})
+    pool.device("tiny", vcpu=8.0, memory_mb=256, notes={"speed": "9"})
+    first, second = pool.turn()
+    with engine.store.read() as tx:
+        found = {trial.job_id: trial.decision for trial in app_trials.trials(tx)}
+    assert [found[first.id]["device"], found[second.id]["device"]] == ["fast", "slow"]
+
+
+def test_a_trial_may_run_a_multiple_of_its_prediction_and_no_fixed_time(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    pool = pool_of(engine)
+    (job,) = pool.turn()
+    with engine.store.read() as tx:
+        (trial,) = app_trials.trials(tx)
+    predicted = float(trial.decision["reasons"]["cost"])
+    assert job.spec.time_limit_s == max(60.0, 4.0 * predicted)
+    assert job.spec.resources.memory_mb < 2048
+
+
+def test_an_app_deleted_while_its_trial_runs_frees_its_place_at_once(engine: EngineUnderTest) -> None:
+    from easel.flow.apps.declare import delete_app
+
+    app(engine, "mine", 0)
+    app(engine, "others", 1)
+    pool = pool_of(engine)
+    (job,) = pool.turn()
+    with engine.store.write() as tx:
+        delete_app(tx, engine.caller(), str(job.spec.tags["app"]))
+    (after,) = pool.turn()
+    assert after.spec.tags["app"] != job.spec.tags["app"]
+    pool.end(job, 0.9)  # its report comes late
+    assert pool.turn() == []
+    with engine.store.read() as tx:
+        assert {one.app_id for one in app_trials.trials(tx)} == {apps.all_apps(tx)[0].id}
+        assert jobs.find(tx, job.project_id, job.id) is not None
+
+
+def test_another_controller_that_was_quicker_makes_this_one_read_the_records_again(
+    engine: EngineUnderTest,
+) -> None:
+    app(engine, "mine", 0)
+    pool, other = pool_of(engine, vcpu=2.0), PoolUnderTest(engine.lake)
+    with engine.store.read() as tx:
+        pool.keeper.follow(tx)
+        other.keeper.follow(tx)
+    assert len(other.turn()) == 2
+    pool.keeper.turn()
+    with engine.store.read() as tx:
+        assert len(app_trials.trials(tx)) == 2

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { aimOf, dimensionsOf, type StudyPoint } from "../api/studies";
+import { EMPTY, studyOf } from "./form";
+import { measured, recommended, regionOption } from "./pictures";
+
+const point = (more: Partial<StudyPoint>) =>
+  ({
+    number: 0,
+    point: {},
+    values: {},
+    feasible: null,
+    told: null,
+    spent: null,
+    best: null,
+    ...more,
+  }) as StudyPoint;
+type Series = { data: unknown[] }[];
+
+describe("studies", () => {
+  it("become what the API wants, without empty rows", () => {
+    const rate = { name: " rate ", type: "float" as const, low: "1e-4", high: "0.1", log: true, values: "" };
+    const made = studyOf({
+      ...EMPTY,
+      name: "s",
+      command: "x {rate}",
+      dimensions: [
+        rate,
+        { ...rate, name: "" },
+        { ...rate, name: "opt", type: "categorical", values: "sgd, adam," },
+      ],
+      constraints: "a >= 1, b <= 2",
+    });
+    expect(made.space).toEqual({
+      dimensions: [
+        { name: "rate", type: "float", low: 1e-4, high: 0.1, log: true },
+        { name: "opt", type: "categorical", values: ["sgd", "adam"] },
+      ],
+    });
+    expect(made.goal).toEqual({
+      maximise: "accuracy",
+      constraints: ["a >= 1", "b <= 2"],
+      budget: { count: 20 },
+    });
+  });
+  it("say what they are for", () => {
+    expect(aimOf({ goal: { minimise: "cost", constraints: ["a >= 1"] } })).toEqual({
+      quantity: "cost",
+      upwards: false,
+      constraints: ["a >= 1"],
+    });
+    expect(dimensionsOf({ space: {} })).toEqual([]);
+  });
+  it("are drawn in the order in which results came, running points left out", () => {
+    const found = [point({ number: 0, told: 1 }), point({ number: 1 }), point({ number: 2, told: 0 })];
+    expect(measured(found).map((one) => one.number)).toEqual([2, 0]);
+  });
+  it("draw the recommendation where it was measured, else where it is predicted", () => {
+    const best = {
+      point: {},
+      predicted: { a: { median: 0.5, low: 0, high: 1 } },
+      probability: null,
+      observed: null,
+    };
+    const found = [
+      point({ told: 0, spent: 1, best }),
+      point({ told: 1, spent: 2, best: { ...best, observed: { a: 0.7 } } }),
+    ];
+    expect(recommended(found, "a").map(({ spent, value }) => [spent, value])).toEqual([
+      [1, 0.5],
+      [2, 0.7],
+    ]);
+  });
+  it("mark measured points in the nearest cell of the region", () => {
+    const region = {
+      x: "a",
+      y: "b",
+      fixed: {},
+      xs: [0, 1, 2],
+      ys: ["u", "v"],
+      probability: [
+        [1, 0.5, 0],
+        [0, null, 1],
+      ],
+      objective: [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+    };
+    const option = regionOption(region, [point({ told: 0, feasible: true, point: { a: 1.2, b: "v" } })]);
+    expect((option.series as Series)[1]!.data).toEqual([[1, 1]]);
+  });
+});
