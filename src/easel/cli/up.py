@@ -32,17 +32,34 @@ TokenFile = Annotated[
         help="On the first start write the admin's token to this file (mode 600), not to the screen"
     ),
 ]
+Requests = Annotated[
+    bool, typer.Option("--requests", help="Write a line for each request, also to a terminal")
+]
 
 
 @up_app.command()
-def up(home: Home = None, host: Host = None, port: Port = None, token_file: TokenFile = None) -> None:
+def up(
+    home: Home = None,
+    host: Host = None,
+    port: Port = None,
+    token_file: TokenFile = None,
+    requests: Requests = False,
+) -> None:
     """Start everything on this machine: the API and what runs behind it."""
+    _show_requests(requests)
     _run(home, host, port, token_file, engine=True)
 
 
 @serve_app.command()
-def serve(home: Home = None, host: Host = None, port: Port = None, token_file: TokenFile = None) -> None:
+def serve(
+    home: Home = None,
+    host: Host = None,
+    port: Port = None,
+    token_file: TokenFile = None,
+    requests: Requests = False,
+) -> None:
     """Start only the API server."""
+    _show_requests(requests)
     _run(home, host, port, token_file, engine=False)
 
 
@@ -163,6 +180,10 @@ def _load_server() -> ModuleType:
     gc.freeze()
     gc.enable()
     return server
+
+
+def _show_requests(wanted: bool) -> None:
+    _set({"EASEL_LOG_REQUESTS": "yes" if wanted else None})
 
 
 def _set(given: Mapping[str, object]) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from easel.errors import TryLater
 from easel.flow.authenticate import Level
+from easel.flow.operate.measure import measure
 from easel.flow.workers.seal import Seal
 from easel.lake.blobs.signing import Signer
 from easel.serve import pages, problems
-from easel.serve.access import Access, Anyone, Failures, State, anyone, platform_admin
+from easel.serve.access import Access, Anyone, Failures
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.fair import FairMiddleware, UserLimits
 from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
@@ -23,11 +22,11 @@ from easel.serve.metrics import Metrics
 from easel.serve.middleware import RequestMiddleware, page_policy
 from easel.serve.mlflow.artifacts import STREAMED
 from easel.serve.routes import all_routers
+from easel.serve.routes.operations import free_bytes, is_ready
 from easel.serve.routes.worker import PREFIX as WORKER
 from easel.serve.settings import Settings
 from easel.serve.state import AppState
 from easel.store.engine import Store
-from easel.store.migrate import is_current
 from easel.version import __version__
 from easel.wire.model import Problem
 
@@ -56,7 +55,10 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     problems.install(app)
     for router in all_routers():
         app.include_router(router)
-    _add_operations(app)
+    state: AppState = app.state.easel
+    metrics.add_pool(
+        lambda since: measure(store, since), lambda: free_bytes(settings.folder), lambda: is_ready(state)
+    )
     pages.install(app)
     limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
     app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
@@ -70,30 +72,6 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     )
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
-
-
-def _add_operations(app: FastAPI) -> None:
-    @app.get("/healthz", tags=["operations"], dependencies=[anyone])
-    def healthz() -> dict[str, str]:
-        """The process is alive."""
-        return {"status": "ok"}
-
-    @app.get("/readyz", tags=["operations"], dependencies=[anyone])
-    def readyz(state: State) -> dict[str, str]:
-        """The database answers and has this release's schema, and the disk has room."""
-        if not is_current(state.store):
-            raise TryLater("the database is being upgraded")
-        free = shutil.disk_usage(state.settings.folder).free
-        if free < state.settings.least_free_mb << 20:
-            raise TryLater(f"the disk under {state.settings.folder.name} has {free >> 20} MB left: make room")
-        return {"status": "ready"}
-
-    @app.get("/metrics", tags=["operations"], response_class=Response, dependencies=[anyone])
-    def metrics(request: Request, state: State) -> Response:
-        """Prometheus measurements; a platform admin's token is needed unless EASEL_PUBLIC_METRICS is set."""
-        if not state.settings.public_metrics:
-            platform_admin.check(request)
-        return Response(state.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
 def declared_level(route: APIRoute) -> Level | None:

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from queue import SimpleQueue
 
+REQUESTS = "easel.request"
+"""The logger that writes one line a request."""
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
@@ -42,8 +44,13 @@ class _Handover(QueueHandler):
         return record
 
 
-def configure(level: str) -> None:
-    """Log to standard error from now on. What is logged before the program ends is written before it ends."""
+def configure(level: str, requests: str = "auto") -> None:
+    """Log to standard error from now on. What is logged before the program ends is written before it ends.
+
+    `requests` says whether each request is a line: `yes`, `no`, or `auto`, which is unless a person looks at it.
+    """
+    wanted = requests == "yes" or (requests == "auto" and not sys.stderr.isatty())
+    logging.getLogger(REQUESTS).setLevel(logging.NOTSET if wanted else logging.WARNING)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     lines: SimpleQueue[logging.LogRecord] = SimpleQueue()

@@ -15,12 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from easel.declare.unicode import check_unicode
 from easel.errors import InvalidInput, TooLarge
-from easel.serve.logs import request_id
+from easel.serve.logs import REQUESTS, request_id
 from easel.serve.metrics import Metrics
 from easel.serve.patience import BODY_PAUSE_S
 from easel.serve.problems import document, of_error
 
-_log = logging.getLogger("easel.request")
+_log = logging.getLogger(REQUESTS)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 # Ids must differ, not be secret: asking the system for randomness would hand the interpreter to another thread.
 _ids = random.Random()  # noqa: S311

@@ -29,6 +29,8 @@ from easel.store.engine import Store
 from easel.store.idempotency import forget_old
 from easel.store.migrate import migrate
 
+STOPPING = "it is about to stop"
+
 
 class Server(uvicorn.Server):
     """Tells open streams to end when a signal comes: otherwise it would wait for each of them."""
@@ -38,9 +40,20 @@ class Server(uvicorn.Server):
         self._state = state
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, after `stop_delay_s` in which a proxy learns that no more should come; a second signal does not wait."""
+        delay = self._state.settings.stop_delay_s
+        if delay and self._state.cordoned is not STOPPING:
+            self._state.cordoned = STOPPING
+            timer = threading.Timer(delay, self._stop, (sig,))
+            timer.daemon = True
+            timer.start()
+        else:
+            self._stop(sig)
+
+    def _stop(self, sig: int) -> None:
         self._state.stopping.set()
         threading.Thread(target=self._state.batcher.close, name="exchange-batcher-close", daemon=True).start()
-        super().handle_exit(sig, frame)
+        super().handle_exit(sig, None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
@@ -63,7 +76,7 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
 
     `greet(address, first_token)` is called once, when the port is ours.
     """
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, settings.log_requests)
     store = open_store(settings)
     listener = _listen(settings)
     try:
@@ -94,7 +107,7 @@ def controller(
 
 def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
     """Only the controller, until told to stop. Several may run; one acts, the others stand by."""
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, settings.log_requests)
     store = open_store(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

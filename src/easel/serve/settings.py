@@ -212,6 +212,21 @@ class Settings(BaseSettings):
         str, Field(description="Empty means that credentials come from where AWS tools look for them")
     ] = ""
     s3_secret_key: Annotated[SecretStr | None, Field(description="Belongs to s3_access_key")] = None
+    log_requests: Annotated[
+        str,
+        Field(
+            pattern="^(auto|yes|no)$",
+            description="Whether each request is a line of the log; `auto`: unless the log goes to a terminal",
+        ),
+    ] = "auto"
+    stop_delay_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=600,
+            description="Told to stop, /readyz says no for so long first: a proxy then sends requests elsewhere",
+        ),
+    ] = 0.0
     log_level: Annotated[
         str, Field(pattern="^(debug|info|warning|error)$", description="How much to log")
     ] = "info"

@@ -30,6 +30,8 @@ class AppState:
     batcher: ExchangeBatcher
     handover: str = ""
     """The socket at which programs on this machine hand over files; empty while there is none."""
+    cordoned: str | None = None
+    """Why `/readyz` says no though nothing is wrong; None while it does not."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
 

@@ -16,6 +16,7 @@ from easel.serve.routes import (
     filesets,
     grants,
     jobs,
+    operations,
     pipelines,
     prices,
     profiles,
@@ -61,5 +62,6 @@ def all_routers() -> list[APIRouter]:
         artifacts.router,
         grants.router,
         worker_tokens.router,
+        operations.router,
         *mlflow_routers(),
     ]

@@ -1,0 +1,1 @@
+"""What an admin needs every week: measurements, health, drains, limits, storage, retention."""

@@ -1,0 +1,114 @@
+"""What is wrong with this server now, in words: `/readyz`, `easel doctor` and the admin's page say the same."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from easel.errors import EaselError
+from easel.flow.operate.measure import CONTROLLER_LEASE
+from easel.flow.words.numbers import duration
+from easel.store import devices, leases
+from easel.store.engine import Store
+from easel.store.migrate import head, revision
+
+
+class Severity(enum.StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    """Somebody should look; requests are served."""
+    FAILED = "failed"
+    """No requests should be sent here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    severity: Severity
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the checks need to know of the process: where its home is, how much room there must be and is."""
+
+    folder: Path
+    least_free_bytes: int
+    free_bytes: Callable[[Path], int]
+    cordoned: str | None = None
+    """Why this server takes no new requests; None while it does."""
+
+
+def readiness(store: Store, around: Surroundings) -> list[Check]:
+    """Returns what decides whether this server should get requests."""
+    checks = [_database(store), _disk(around)]
+    if around.cordoned is not None:
+        checks.append(
+            Check("cordon", Severity.FAILED, f"this server is cordoned ({around.cordoned}): `easel uncordon`")
+        )
+    return checks
+
+
+def health(store: Store, around: Surroundings) -> list[Check]:
+    """Returns `readiness` and what an admin should look at though requests are served."""
+    checks = readiness(store, around)
+    if checks[0].severity is Severity.OK:
+        checks += [_controller(store), _pool(store)]
+    return checks
+
+
+def _database(store: Store) -> Check:
+    try:
+        found = revision(store)
+    except EaselError as error:
+        return Check("database", Severity.FAILED, error.message)
+    if found == head():
+        return Check("database", Severity.OK, f"answers, schema {found}")
+    return Check(
+        "database",
+        Severity.FAILED,
+        f"the database is being upgraded: it has schema {found or 'none'}, this release wants {head()}",
+    )
+
+
+def _disk(around: Surroundings) -> Check:
+    free = around.free_bytes(around.folder)
+    if free < around.least_free_bytes:
+        return Check(
+            "disk",
+            Severity.FAILED,
+            f"the disk under {around.folder.name} has {free >> 20} MB left: make room",
+        )
+    return Check("disk", Severity.OK, f"{free / 2**30:.1f} GiB free")
+
+
+def _controller(store: Store) -> Check:
+    with store.read() as tx:
+        lease = leases.stand(tx, CONTROLLER_LEASE)
+        now = tx.now
+    if lease is None:
+        return Check("controller", Severity.WARNING, "none has run yet: `easel up`, or `easel controller`")
+    if lease[2] <= now:
+        silent = duration((now - lease[2]).total_seconds())
+        return Check(
+            "controller",
+            Severity.WARNING,
+            f"none acts since {silent}: no job is started. Start one with `easel controller`",
+        )
+    return Check("controller", Severity.OK, f"{lease[0].partition(':')[0]} acts")
+
+
+def _pool(store: Store) -> Check:
+    with store.read() as tx:
+        pool = devices.machines(tx)
+    away = [device.name for device in pool if not device.connected]
+    if not pool:
+        return Check("devices", Severity.WARNING, "none has connected yet: docs/how-to/workers.md")
+    if away:
+        named = ", ".join(away[:5]) + (" …" if len(away) > 5 else "")
+        return Check("devices", Severity.WARNING, f"{len(away)} of {len(pool)} away: {named}")
+    return Check("devices", Severity.OK, f"{len(pool)} connected")

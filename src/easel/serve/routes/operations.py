@@ -1,0 +1,89 @@
+"""Whether this server is alive, ready and well; its measurements; taking it out of a proxy's turn."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+from easel.errors import TryLater
+from easel.flow.operate.health import Check, Severity, Surroundings, health, readiness
+from easel.serve.access import PlatformAdmin, State, anyone, platform_admin
+from easel.serve.state import AppState
+from easel.version import __version__
+from easel.wire import operate as wire
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/healthz", dependencies=[anyone])
+def healthz() -> dict[str, str]:
+    """The process is alive."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", dependencies=[anyone])
+def readyz(state: State) -> dict[str, str]:
+    """The database answers and has this release's schema, the disk has room, and nobody cordoned this server.
+
+    Otherwise 503, and the answer says everything that is wrong.
+    """
+    wrong = _failed(readiness(state.store, surroundings(state)))
+    if wrong:
+        told = "; ".join(check.detail for check in wrong)
+        raise TryLater(told, checks=[{"name": check.name, "detail": check.detail} for check in wrong])
+    return {"status": "ready"}
+
+
+@router.get("/metrics", response_class=Response, dependencies=[anyone])
+def metrics(request: Request, state: State) -> Response:
+    """Prometheus measurements; a platform admin's token is needed unless EASEL_PUBLIC_METRICS is set."""
+    if not state.settings.public_metrics:
+        platform_admin.check(request)
+    return Response(state.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+@router.get("/api/v1/health", response_model=wire.Health)
+def server_health(state: State, caller: PlatformAdmin) -> wire.Health:
+    """What is well and what is wrong: this server, its database and disk, the controller and the pool."""
+    checks = health(state.store, surroundings(state))
+    return wire.Health(
+        version=__version__,
+        ready=not _failed(checks),
+        checks=[
+            wire.HealthCheck(name=check.name, severity=check.severity.value, detail=check.detail)
+            for check in checks
+        ],
+    )
+
+
+@router.put("/api/v1/cordon", response_model=wire.Cordoned)
+def cordon_server(state: State, caller: PlatformAdmin, body: wire.Cordon) -> wire.Cordoned:
+    """Let `/readyz` of the server that answers this say no, so that a proxy sends it nothing more; it goes on serving."""
+    state.cordoned = body.reason or f"by {caller.user.name}"
+    return wire.Cordoned(cordoned=True, reason=state.cordoned)
+
+
+@router.delete("/api/v1/cordon", response_model=wire.Cordoned)
+def uncordon_server(state: State, caller: PlatformAdmin) -> wire.Cordoned:
+    """Take requests again."""
+    state.cordoned = None
+    return wire.Cordoned(cordoned=False, reason=None)
+
+
+def surroundings(state: AppState) -> Surroundings:
+    settings = state.settings
+    return Surroundings(settings.folder, settings.least_free_mb << 20, free_bytes, state.cordoned)
+
+
+def free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
+def is_ready(state: AppState) -> bool:
+    return not _failed(readiness(state.store, surroundings(state)))
+
+
+def _failed(checks: list[Check]) -> list[Check]:
+    return [check for check in checks if check.severity is Severity.FAILED]
