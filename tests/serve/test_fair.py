@@ -121,7 +121,9 @@ def test_half_a_surrogate_pair_anywhere_in_a_request_is_refused(world: World) ->
 
 def test_readyz_knows_a_full_disk(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert world.call(None, "GET", "/readyz").status_code == 200
-    monkeypatch.setattr("easel.serve.routes.operations.shutil.disk_usage", lambda _: type("Usage", (), {"free": 1})())
+    monkeypatch.setattr(
+        "easel.serve.routes.operations.shutil.disk_usage", lambda _: type("Usage", (), {"free": 1})()
+    )
     answer = world.call(None, "GET", "/readyz")
     assert (answer.status_code, "make room" in answer.json()["detail"]) == (503, True)
 

@@ -14,6 +14,7 @@ from easel.sdk.events import Events
 from easel.sdk.identity import Projects, Tokens, Users
 from easel.sdk.jobs import Jobs
 from easel.sdk.lake import LakeClient
+from easel.sdk.operate import Operations
 from easel.sdk.pipelines import Pipelines
 from easel.sdk.prices import Bills, Profiles
 from easel.sdk.queues import Queues, Secrets
@@ -93,6 +94,10 @@ class Client:
     @cached_property
     def worker_tokens(self) -> WorkerTokens:
         return WorkerTokens(self)
+
+    @cached_property
+    def operations(self) -> Operations:
+        return Operations(self)
 
     @cached_property
     def jobs(self) -> Jobs:

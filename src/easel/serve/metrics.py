@@ -17,11 +17,7 @@ from easel.records.job import JobState
 from easel.version import __version__
 
 _log = logging.getLogger("easel.metrics")
-_WAITING = [
-    state
-    for state in JobState
-    if state not in (JobState.FINISHED, JobState.FAILED, JobState.KILLED)
-]
+_WAITING = [state for state in JobState if state not in (JobState.FINISHED, JobState.FAILED, JobState.KILLED)]
 
 
 class Metrics:
@@ -40,9 +36,9 @@ class Metrics:
             registry=self.registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
         )
-        Gauge("easel_build", "Always 1; the label says which release", ["version"], registry=self.registry).labels(
-            __version__
-        ).set(1)
+        Gauge(
+            "easel_build", "Always 1; the label says which release", ["version"], registry=self.registry
+        ).labels(__version__).set(1)
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method, route, str(status)).inc()

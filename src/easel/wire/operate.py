@@ -11,7 +11,9 @@ from easel.wire.model import Answer, Request
 
 class HealthCheck(Answer):
     name: Annotated[str, Field(examples=["disk"])]
-    severity: Annotated[Literal["ok", "warning", "failed"], Field(description="`failed`: send no requests here")]
+    severity: Annotated[
+        Literal["ok", "warning", "failed"], Field(description="`failed`: send no requests here")
+    ]
     detail: str
 
 
@@ -26,5 +28,4 @@ class Cordon(Request):
 
 
 class Cordoned(Answer):
-    cordoned: bool
-    reason: str | None
+    reason: str

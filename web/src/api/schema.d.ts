@@ -24,6 +24,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Cordon Server
+         * @description Let `/readyz` of the server that answers say no, so that a proxy sends it nothing more. It goes on serving.
+         */
+        put: operations["cordon_server"];
+        post?: never;
+        /**
+         * Uncordon Server
+         * @description Take requests again.
+         */
+        delete: operations["uncordon_server"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devices": {
         parameters: {
             query?: never;
@@ -98,6 +122,26 @@ export interface paths {
          * @description Remove what nobody needs: abandoned uploads, unnamed bytes, lost manifest nodes.
          */
         post: operations["collect_garbage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Server Health
+         * @description What is well and what is wrong: this server, its database and disk, the controller and the pool.
+         */
+        get: operations["server_health"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2557,7 +2601,9 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description The database answers and has this release's schema, and the disk has room.
+         * @description The database answers and has this release's schema, the disk has room, and nobody cordoned this server.
+         *
+         *     Otherwise 503, and the answer says everything that is wrong.
          */
         get: operations["readyz"];
         put?: never;
@@ -3083,6 +3129,20 @@ export interface components {
              * @enum {string}
              */
             kind: "command";
+        };
+        /** Cordon */
+        Cordon: {
+            /**
+             * Reason
+             * @default
+             * @example upgrade
+             */
+            reason?: string;
+        };
+        /** Cordoned */
+        Cordoned: {
+            /** Reason */
+            reason: string;
         };
         /** Count */
         Count: {
@@ -3854,6 +3914,31 @@ export interface components {
             at: string;
             /** Quality */
             quality: number;
+        };
+        /** Health */
+        Health: {
+            /** Checks */
+            checks: components["schemas"]["HealthCheck"][];
+            /** Ready */
+            ready: boolean;
+            /** Version */
+            version: string;
+        };
+        /** HealthCheck */
+        HealthCheck: {
+            /** Detail */
+            detail: string;
+            /**
+             * Name
+             * @example disk
+             */
+            name: string;
+            /**
+             * Severity
+             * @description `failed`: send no requests here
+             * @enum {string}
+             */
+            severity: "ok" | "warning" | "failed";
         };
         /** Imported */
         Imported: {
@@ -6178,6 +6263,66 @@ export interface operations {
             };
         };
     };
+    cordon_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Cordon"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cordoned"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    uncordon_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_devices: {
         parameters: {
             query?: never;
@@ -6296,6 +6441,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Collected"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    server_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
                 };
             };
             /** @description What went wrong and what to do */

@@ -60,16 +60,15 @@ def server_health(state: State, caller: PlatformAdmin) -> wire.Health:
 
 @router.put("/api/v1/cordon", response_model=wire.Cordoned)
 def cordon_server(state: State, caller: PlatformAdmin, body: wire.Cordon) -> wire.Cordoned:
-    """Let `/readyz` of the server that answers this say no, so that a proxy sends it nothing more; it goes on serving."""
+    """Let `/readyz` of the server that answers say no, so that a proxy sends it nothing more. It goes on serving."""
     state.cordoned = body.reason or f"by {caller.user.name}"
-    return wire.Cordoned(cordoned=True, reason=state.cordoned)
+    return wire.Cordoned(reason=state.cordoned)
 
 
-@router.delete("/api/v1/cordon", response_model=wire.Cordoned)
-def uncordon_server(state: State, caller: PlatformAdmin) -> wire.Cordoned:
+@router.delete("/api/v1/cordon", status_code=204)
+def uncordon_server(state: State, caller: PlatformAdmin) -> None:
     """Take requests again."""
     state.cordoned = None
-    return wire.Cordoned(cordoned=False, reason=None)
 
 
 def surroundings(state: AppState) -> Surroundings:
