@@ -40,7 +40,7 @@ class Server(uvicorn.Server):
         self._state = state
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop, after `stop_delay_s` in which a proxy learns that no more should come. A second signal ends the wait."""
+        """Stop, after `stop_delay_s` in which a proxy learns that no more should come; at a second signal at once."""
         delay = self._state.settings.stop_delay_s
         if delay and self._state.cordoned is not STOPPING:
             self._state.cordoned = STOPPING
