@@ -33,7 +33,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ServerState:
     """What the checks need to know of the process: where its home is, how much room there must be and is."""
 
     folder: Path
@@ -43,7 +43,7 @@ class Surroundings:
     """Why this server takes no new requests; None while it does."""
 
 
-def readiness(store: Store, around: Surroundings) -> list[Check]:
+def readiness(store: Store, around: ServerState) -> list[Check]:
     """Returns what decides whether this server should get requests."""
     checks = [_database(store), _disk(around)]
     if around.cordoned is not None:
@@ -53,7 +53,7 @@ def readiness(store: Store, around: Surroundings) -> list[Check]:
     return checks
 
 
-def health(store: Store, around: Surroundings) -> list[Check]:
+def health(store: Store, around: ServerState) -> list[Check]:
     """Returns `readiness` and what an admin should look at though requests are served."""
     checks = readiness(store, around)
     if checks[0].severity is Severity.OK:
@@ -75,7 +75,7 @@ def _database(store: Store) -> Check:
     )
 
 
-def _disk(around: Surroundings) -> Check:
+def _disk(around: ServerState) -> Check:
     free = around.free_bytes(around.folder)
     if free < around.least_free_bytes:
         return Check(

@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 from easel.errors import TryLater
-from easel.flow.operate.health import Check, Severity, Surroundings, health, readiness
+from easel.flow.operate.health import Check, Severity, ServerState, health, readiness
 from easel.serve.access import PlatformAdmin, State, anyone, platform_admin
 from easel.serve.state import AppState
 from easel.version import __version__
@@ -29,7 +29,7 @@ def readyz(state: State) -> dict[str, str]:
 
     Otherwise 503, and the answer says everything that is wrong.
     """
-    wrong = _failed(readiness(state.store, surroundings(state)))
+    wrong = _failed(readiness(state.store, server_state(state)))
     if wrong:
         told = "; ".join(check.detail for check in wrong)
         raise TryLater(told, checks=[{"name": check.name, "detail": check.detail} for check in wrong])
@@ -47,7 +47,7 @@ def metrics(request: Request, state: State) -> Response:
 @router.get("/api/v1/health", response_model=wire.Health)
 def server_health(state: State, caller: PlatformAdmin) -> wire.Health:
     """What is well and what is wrong: this server, its database and disk, the controller and the pool."""
-    checks = health(state.store, surroundings(state))
+    checks = health(state.store, server_state(state))
     return wire.Health(
         version=__version__,
         ready=not _failed(checks),
@@ -71,9 +71,9 @@ def uncordon_server(state: State, caller: PlatformAdmin) -> None:
     state.cordoned = None
 
 
-def surroundings(state: AppState) -> Surroundings:
+def server_state(state: AppState) -> ServerState:
     settings = state.settings
-    return Surroundings(settings.folder, settings.least_free_mb << 20, free_bytes, state.cordoned)
+    return ServerState(settings.folder, settings.least_free_mb << 20, free_bytes, state.cordoned)
 
 
 def free_bytes(folder: Path) -> int:
@@ -81,7 +81,7 @@ def free_bytes(folder: Path) -> int:
 
 
 def is_ready(state: AppState) -> bool:
-    return not _failed(readiness(state.store, surroundings(state)))
+    return not _failed(readiness(state.store, server_state(state)))
 
 
 def _failed(checks: list[Check]) -> list[Check]:
