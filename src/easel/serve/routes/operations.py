@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 from easel.errors import TryLater
-from easel.flow.operate.health import Check, Severity, ServerState, health, readiness
+from easel.flow.operate.health import Check, ServerState, Severity, health, readiness
 from easel.serve.access import PlatformAdmin, State, anyone, platform_admin
 from easel.serve.state import AppState
 from easel.version import __version__
