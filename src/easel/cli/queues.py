@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list
+from easel.declare.moment import parse_deadline, parse_duration
+from easel.errors import InvalidInput
 from easel.wire import job as wire
 
 app = typer.Typer(
     no_args_is_help=True, help="Who waits, who runs; pause, resume, limit and reorder (admins)."
 )
 devices_app = typer.Typer()
+drain_app = typer.Typer()
+undrain_app = typer.Typer()
 
 User = Annotated[str | None, typer.Option("--user", "-u", help="Whose queue; without it the whole project's")]
 COLUMNS: Columns[wire.Queue] = [
@@ -22,6 +27,20 @@ COLUMNS: Columns[wire.Queue] = [
     ("active", lambda q: f"{q.active} of {q.max_active}"),
     ("paused", lambda q: q.paused),
 ]
+
+
+def device_state(device: wire.Device) -> str:
+    """`connected`, `away`, `draining until …`, `drained`."""
+    if not device.connected:
+        return "away"
+    if device.drain is None:
+        return "connected"
+    if not device.drain.running:
+        return "drained"
+    until = f" until {device.drain.by.astimezone():%a %H:%M}" if device.drain.by else ""
+    return f"draining{until}: {device.drain.running} left"
+
+
 SANDBOX = {
     "True": "yes",
     "False": "NONE: jobs can do whatever the worker can",
@@ -32,7 +51,7 @@ DEVICES: Columns[wire.Device] = [
     ("vCPU", lambda d: f"{d.vcpu:g}"),
     ("memory MB", lambda d: d.memory_mb),
     ("GPUs", lambda d: d.gpus),
-    ("connected", lambda d: d.connected),
+    ("state", lambda d: device_state(d)),
     ("sandbox", lambda d: SANDBOX.get(d.notes.get("sandbox", ""), d.notes.get("sandbox"))),
     ("limits", lambda d: d.notes.get("limits")),
 ]
@@ -77,6 +96,41 @@ def first(
     with connect(project) as client:
         for job in client.queues.reorder(user, jobs):
             print(job)
+
+
+@drain_app.command()
+def drain(
+    device: str,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Until when what runs there may go on: 'fri 18:00', 2h; without it as long as it takes"
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why, for the others")] = "",
+) -> None:
+    """Give a device no more work. What still runs at the deadline is stopped, and tried again elsewhere."""
+    now = datetime.now().astimezone()
+    until = None if by is None else moment(by, now)
+    with connect() as client:
+        found = client.queues.drain(device, until, reason)
+    say(f"{device}: {device_state(found)}. `easel devices` shows when it is empty")
+
+
+@undrain_app.command()
+def undrain(device: str) -> None:
+    """Give a device work again."""
+    with connect() as client:
+        client.queues.undrain(device)
+    say(f"{device} takes work again")
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """A deadline, or a time from now on: `2h`."""
+    try:
+        return now + timedelta(seconds=parse_duration(text))
+    except InvalidInput:
+        return parse_deadline(text, now)
 
 
 @devices_app.command()

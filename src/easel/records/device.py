@@ -12,6 +12,15 @@ LABEL = "label "
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """It gets no more work since then; what still runs at `by` is stopped and tried again elsewhere (None: never)."""
+
+    since: datetime
+    by: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced."""
 
@@ -21,6 +30,12 @@ class Device:
     notes: Mapping[str, str]
     connected: bool
     seen_at: datetime
+    drain: Drain | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it may be given more work."""
+        return self.connected and self.drain is None
 
     @property
     def labels(self) -> dict[str, str]:

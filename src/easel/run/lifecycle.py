@@ -179,6 +179,9 @@ def _of_attempt(life: Life, what: Reached | OutputReady | Ended | Gone) -> Trans
             code = what.exit_code if isinstance(what, Ended) else None
             usage = life.usage if isinstance(what, Gone) else what.usage or life.usage
             return Transition(replace(life, state=JobState.KILLED, exit_code=code, usage=usage))
+        case Ended(_, reason) | Gone(_, reason) if what.end is EndReason.STOPPED:
+            # Nobody asked for the job's end: the platform stopped this attempt for its own sake, to empty a device.
+            return Transition(replace(life, state=JobState.QUEUED, end=what.end, reason=reason))
         case OutputReady(attempt, usage):
             done = replace(life, state=JobState.FINISHED, exit_code=0, end=None, reason=None, usage=usage)
             return Transition(done, (KeepOutput(attempt),))

@@ -66,6 +66,7 @@ class Worker:
         self.waiting: dict[str, None] = {}
         self.watched: dict[str, Attempt] = {}
         self.stopping = False
+        self._spared = False
         self._beat_due = 0.0
         self._warmed = False
         self._warm_at = clock.monotonic() + WARM_AFTER_S
@@ -163,6 +164,8 @@ class Worker:
                 self._forget(key)
                 if over:
                     shutil.rmtree(self._checkpoint(AttemptKey.parse(key).job_id), ignore_errors=True)
+            case {"op": "spare", "on": bool(spared)}:
+                self._spared = spared
             case {"op": "stop"}:
                 self.stopping = True
 
@@ -240,6 +243,9 @@ class Worker:
     # Starting. --------------------------------------------------------------------------------------------
 
     def _place(self) -> None:
+        if self._spared:
+            for key in list(self.waiting):
+                self._kill(key, force=False)
         if not self.waiting:
             return
         now = self.clock.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from easel.sdk.connection import ask
@@ -39,6 +40,15 @@ class Queues:
 
     def devices(self) -> builtins.list[wire.Device]:
         return self._client.connection.get("/api/v1/devices", wire.DeviceList).items
+
+    def drain(self, device: str, by: datetime | None = None, reason: str = "") -> wire.Device:
+        """Give a device no more work; what still runs `by` then is stopped and tried again elsewhere. For admins."""
+        body = ask(wire.DrainDevice, by=by, reason=reason)
+        return self._client.connection.put(f"/api/v1/devices/{device}/drain", body, wire.Device)
+
+    def undrain(self, device: str) -> None:
+        """Give a device work again."""
+        self._client.connection.delete(f"/api/v1/devices/{device}/drain")
 
 
 class Secrets:

@@ -17,6 +17,7 @@ from easel.errors import EaselError, TryLater
 from easel.flow.jobs.advance import Advance, Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.reports import AttemptReport
+from easel.flow.operate.drain import emptying
 from easel.records.attempt import AttemptKey, EndReason
 from easel.run.executors.base import (
     AttemptGone,
@@ -121,6 +122,7 @@ class Controller:
             if now >= self._look_at:
                 self._look_at = now + 1.0
                 self._look_for_lost(now)
+                self._empty_drained()
         except Fenced:
             log.warning("another controller has taken over; standing by")
             self._stand_by()
@@ -303,6 +305,16 @@ class Controller:
             if key not in self._stopped:
                 self._stopped.add(key)
                 self.executor.kill(key)
+
+    def _empty_drained(self) -> None:
+        """Nothing more begins on devices that are drained; what still runs there at the deadline is stopped."""
+        if not self.connected:
+            return
+        found = emptying(self.store)
+        self.executor.spare(found.devices)
+        for key in found.stop - self._stopped:
+            self._stopped.add(key)
+            self.executor.kill(key)
 
     def _launch(self) -> int:
         orders = self.launcher.launch(self.executor.name, self.guard)

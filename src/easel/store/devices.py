@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from easel.declare.resources import Room
 from easel.records.attempt import AttemptKey
-from easel.records.device import Device
+from easel.records.device import Device, Drain
 from easel.store.engine import Tx
 from easel.store.schema.jobs import devices, jobs
 from easel.store.upsert import GivenRows, insert_or, is_in
@@ -50,6 +50,24 @@ def note_jobs(tx: Tx, places: Mapping[str, str]) -> None:
         new.execute(update(jobs).where(*mine).values(device=new["d"]))
 
 
+def set_drain(tx: Tx, name: str, drain: Drain | None) -> bool:
+    """Whether there is such a device."""
+    values = {
+        "drain_since": drain.since if drain else None,
+        "drain_by": drain.by if drain else None,
+        "drain_reason": drain.reason if drain else None,
+    }
+    return tx.execute(update(devices).where(devices.c.name == name).values(**values)).rowcount == 1
+
+
+def drained(tx: Tx) -> dict[str, Drain]:
+    """The devices that get no more work."""
+    query = select(devices).where(devices.c.drain_since.is_not(None))
+    return {
+        row.name: Drain(row.drain_since, row.drain_by, row.drain_reason or "") for row in tx.execute(query)
+    }
+
+
 _ALL = select(devices).order_by(devices.c.name)
 
 
@@ -62,6 +80,7 @@ def list_devices(tx: Tx) -> list[Device]:
             row.notes,
             row.connected,
             row.seen_at,
+            None if row.drain_since is None else Drain(row.drain_since, row.drain_by, row.drain_reason or ""),
         )
         for row in tx.execute(_ALL)
     ]

@@ -22,8 +22,8 @@ class Taken:
 
 
 def idle(devices: Sequence[Device], taken: Iterable[Taken]) -> list[PoolDevice]:
-    """Connected devices with the room that trials leave, fastest first."""
-    room = {device.name: device.capacity for device in devices if device.connected}
+    """Devices that may get work, with the room that trials leave, fastest first."""
+    room = {device.name: device.capacity for device in devices if device.open}
     for one in taken:
         name = one.device if one.device in room else next(iter(room), None)
         if name is not None:

@@ -310,6 +310,20 @@ class JobIds(Answer):
     items: list[str]
 
 
+class DrainDevice(Request):
+    by: Annotated[
+        Moment | None, Field(description="What still runs then is stopped and tried again elsewhere")
+    ] = None
+    reason: Annotated[str, Field(max_length=200, examples=["new memory"])] = ""
+
+
+class DeviceDrain(Answer):
+    since: Moment
+    by: Moment | None
+    reason: str
+    running: Annotated[int, Field(description="Attempts that it still has; none: it is empty")]
+
+
 class Device(Answer):
     name: str
     executor: str
@@ -319,6 +333,7 @@ class Device(Answer):
     notes: dict[str, Any]
     connected: bool
     seen_at: Moment
+    drain: Annotated[DeviceDrain | None, Field(description="Set while it gets no more work")] = None
 
 
 class DeviceList(Answer):

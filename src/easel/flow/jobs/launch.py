@@ -50,7 +50,9 @@ class Launcher:
     def launch(self, device: str, guard: Guard) -> list[Order]:
         """Let through whom the queue chooses; returns the orders to give to `device` after the commit."""
         with self.store.read() as tx:
-            pool = _pool(tx)
+            pool, known = _pool(tx)
+            if known and not pool:  # all of it is being emptied
+                return []
             if self._room(tx, pool) <= 0 or not any(line.waiting for line in self._lines(tx, 1, pool)):
                 return []
         with self.store.write() as tx:
@@ -107,8 +109,10 @@ class Launcher:
         return orders
 
 
-def _pool(tx: Tx) -> list[Device]:
-    return [device for device in devices.machines(tx) if device.connected]
+def _pool(tx: Tx) -> tuple[list[Device], list[Device]]:
+    """Returns the connected devices that may be given more work, and all that are connected."""
+    known = [device for device in devices.machines(tx) if device.connected]
+    return [device for device in known if device.open], known
 
 
 def _able(pool: Sequence[Device]) -> job_queues.Placeable | None:

@@ -59,6 +59,9 @@ def why_waiting(tx: Tx, job: Job, max_active: int) -> str | None:
     pool = [device for device in devices.machines(tx) if device.connected]
     if not pool:
         return "no device is connected: is a worker running?"
+    pool = [device for device in pool if device.open]
+    if not pool:
+        return "every device that is connected is being drained: it starts when one is opened again"
     able = [d for d in pool if d.capacity.fits(job.spec.resources)]
     if not any(device.executor in ENGINES for device in pool):
         able = [device for device in able if _has(device, job.spec.wants)]

@@ -42,7 +42,11 @@ def measure(store: Store, since: int) -> PoolMeasures:
             oldest_queued_s=(tx.now - oldest).total_seconds() if oldest else 0.0,
             attempts=attempts,
             last_attempt=last,
-            devices={"connected": len(connected), "away": len(pool) - len(connected)},
+            devices={
+                "connected": sum(device.open for device in connected),
+                "draining": sum(not device.open for device in connected),
+                "away": len(pool) - len(connected),
+            },
             gpus=sum(len(device.capacity.gpus) for device in connected),
             gpus_held=sum(each.gpus * each.workers for each in held),
             vcpu=sum(device.capacity.vcpu for device in connected),

@@ -95,11 +95,12 @@ class _Round:
             if isinstance(answer, ExchangeReply)
         ]
         fine.sort(key=lambda pair: pair[0].number)
+        drained = devices.drained(self.tx)
         held = offers.of_devices(self.tx, [each.name for each, _ in fine])
         rooms: dict[str, Puller] = {}
         for each, answer in fine:
             room = self._compare(each, answer, held.get(each.name, []))
-            if each.name not in self.departed:
+            if each.name not in self.departed and each.name not in drained:
                 rooms[each.name] = room
         offers.add_reports(self.tx, self.reports, self.known)
         offers.remove(self.tx, self.removed)

@@ -101,6 +101,9 @@ class RemoteExecutor:
         """What each of its devices has, and its labels."""
         return self._rooms
 
+    def spare(self, names: frozenset[str]) -> None:
+        """Its workers are given nothing while the database says so; here they only count for nothing."""
+
     def start(self, order: Order) -> None:
         self._starts[order.gang] = order
 
@@ -286,7 +289,11 @@ def _offer(order: Order) -> AttemptOffer:
 
 def _rooms(tx: Tx, executor: str) -> list[tuple[Room, Mapping[str, str]]]:
     labels = {row.name: row.labels for row in offers.workers_of(tx, executor) if not row.left}
-    return [(each.capacity, labels[each.name]) for each in devices.list_devices(tx) if each.name in labels]
+    return [
+        (each.capacity, labels[each.name])
+        for each in devices.list_devices(tx)
+        if each.name in labels and each.drain is None
+    ]
 
 
 def _sum(rooms: Sequence[tuple[Room, Mapping[str, str]]]) -> Room:

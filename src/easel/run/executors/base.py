@@ -104,6 +104,12 @@ class Executor(Protocol):
 
     def start(self, order: Order) -> None: ...
 
+    def spare(self, names: frozenset[str]) -> None:
+        """Begin nothing more on these devices until they are not named any more.
+
+        What waits on one of them is said to be gone, stopped; what runs there goes on.
+        """
+
     def kill(self, key: str, *, force: bool = False) -> None:
         """Ask the attempt to end, after its grace make it; with `force` at once."""
 

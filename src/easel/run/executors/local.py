@@ -52,6 +52,7 @@ class LocalExecutor:
         self._clock, self._wake, self._spawn = clock, wake, spawn
         self._folder = config.home / "run"
         self._socket: socket.socket | None = None
+        self._spared: bool | None = None
         self._reports: deque[Report] = deque()
         self._send_lock = threading.Lock()
         self.worker: subprocess.Popen[bytes] | None = None
@@ -63,7 +64,7 @@ class LocalExecutor:
         except OSError as error:
             self._reports.append(Away(f"no worker answers: {error}"))
             return
-        self._socket = peer
+        self._socket, self._spared = peer, None
         threading.Thread(target=self._listen, args=(peer,), name="worker-reports", daemon=True).start()
         self._send({"op": "hello", "fence": fence, "seen": dict(seen)})
 
@@ -105,6 +106,12 @@ class LocalExecutor:
         if peer is self._socket:
             self._reports.append(Away("the worker went away"))
             self._wake()
+
+    def spare(self, names: frozenset[str]) -> None:
+        wanted = self.name in names
+        if wanted is not self._spared:
+            self._spared = wanted
+            self._send({"op": "spare", "on": wanted})
 
     def start(self, order: Order) -> None:
         self._send({"op": "start", "order": ORDER.dump_python(order, mode="json")})

@@ -60,6 +60,12 @@ class Several:
         self._held: dict[str, Order] = {}
         self._answers: dict[int, Connected] = {}
         self._said: list[Report] = []
+        self._spared: frozenset[str] = frozenset()
+
+    def spare(self, names: frozenset[str]) -> None:
+        self._spared = names
+        for executor in self._all:
+            executor.spare(names)
 
     def connect(self, fence: int, seen: Mapping[str, int]) -> None:
         self._reset()
@@ -91,11 +97,12 @@ class Several:
 
     def _places(self, order: Order) -> list[ExecutorRoom]:
         rooms = self._other.rooms()
-        if not rooms and order.workers == 1 and not order.wants:
+        spared = self.name in self._spared
+        if not rooms and order.workers == 1 and not order.wants and not spared:
             return [ExecutorRoom(self._capacity.vcpu, 0.0, True)]
         able = [room for room, labels in rooms if _wanted(order, labels) and room.fits(order.resources)]
         elsewhere = len(able) >= 1 and (order.workers == 1 or len(rooms) > 0)
-        here = order.workers == 1 and not order.wants
+        here = order.workers == 1 and not order.wants and not spared
         # What only strangers could hold waits for them; what nobody could is refused by this machine.
         larger = here and not elsewhere
         return [

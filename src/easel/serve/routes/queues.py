@@ -8,14 +8,17 @@ from fastapi import APIRouter, Path, Response
 
 from easel.errors import NotFound
 from easel.flow.jobs import control
+from easel.flow.operate import drain as drains
+from easel.records.device import Device
 from easel.run.secret_store import SecretStore
-from easel.serve.access import Member, ProjectAdmin, SignedIn, State
+from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.state import AppState
 from easel.store import devices, job_queues
 from easel.wire import job as wire
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"])
 
+DeviceName = Annotated[str, Path(max_length=100, examples=["local"])]
 SecretName = Annotated[str, Path(max_length=64, examples=["wandb-key"])]
 
 
@@ -47,20 +50,40 @@ def list_devices(state: State, caller: SignedIn) -> wire.DeviceList:
     """The pool."""
     with state.store.read() as tx:
         found = devices.list_devices(tx)
-    return wire.DeviceList(
-        items=[
-            wire.Device(
-                name=device.name,
-                executor=device.executor,
-                vcpu=device.capacity.vcpu,
-                memory_mb=device.capacity.memory_mb,
-                gpus=len(device.capacity.gpus),
-                notes=dict(device.notes),
-                connected=device.connected,
-                seen_at=device.seen_at,
-            )
-            for device in found
-        ]
+        running = drains.running_on(tx) if any(device.drain for device in found) else {}
+    return wire.DeviceList(items=[_device(device, running.get(device.name, 0)) for device in found])
+
+
+@router.put("/devices/{device:path}/drain", response_model=wire.Device)
+def drain_device(
+    state: State, caller: PlatformAdmin, device: DeviceName, body: wire.DrainDevice
+) -> wire.Device:
+    """Give a device no more work; what it has goes on until the deadline, then it is stopped and tried elsewhere."""
+    with state.store.write() as tx:
+        found = drains.drain(tx, caller, device, body.by, body.reason)
+        return _device(found, drains.running_on(tx).get(device, 0))
+
+
+@router.delete("/devices/{device:path}/drain", response_model=wire.Device)
+def undrain_device(state: State, caller: PlatformAdmin, device: DeviceName) -> wire.Device:
+    """Give a device work again."""
+    with state.store.write() as tx:
+        return _device(drains.undrain(tx, caller, device), 0)
+
+
+def _device(device: Device, running: int) -> wire.Device:
+    drain = device.drain
+    return wire.Device(
+        name=device.name,
+        executor=device.executor,
+        vcpu=device.capacity.vcpu,
+        memory_mb=device.capacity.memory_mb,
+        gpus=len(device.capacity.gpus),
+        notes=dict(device.notes),
+        connected=device.connected,
+        seen_at=device.seen_at,
+        drain=drain
+        and wire.DeviceDrain(since=drain.since, by=drain.by, reason=drain.reason, running=running),
     )
 
 

@@ -270,4 +270,8 @@ devices = Table(
     Column("notes", JSON, nullable=False),
     Column("connected", Boolean, nullable=False),
     Column("seen_at", Moment, nullable=False),
+    # Since when it gets no more work, until when what it has may run, and why.
+    Column("drain_since", Moment),
+    Column("drain_by", Moment),
+    Column("drain_reason", Text),
 )
