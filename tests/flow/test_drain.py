@@ -38,8 +38,7 @@ def test_a_stopped_attempt_of_a_job_that_nobody_killed_is_tried_again_at_no_cost
 
 def test_a_drained_device_begins_nothing_and_is_emptied_at_the_deadline(engine: EngineUnderTest) -> None:
     ana, controller = engine.caller(), engine.controller()
-    flag = engine.home.parent / "go"
-    script = f"test -e {flag} || exec sleep 600"
+    script = 'case "$EASEL_ATTEMPT" in *.2) ;; *) exec sleep 600 ;; esac'
     running_job = engine.submit("sh", "-c", script, resources=HALF, retry=RetryRule(lost=0, failed=0))
     engine.turn_until(controller, lambda: engine.job(running_job).state is JobState.RUNNING)
     with engine.store.write() as tx:
@@ -56,7 +55,6 @@ def test_a_drained_device_begins_nothing_and_is_emptied_at_the_deadline(engine: 
     engine.turn_until(controller, lambda: engine.job(running_job).state is JobState.QUEUED)
     with engine.store.read() as tx:
         assert drains.running_on(tx) == {}
-    flag.touch()
     with engine.store.write() as tx:
         drains.undrain(tx, ana, "local")
     controller._empty_drained()

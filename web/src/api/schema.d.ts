@@ -68,6 +68,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/devices/{device}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Drain Device
+         * @description Give a device no more work; what it has goes on until the deadline, then it is stopped and tried elsewhere.
+         */
+        put: operations["drain_device"];
+        post?: never;
+        /**
+         * Undrain Device
+         * @description Give a device work again.
+         */
+        delete: operations["undrain_device"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -3361,6 +3385,8 @@ export interface components {
         Device: {
             /** Connected */
             connected: boolean;
+            /** @description Set while it gets no more work */
+            drain?: components["schemas"]["DeviceDrain"] | null;
             /** Executor */
             executor: string;
             /** Gpus */
@@ -3380,6 +3406,23 @@ export interface components {
             seen_at: string;
             /** Vcpu */
             vcpu: number;
+        };
+        /** DeviceDrain */
+        DeviceDrain: {
+            /** By */
+            by: string | null;
+            /** Reason */
+            reason: string;
+            /**
+             * Running
+             * @description Attempts that it still has; none: it is empty
+             */
+            running: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
         };
         /** DeviceList */
         DeviceList: {
@@ -3428,6 +3471,20 @@ export interface components {
              * @default true
              */
             done?: boolean;
+        };
+        /** DrainDevice */
+        DrainDevice: {
+            /**
+             * By
+             * @description What still runs then is stopped and tried again elsewhere
+             */
+            by?: string | null;
+            /**
+             * Reason
+             * @default
+             * @example new memory
+             */
+            reason?: string;
         };
         /** Edge */
         Edge: {
@@ -6339,6 +6396,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeviceList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drain_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                device: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrainDevice"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undrain_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                device: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Device"];
                 };
             };
             /** @description What went wrong and what to do */

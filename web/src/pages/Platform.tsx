@@ -22,10 +22,11 @@ export default function Platform() {
       <header className="head">
         <h1>Platform</h1>
       </header>
+      <Health />
       <Projects />
       <section>
         <h2>Pool</h2>
-        <DeviceTable />
+        <DeviceTable drains />
       </section>
       <Prices />
       <section>
@@ -33,6 +34,40 @@ export default function Platform() {
         <Loaded query={events}>{(page) => <EventList events={page.items} />}</Loaded>
       </section>
     </>
+  );
+}
+
+const MARKS = { ok: "✓", warning: "–", failed: "✗" };
+
+function Health() {
+  const health = useQuery({
+    queryKey: ["health"],
+    queryFn: () => answer(api.GET("/api/v1/health")),
+    refetchInterval: 15_000,
+  });
+  return (
+    <section>
+      <h2>Health</h2>
+      <Loaded query={health}>
+        {(found) => (
+          <table>
+            <tbody>
+              {found.checks.map((check) => (
+                <tr key={check.name}>
+                  <td>
+                    <span role="img" aria-label={check.severity}>
+                      {MARKS[check.severity]}
+                    </span>
+                  </td>
+                  <th scope="row">{check.name}</th>
+                  <td className="long">{check.detail}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Loaded>
+    </section>
   );
 }
 

@@ -1,6 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link, useParams } from "react-router";
 import { answer, api, type Device, type Job } from "../api/client";
+import { Failure } from "./Failure";
 import { memory } from "./format";
 import { Loaded } from "./Loaded";
 import { Time } from "./Time";
@@ -19,7 +21,7 @@ export function isOpen(device: Device): boolean {
 }
 
 /** The pool; `running` says what of a project runs where, if one is looked at. */
-export function DeviceTable({ running }: { running?: Job[] }) {
+export function DeviceTable({ running, drains = false }: { running?: Job[]; drains?: boolean }) {
   const devices = useDevices();
   return (
     <Loaded query={devices}>
@@ -32,6 +34,7 @@ export function DeviceTable({ running }: { running?: Job[] }) {
               <DeviceCard
                 key={device.name}
                 device={device}
+                drains={drains}
                 jobs={running?.filter((job) => job.device === device.name)}
               />
             ))}
@@ -44,7 +47,7 @@ export function DeviceTable({ running }: { running?: Job[] }) {
 
 const MOST_NAMED = 5;
 
-function DeviceCard({ device, jobs }: { device: Device; jobs: Job[] | undefined }) {
+function DeviceCard({ device, jobs, drains }: { device: Device; jobs: Job[] | undefined; drains: boolean }) {
   return (
     <article className="card">
       <h3 className="long">{device.name}</h3>
@@ -58,8 +61,69 @@ function DeviceCard({ device, jobs }: { device: Device; jobs: Job[] | undefined 
           </>
         )}
       </p>
+      {device.drain && <Draining drain={device.drain} />}
       {jobs ? <Used device={device} jobs={jobs} /> : <p className="quiet">{sizeOf(device)}</p>}
+      {drains && <Drain device={device} />}
     </article>
+  );
+}
+
+function Draining({ drain }: { drain: NonNullable<Device["drain"]> }) {
+  const left = drain.running === 1 ? "1 job left" : `${drain.running} jobs left`;
+  return (
+    <p>
+      <strong>{drain.running === 0 ? "Drained" : "Draining"}</strong>
+      {drain.running > 0 && `: ${left}`}
+      {drain.running > 0 && drain.by && (
+        <>
+          , stopped <Time at={drain.by} />
+        </>
+      )}
+      {drain.reason && <span dir="auto"> · {drain.reason}</span>}
+    </p>
+  );
+}
+
+/** For platform admins: give a device no more work, or work again. */
+function Drain({ device }: { device: Device }) {
+  const queries = useQueryClient();
+  const [hours, setHours] = useState("");
+  const path = { params: { path: { device: device.name } } };
+  const change = useMutation({
+    mutationFn: () => {
+      if (device.drain) return answer(api.DELETE("/api/v1/devices/{device}/drain", path));
+      const by = hours === "" ? null : new Date(Date.now() + Number(hours) * 3_600_000).toISOString();
+      return answer(api.PUT("/api/v1/devices/{device}/drain", { ...path, body: { by, reason: "" } }));
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["devices"] }),
+  });
+  if (device.executor === "ray" || device.executor === "slurm") return null;
+  return (
+    <form
+      className="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        change.mutate();
+      }}
+    >
+      {!device.drain && (
+        <label>
+          Stop what runs after (hours)
+          <input
+            type="number"
+            min={0.1}
+            step="any"
+            placeholder="never"
+            value={hours}
+            onChange={(e) => setHours(e.target.value)}
+          />
+        </label>
+      )}
+      <button type="submit" disabled={change.isPending}>
+        {device.drain ? "Open again" : "Drain"}
+      </button>
+      {change.error && <Failure error={change.error} />}
+    </form>
   );
 }
 
