@@ -50,8 +50,8 @@ class Launcher:
     def launch(self, device: str, guard: Guard) -> list[Order]:
         """Let through whom the queue chooses; returns the orders to give to `device` after the commit."""
         with self.store.read() as tx:
-            pool, known = _pool(tx)
-            if known and not pool:  # all of it is being emptied
+            pool, connected = _pool(tx)
+            if connected and not pool:  # all of it is being emptied
                 return []
             if self._room(tx, pool) <= 0 or not any(line.waiting for line in self._lines(tx, 1, pool)):
                 return []

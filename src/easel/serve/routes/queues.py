@@ -82,8 +82,9 @@ def _device(device: Device, running: int) -> wire.Device:
         notes=dict(device.notes),
         connected=device.connected,
         seen_at=device.seen_at,
-        drain=drain
-        and wire.DeviceDrain(since=drain.since, by=drain.by, reason=drain.reason, running=running),
+        drain=None
+        if drain is None
+        else wire.DeviceDrain(since=drain.since, by=drain.by, reason=drain.reason, running=running),
     )
 
 
