@@ -58,7 +58,7 @@ def test_a_study_from_yaml_says_what_is_wrong_and_can_be_stopped(server: ServerP
     page.get_by_role("button", name="Start the study").click()
     expect(page.get_by_role("alert")).to_contain_text("lacks space")
     text.fill(
-        "name: slow\njob: {command: sleep 1000, resources: {vcpu: 0.5, memory_mb: 128}}\n"
+        "name: slow\njob: {command: [sh, -c, 'sleep 1000; echo {a}'], resources: {vcpu: 0.5, memory_mb: 128}}\n"
         "space: [{name: a, type: float, low: 0, high: 1}]\n"
         "goal: {maximise: x, budget: {count: 3}}\nstrategy: random\n"
     )

@@ -87,6 +87,9 @@ def test_a_job_takes_as_long_as_those_of_its_name_and_a_strange_one_may_take_any
 
 
 def test_what_no_connected_device_can_hold_has_no_expected_start(store: Store, ana: Caller) -> None:
+    with store.write() as tx:
+        devices.seen(tx, "second", "local", Room(2.0, 4096), {})
+        devices.away(tx, "second")
     (pair,) = submit(store, ana, 1, workers=2)
     with store.read() as tx:
         assert expected_times(tx, [pair], 8, np.random.default_rng(0))[pair].start is None

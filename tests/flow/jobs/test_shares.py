@@ -68,6 +68,9 @@ def test_what_no_connected_devices_can_hold_waits_in_the_queue_and_holds_no_slot
     store: Store, launcher: Launcher
 ) -> None:
     connect(store)
+    connect(store, "second", site="north")
+    with store.write() as tx:
+        devices.away(tx, "second")
     (ana,) = people(store, "ana")
     pairs = submit(store, ana, 8, workers=2)
     elsewhere = submit(store, ana, 1, wants={"site": "north"})
