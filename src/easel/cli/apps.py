@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from easel.cli.complete import COMPLETERS
 from easel.cli.connect import connect
 from easel.cli.output import (
     AsJson,
@@ -67,6 +68,10 @@ def against_baseline(best: wire.BestModel) -> str | None:
         return f"always giving the same answer scores {best.baseline:.3f}"
     return f"no better than always giving the same answer, which scores {best.baseline:.3f}"
 
+
+AppName = Annotated[
+    str, typer.Argument(metavar="APP", help="The app's name", autocompletion=COMPLETERS["app"])
+]
 
 SHORT: Columns[wire.App] = [
     ("app", lambda a: a.name),
@@ -156,15 +161,21 @@ def _prospects(one: wire.App) -> str:
 
 
 @app.command("show")
-def show(name: str, project: InProject = None, as_json: AsJson = False) -> None:
+def show(name: AppName, project: InProject = None, as_json: AsJson = False) -> None:
     """One app."""
     with connect(project) as client:
         show_one(client.apps.get(name), as_json)
 
 
 @app.command("rm")
-def rm(name: str, project: InProject = None) -> None:
+def rm(
+    name: AppName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")] = False,
+    project: InProject = None,
+) -> None:
     """Delete an app; its trials are ended, its examples and models stay in the lake's history."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Delete the app {name} and end its trials?", abort=True)
     with connect(project) as client:
         client.apps.delete(name)
         say(f"{name} is deleted")
@@ -172,7 +183,7 @@ def rm(name: str, project: InProject = None) -> None:
 
 @app.command("trials")
 def trials(
-    name: str,
+    name: AppName,
     details: Annotated[
         bool, typer.Option("--details", help="Show why each was chosen, and the numbers")
     ] = False,
@@ -189,7 +200,7 @@ def trials(
 
 @app.command("next")
 def next_trial(
-    name: str,
+    name: AppName,
     details: Annotated[bool, typer.Option("--details", help="The numbers that were weighed, too")] = False,
     project: InProject = None,
     as_json: AsJson = False,
@@ -209,7 +220,7 @@ def next_trial(
 
 @app.command("set")
 def set_terms(
-    name: str,
+    name: AppName,
     weight: Weight = None,
     deadline: Deadline = None,
     budget: BudgetAmount = None,
@@ -223,7 +234,7 @@ def set_terms(
 
 
 @app.command("metric")
-def metric(name: str, metric: str, project: InProject = None) -> None:
+def metric(name: AppName, metric: str, project: InProject = None) -> None:
     """Measure by another metric: roc_auc, f1, mae, …; the model goes on answering."""
     with connect(project) as client:
         say(f"{name} is measured by {client.apps.set_metric(name, metric).metric}")
@@ -231,7 +242,7 @@ def metric(name: str, metric: str, project: InProject = None) -> None:
 
 @app.command("program")
 def change_program(
-    name: str,
+    name: AppName,
     program: Annotated[str, typer.Argument(help="The wider program, or a file that holds it")],
     project: InProject = None,
 ) -> None:
@@ -247,7 +258,7 @@ def change_program(
 
 @app.command("vectors")
 def vectors(
-    name: str,
+    name: AppName,
     file: Annotated[str, typer.Argument(help="A GloVe file here, or /path or /@set of one in the lake")],
     project: InProject = None,
 ) -> None:
@@ -258,7 +269,7 @@ def vectors(
 
 
 @app.command("pin")
-def pin(name: str, model: str, project: InProject = None) -> None:
+def pin(name: AppName, model: str, project: InProject = None) -> None:
     """Let this model (NAME-model:3) answer, whatever is found."""
     with connect(project) as client:
         client.apps.pin(name, model)
@@ -266,7 +277,7 @@ def pin(name: str, model: str, project: InProject = None) -> None:
 
 
 @app.command("unpin")
-def unpin(name: str, project: InProject = None) -> None:
+def unpin(name: AppName, project: InProject = None) -> None:
     """Let the best model so far answer again."""
     with connect(project) as client:
         found = client.apps.unpin(name).serving
@@ -275,7 +286,7 @@ def unpin(name: str, project: InProject = None) -> None:
 
 @app.command("export")
 def export(
-    name: str,
+    name: AppName,
     form: Annotated[
         ModelFormat, typer.Option(help="onnx, or native: safetensors or skops")
     ] = ModelFormat.ONNX,
@@ -293,7 +304,7 @@ def export(
 
 @app.command("wait")
 def wait(
-    name: str,
+    name: AppName,
     seconds: Annotated[float, typer.Option(help="Give up after so long")] = 120.0,
     project: InProject = None,
 ) -> None:
@@ -310,7 +321,7 @@ def wait(
 
 @feed_app.command()
 def feed(
-    name: str,
+    name: AppName,
     data: Annotated[
         str,
         typer.Argument(
@@ -348,7 +359,7 @@ def feed(
 
 @refine_app.command()
 def refine(
-    name: str,
+    name: AppName,
     digests: Annotated[
         list[str] | None, typer.Argument(help="Examples to switch; without any they are listed")
     ] = None,
@@ -398,7 +409,7 @@ def refine(
 
 @infer_app.command()
 def infer(
-    name: str,
+    name: AppName,
     objects: Annotated[
         str,
         typer.Argument(
@@ -450,7 +461,7 @@ def infer(
 
 @generate_app.command()
 def generate(
-    name: str,
+    name: AppName,
     folder: Annotated[Path, typer.Option("--output", "-o", help="Where to write the programs")] = Path(),
     project: InProject = None,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.files import bar
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.wire.lake import Difference, FileSet
 
 app = typer.Typer(no_args_is_help=True, help="Named, versioned lists of file versions.")
@@ -51,13 +51,22 @@ def create(
 @app.command("ls")
 def ls(
     name: Annotated[str | None, typer.Argument(help="All versions of this set")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Empty outputs of jobs, too")] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Sets, or the versions of one."""
     with connect(project) as client:
-        found = client.lake.file_set_versions(name) if name else client.lake.file_sets()
-        show_list(found, COLUMNS, as_json, "There are no file sets yet.")
+        found = list(client.lake.file_set_versions(name) if name else client.lake.file_sets())
+    shown = found if name or everything else [one for one in found if not _empty_output(one)]
+    show_list(shown, COLUMNS, as_json, "There are no file sets yet.")
+    if len(shown) < len(found):
+        say(f"{counted(len(found) - len(shown), 'empty output')} of jobs not listed: --all shows everything")
+
+
+def _empty_output(one: FileSet) -> bool:
+    """Whether it is what Easel kept of a job that wrote nothing."""
+    return one.files == 0 and one.name.startswith("job_") and one.name.endswith("-output")
 
 
 @app.command("show")

@@ -9,11 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, ago, console, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one, show_table
 from easel.errors import EaselError, InvalidInput
 from easel.wire import job as wire
 from easel.wire.lake import Artifact
@@ -25,7 +23,7 @@ app = typer.Typer(no_args_is_help=True, help="Jobs: list, show, follow, kill, re
 
 WAITING_S = 3.0
 """How long a job may wait before the command line says why."""
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id")]
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or the end of it")]
 
 COLUMNS: Columns[wire.Job] = [
     ("id", lambda j: j.id),
@@ -33,8 +31,8 @@ COLUMNS: Columns[wire.Job] = [
     ("state", lambda j: f"{j.state} ({j.progress:.0%})" if j.progress and not j.over else j.state),
     ("submitted", lambda j: ago(j.submitted_at)),
     ("time", lambda j: f"{j.usage.wall_seconds:.1f} s" if j.usage else None),
-    ("output", lambda j: j.output_set),
     ("reason", lambda j: j.reason),
+    ("output", lambda j: j.output_set if j.output_set and not j.output_set.startswith(j.id) else None),
 ]
 
 
@@ -99,10 +97,8 @@ def compare(one: JobArgument, two: JobArgument, project: InProject = None, as_js
     if as_json:
         print(json.dumps({"differs": rows, "changed files": changed}, indent=2, default=str))
         return
-    table = Table("", one, two, box=None, header_style="bold", pad_edge=False)
-    for key, pair in rows.items():
-        table.add_row(key, *(Text("–" if value is None else str(value)) for value in pair))
-    console.print(table)
+    if rows:
+        show_table(["", one, two], [[key, *pair] for key, pair in rows.items()])
     for path in changed:
         print(f"changed: {path}")
     if not rows:

@@ -59,6 +59,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "workers": CommandEntry("Tokens with which machines join", "easel.cli.workers"),
     "apps": CommandEntry("Declare what to learn; see the models", "easel.cli.apps"),
     "why": CommandEntry("Why an app, a study or a job waits", "easel.cli.terms", "why_app"),
+    "open": CommandEntry("Open the page of a job, an app or a study", "easel.cli.open", "open_app"),
     "feed": CommandEntry("Give an app examples", "easel.cli.apps", "feed_app"),
     "refine": CommandEntry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),
     "infer": CommandEntry("Ask an app's best model", "easel.cli.apps", "infer_app"),
@@ -120,7 +121,10 @@ class LazyGroup(TyperGroup):
             return None
         if self.listing:
             return TyperCommand(name=cmd_name, help=entry.help)
+        from easel.cli import forms
+
         part: typer.Typer = getattr(import_module(entry.module), entry.attribute)
+        forms.offer_forms(part)
         part._add_completion = False  # completion is installed for `easel` as a whole
         command = typer.main.get_command(part)
         command.name = cmd_name

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
-from easel.ids import JobId, ProjectId, UserId
+from easel.ids import JobId, ProjectId, UserId, id_end
 from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import Job, JobState, Usage
 from easel.store.engine import AnyRow, Tx
@@ -200,7 +200,15 @@ _FIND = select(*_JOB).where(jobs.c.project_id == bindparam("of_project"), jobs.c
 
 
 def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
+    """Returns the project's job of this id, or the only one whose id ends so (ids differ in their ends)."""
     row = tx.execute(_FIND, {"of_project": project_id, "of_job": job_id}).one_or_none()
+    if row is None and (end := id_end(job_id)) is not None:
+        ends = select(*_JOB).where(jobs.c.project_id == project_id, jobs.c.id.endswith(end, autoescape=True))
+        found = tx.execute(ends.order_by(jobs.c.seq.desc()).limit(3)).all()
+        if len(found) > 1:
+            named = ", ".join(each.id for each in found[:2])
+            raise Conflict(f"the ids of several jobs end in {end}, {named} among them: write more of it")
+        row = found[0] if found else None
     if row is None:
         raise NotFound(
             f"there is no job {job_id[:60]!r} in this project: `easel jobs ls` shows those that are"

@@ -10,7 +10,7 @@ from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.submit import Submission, submit_jobs
-from easel.ids import JobId, ProjectId, UserId
+from easel.ids import JobId, ProjectId, UserId, id_end
 from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
@@ -24,6 +24,7 @@ def kill_job(tx: Tx, caller: Caller, job_id: str, reason: str = "", end: EndReas
     job = jobs.find(tx, caller.project_id, job_id)
     if job.user_id != caller.user.id and caller.role is not Role.ADMIN:
         raise Denied("only its owner or an admin of the project may kill a job")
+    job_id = job.id  # it may have been named by its end
     row = jobs.rows(tx, [job_id])[job_id]
     if isinstance(job.spec.run, FreeRun) and job.state not in TERMINAL:
         # Nobody here can end its process; what can be said is that its record is closed.
@@ -67,9 +68,21 @@ def rerun_job(tx: Tx, caller: Caller, job_id: str, *, input_set: str | None = No
     parent = jobs.find(tx, caller.project_id, job_id)
     if isinstance(parent.spec.run, FreeRun):
         raise InvalidInput(f"{job_id} ran elsewhere, Easel only keeps its record: run it again where it ran")
-    row = jobs.rows(tx, [job_id])[job_id]
+    row = jobs.rows(tx, [parent.id])[parent.id]
     spec: JobSpec = replace(parent.spec, code=row.code_set, input=input_set or row.input_set)
     return submit_jobs(tx, caller, [Submission(spec, parent_id=parent.id)])[0]
+
+
+def _queued(named: str, waiting: Sequence[JobId]) -> JobId:
+    """The waiting job of this id, or whose id ends so."""
+    end = id_end(named)
+    found = [job for job in waiting if job == named or (end is not None and job.endswith(end))]
+    if len(found) != 1:
+        why = (
+            "names several jobs" if found else "is not in this queue: it began, ended, or is somebody else's"
+        )
+        raise InvalidInput(f"{named[:60]} {why}")
+    return found[0]
 
 
 def set_queue(
@@ -95,10 +108,7 @@ def reorder(tx: Tx, caller: Caller, user: str, first: Sequence[str]) -> list[Job
     """Put these queued jobs of a user first, in this order; returns the whole queue as it is then."""
     who: UserId = identity.get_member(tx, caller.project_id, user).user.id
     waiting = job_queues.queued_ids(tx, caller.project_id, who)
-    unknown = [job for job in first if job not in waiting]
-    if unknown:
-        raise InvalidInput(f"{unknown[0][:60]} is not in this queue: it began, ended, or is somebody else's")
-    wanted = [JobId(job) for job in dict.fromkeys(first)]
+    wanted = list(dict.fromkeys(_queued(job, waiting) for job in first))
     lowest = job_queues.lowest_rank(tx, caller.project_id, who)
     job_queues.set_ranks(tx, {job: lowest - len(wanted) + i for i, job in enumerate(wanted)})
     body = {"user": user, "first": list(wanted)}

@@ -1,0 +1,51 @@
+"""Values as people read them: no braces, no quotes, no `True`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+
+NOTHING = "–"
+_JOB = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
+_TAIL = 6
+
+
+def plain(value: Any) -> str:
+    """Returns one line for a value of any depth: `a=1, b=2` for fields, `x, y` for lists, yes and no for truth."""
+    if value is None or value in ("", [], {}, ()):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, datetime):
+        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, BaseModel):
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, Mapping):
+        return ", ".join(
+            f"{key}={_inside(each)}" for key, each in value.items() if each not in (None, [], {}, "")
+        )
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(_inside(each) for each in value)
+    return str(value)
+
+
+def short_id(text: str) -> str:
+    """Returns the end of a job's id, which names the job everywhere where no other has it; any other text as it is."""
+    return text[-_TAIL:] if _JOB.fullmatch(text) else text
+
+
+def _inside(value: Any) -> str:
+    nested = isinstance(value, BaseModel | Mapping) or (
+        isinstance(value, list | tuple) and any(isinstance(each, BaseModel | Mapping) for each in value)
+    )
+    text = plain(value)
+    return f"({text})" if nested and text != NOTHING else text
