@@ -100,6 +100,26 @@ def test_the_best_model_answers_and_says_who_it_is(people: dict[str, Client], sh
     assert sum(found.answers[0]["probabilities"].values()) == pytest.approx(1.0, abs=1e-4)
 
 
+def test_one_command_leads_from_a_table_to_a_first_model(
+    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+) -> None:
+    file = tmp_path / "Sales 2026.csv"
+    write_csv(file, 90)
+    ana = people["ana"]
+    done = easel(server, ana, "learn", str(file), "--target", "sold")
+    assert done.returncode == 0, done.stderr
+    assert "90 examples fed" in done.stderr
+    assert "First model: " in done.stderr
+    assert ana.apps.get("sales-2026").serving is not None
+    assert (
+        easel(server, ana, "open", "sales-2026", "--print")
+        .stdout.strip()
+        .endswith("/p/astro/apps/sales-2026")
+    )
+    assert easel(server, ana, "learn", str(tmp_path / "nothing.csv")).returncode == 2
+    ana.apps.delete("sales-2026")
+
+
 def test_every_decision_is_kept_with_its_reasons_and_the_next_one_is_told(
     people: dict[str, Client], shop: str
 ) -> None:

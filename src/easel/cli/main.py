@@ -57,6 +57,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "uncordon": CommandEntry("Let a server take requests again", "easel.cli.operate", "uncordon_app"),
     "studies": CommandEntry("The best configuration of a job under a budget", "easel.cli.studies"),
     "workers": CommandEntry("Tokens with which machines join", "easel.cli.workers"),
+    "learn": CommandEntry("From a table or pictures to a first model", "easel.cli.learn", "learn_app"),
     "apps": CommandEntry("Declare what to learn; see the models", "easel.cli.apps"),
     "why": CommandEntry("Why an app, a study or a job waits", "easel.cli.terms", "why_app"),
     "open": CommandEntry("Open the page of a job, an app or a study", "easel.cli.open", "open_app"),

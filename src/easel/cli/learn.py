@@ -1,0 +1,72 @@
+"""`easel learn DATA`: from a table or a folder of pictures to a first model, in one command."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from easel.cli.apps import against_baseline, score_of
+from easel.cli.connect import connect
+from easel.cli.output import AsJson, InProject, say, show_one
+from easel.cli.program import look
+from easel.errors import InvalidInput, TryLater
+
+learn_app = typer.Typer()
+PAUSE_S = 0.3
+
+
+@learn_app.command()
+def learn(
+    data: Annotated[
+        Path, typer.Argument(help="A CSV, xlsx or Parquet file, or a folder with one folder for each class")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="What to call the app; otherwise as the data are called")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column to predict")] = None,
+    metric: Annotated[str | None, typer.Option(help="Without it the task's usual one")] = None,
+    patience: Annotated[float, typer.Option(help="Seconds to wait for the first model")] = 300.0,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at data, declare what to learn, feed it, and wait for the first model.
+
+    Example: easel learn flowers.csv --target species
+    """
+    proposal = look(data, target)
+    called = name or app_name(data)
+    for reason in proposal.reasons:
+        say(f"  {reason}")
+    with connect(project) as client:
+        made = client.apps.declare(called, str(proposal.program), metric=metric)
+        say(f"{called}: {made.template}, measured by {made.metric}")
+        fed = client.apps.feed_path(called, str(data))
+        say(f"{fed.new} examples fed")
+        ends = time.monotonic() + patience
+        while (found := client.apps.get(called)).serving is None or found.best is None:
+            if found.lacks:
+                raise InvalidInput(f"{called} cannot learn yet: it needs {found.lacks}")
+            if time.monotonic() > ends:
+                raise TryLater(f"{called} has no model after {patience:g} s: it {found.waiting}")
+            time.sleep(PAUSE_S)
+        if as_json:
+            show_one(found, as_json)
+            return
+        known = against_baseline(found.best)
+        say(
+            f"First model: {found.best.candidate}, {made.metric} {score_of(found.best)}"
+            + (f" ({known})" if known else "")
+        )
+        say(f"It goes on improving. Ask it: easel infer {called} FILE · watch it: easel open {called}")
+
+
+def app_name(data: Path) -> str:
+    """Returns a name for an app made from what its data are called: letters, digits, - and _."""
+    made = re.sub(r"[^a-z0-9_-]+", "-", data.resolve().stem.lower()).strip("-_")
+    if not made:
+        raise InvalidInput(f"say what to call the app: --name NAME ({data.name} gives no name)")
+    return made[:60]
