@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from easel.declare.job import Command, JobSpec
 from easel.declare.resources import Resources
@@ -15,6 +16,7 @@ from easel.records.identity import Caller
 from easel.records.job import Job, JobState
 from easel.store import identity, jobs
 from easel.store.engine import Store
+from easel.store.schema.jobs import jobs as table
 
 SPEC = JobSpec(name="test", run=Command(("true",)), resources=Resources(1.0, 512))
 
@@ -48,7 +50,7 @@ def test_an_end_that_several_jobs_have_is_refused_with_their_ids(store: Store) -
     one, two = submitted(store, ana, 2)
     with store.write() as tx:
         twin = f"{two.id[:10]}{'0' * 14}{one.id[-6:]}"
-        tx.execute(jobs.jobs.update().where(jobs.jobs.c.id == two.id).values(id=twin))
+        tx.execute(update(table).where(table.c.id == two.id).values(id=twin))
         with pytest.raises(Conflict, match="write more of it"):
             jobs.find(tx, ana.project_id, one.id[-6:])
         assert jobs.find(tx, ana.project_id, one.id[-12:]).id == one.id
