@@ -1,9 +1,10 @@
-"""Hatch calls this before it packs a wheel: the dashboard is built, if that was not done already."""
+"""Hatch calls this before it packs a wheel: dashboard and documents are built, if that was not done already."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ class Dashboard(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
+        self._documents(root, version)
         built = root / "src" / "easel" / "serve" / "static" / "index.html"
         npm = shutil.which("npm")
         if version == "editable" or built.is_file() or not (root / "web" / "package.json").is_file():
@@ -24,3 +26,12 @@ class Dashboard(BuildHookInterface):  # type: ignore[type-arg]
             return
         for arguments in (["install", "--no-save", "--no-audit", "--no-fund"], ["run", "build"]):
             subprocess.run([npm, *arguments], cwd=root / "web", check=True)  # noqa: S603
+
+    def _documents(self, root: Path, version: str) -> None:
+        built = root / "src" / "easel" / "serve" / "site" / "index.html"
+        if version == "editable" or built.is_file() or not (root / "mkdocs.yml").is_file():
+            return
+        try:
+            subprocess.run([sys.executable, str(root / "scripts" / "build_site.py")], check=True)  # noqa: S603
+        except subprocess.CalledProcessError:
+            self.app.display_warning("mkdocs-material is not here: this wheel has no documents")

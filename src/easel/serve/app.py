@@ -13,7 +13,7 @@ from easel.flow.authenticate import Level
 from easel.flow.operate.measure import measure
 from easel.flow.workers.seal import Seal
 from easel.lake.blobs.signing import Signer
-from easel.serve import pages, problems
+from easel.serve import documents, pages, problems
 from easel.serve.access import Access, Anyone, Failures
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.fair import FairMiddleware, UserLimits
@@ -59,6 +59,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     metrics.add_pool(
         lambda since: measure(store, since), lambda: free_bytes(settings.folder), lambda: is_ready(state)
     )
+    documents.install(app)
     pages.install(app)
     limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
     app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
