@@ -191,6 +191,7 @@ function Sections() {
       <span className="rule" />
       {me.user.platform_admin && <NavLink to="/platform">Platform</NavLink>}
       <NavLink to="/account">Account</NavLink>
+      <a href="/docs/">Documents</a>
     </nav>
   );
 }
