@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from easel.store.engine import Store
@@ -16,6 +17,13 @@ from easel.testing import postgres
 from easel.testing import ray as ray_testing
 from easel.testing import slurm as slurm_testing
 from easel.testing.engine import EngineUnderTest, running
+
+hypothesis.settings.register_profile(
+    "easel",
+    deadline=None,  # a busy machine is no fault of the code
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("easel")
 
 _numbers = itertools.count()
 _FOREIGN = ("tests/dashboard/", "test_ray", "test_slurm")
