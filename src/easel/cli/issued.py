@@ -8,9 +8,13 @@ from typing import Annotated
 import typer
 
 from easel.cli.output import Columns, ago, say, show_one
+from easel.declare.verbs import Verb
 from easel.wire.identity import IssuedToken, Token
 from easel.wire.worker import IssuedWorkerToken, WorkerToken
 
+Verbs = Annotated[
+    list[Verb] | None, typer.Option("--verb", help="All that it may do; repeat for more. None: everything")
+]
 Days = Annotated[float | None, typer.Option(min=0.001, help="Stops working after so many days")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,12 +11,13 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.wire.identity import Project
 
-app = typer.Typer(no_args_is_help=True, help="List and create projects.")
+app = typer.Typer(no_args_is_help=True, help="Projects: list, create, archive, export, delete.")
 
 COLUMNS: Columns[Project] = [
     ("name", lambda p: p.name),
     ("description", lambda p: p.description),
     ("created", lambda p: p.created_at),
+    ("archived", lambda p: p.archived_at),
 ]
 
 
@@ -57,3 +59,60 @@ def limits(
                 found.max_budget if max_budget is None else max_budget,
             )
         show_one(found, as_json)
+
+
+@app.command("archive")
+def archive(name: str) -> None:
+    """From now on it can only be read; waiting jobs end. `easel projects reopen` undoes it."""
+    with connect() as client:
+        client.projects.change(name, archived=True)
+    say(f"{name} is archived: it can be read, and opened again with `easel projects reopen {name}`")
+
+
+@app.command("reopen")
+def reopen(name: str) -> None:
+    """Undo an archiving."""
+    with connect() as client:
+        client.projects.change(name, archived=False)
+    say(f"{name} is open again")
+
+
+@app.command("transfer")
+def transfer(
+    name: str, to: Annotated[str, typer.Argument(help="The member who answers for it from now on")]
+) -> None:
+    """Hand a project to another owner, who becomes one of its admins."""
+    with connect() as client:
+        client.projects.change(name, owner=to)
+    say(f"{name} belongs to {to}")
+
+
+@app.command("export")
+def export(
+    name: str, target: Annotated[Path | None, typer.Argument(help="A file; NAME.tar if none is given")] = None
+) -> None:
+    """Write all of a project to a tar archive: rows, file sets and bytes."""
+    file = target or Path(f"{name}.tar")
+    with connect() as client:
+        size = client.projects.export(name, file)
+    say(f"Wrote {file} ({size:,} bytes)")
+
+
+@app.command("delete")
+def delete(
+    name: str,
+    export_to: Annotated[
+        Path | None, typer.Option("--export", help="Write an export to this file first")
+    ] = None,
+    without_export: Annotated[bool, typer.Option("--without-export", help="Nobody wants an export")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask")] = False,
+) -> None:
+    """Remove an archived project for good. It must have been exported since it was archived."""
+    if not yes and typer.prompt(f"This cannot be undone. Type {name} to delete it") != name:
+        raise typer.Abort
+    with connect() as client:
+        if export_to is not None:
+            size = client.projects.export(name, export_to)
+            say(f"Wrote {export_to} ({size:,} bytes)")
+        client.projects.delete(name, without_export=without_export)
+    say(f"{name} is gone")

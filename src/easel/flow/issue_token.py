@@ -9,7 +9,7 @@ from easel.declare.names import label
 from easel.errors import Denied, InvalidInput, NotFound
 from easel.flow.secrets import hashed, new_token
 from easel.ids import UserId
-from easel.records.identity import Caller, Token
+from easel.records.identity import Caller, Token, TokenScope
 from easel.store import identity
 from easel.store.engine import Tx
 
@@ -23,12 +23,22 @@ class IssuedToken:
 
 
 def issue_token(
-    tx: Tx, caller: Caller, user_id: UserId, name: str, expires_at: datetime | None
+    tx: Tx,
+    caller: Caller,
+    user_id: UserId,
+    name: str,
+    expires_at: datetime | None,
+    scope: TokenScope | None = None,
 ) -> IssuedToken:
+    """A new token. One that is made with a narrow token may do no more than that."""
+    if caller.scope is not None:
+        scope = scope or caller.scope
+        if not scope.within(caller.scope):
+            raise Denied("your own token may not do all this: ask for less, or use one that may")
     if expires_at is not None and expires_at <= tx.now:
         raise InvalidInput("expires_at lies in the past: the token would never work")
     secret = new_token()
-    token = identity.add_token(tx, user_id, label(name, "token name"), hashed(secret), expires_at)
+    token = identity.add_token(tx, user_id, label(name, "token name"), hashed(secret), expires_at, scope)
     # Not under a project: a token opens all projects of its user, so it is the platform's business.
     tx.emit("token.issued", token.id, actor=caller.user.id, body={"user": user_id, "name": token.name})
     return IssuedToken(token, secret)

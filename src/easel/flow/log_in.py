@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from easel.errors import Denied
 from easel.flow.authenticate import Level, Secret, authenticate
 from easel.flow.secrets import hashed, new_session
 from easel.records.identity import Caller
@@ -16,6 +17,8 @@ SESSION_LASTS = timedelta(hours=12)
 def log_in(store: Store, token: str) -> tuple[Caller, str]:
     """The caller and the session's secret."""
     caller = authenticate(store, Secret(token, is_session=False), Level.SIGNED_IN, None)
+    if caller.user.service or caller.scope is not None:
+        raise Denied("a browser needs a person's token that may do everything: this one is for programs")
     secret = new_session()
     with store.write() as tx:
         identity.add_session(tx, hashed(secret), caller.token_id, tx.now + SESSION_LASTS)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from easel.declare.roles import Role
+from easel.declare.verbs import Verb
 from easel.ids import ProjectId, TokenId, UserId
 
 
@@ -16,6 +17,8 @@ class Project:
     description: str
     created_at: datetime
     archived_at: datetime | None
+    owner_id: UserId | None = None
+    exported_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class User:
     platform_admin: bool
     created_at: datetime
     disabled_at: datetime | None
+    service: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,23 @@ class Membership:
     user: User
     role: Role
     since: datetime
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScope:
+    """What a token may do, and in which projects (None: in all of its user's)."""
+
+    verbs: frozenset[Verb]
+    projects: tuple[ProjectId, ...] | None = None
+
+    def within(self, other: TokenScope) -> bool:
+        """Whether this allows nothing that the other does not."""
+        if not self.verbs <= other.verbs:
+            return False
+        return other.projects is None or (
+            self.projects is not None and set(self.projects) <= set(other.projects)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +66,22 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    scope: TokenScope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """`ended_at` with a `user_id`: that user joined with it; without: it was withdrawn."""
+
+    id: str
+    project_id: ProjectId
+    role: Role
+    note: str
+    created_by: UserId
+    created_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None
+    user_id: UserId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +95,7 @@ class Caller:
     token_id: TokenId
     project: Project | None = None
     role: Role | None = None
+    scope: TokenScope | None = None
 
     @property
     def project_id(self) -> ProjectId:

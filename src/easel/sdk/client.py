@@ -11,7 +11,7 @@ from easel.sdk.apps import Apps
 from easel.sdk.connection import Connection, ask
 from easel.sdk.credentials import find
 from easel.sdk.events import Events
-from easel.sdk.identity import Projects, Tokens, Users
+from easel.sdk.identity import Invitations, Projects, ServiceAccounts, Tokens, Users
 from easel.sdk.jobs import Jobs
 from easel.sdk.lake import LakeClient
 from easel.sdk.operate import Operations
@@ -86,6 +86,14 @@ class Client:
     @cached_property
     def users(self) -> Users:
         return Users(self)
+
+    @cached_property
+    def invitations(self) -> Invitations:
+        return Invitations(self)
+
+    @cached_property
+    def service_accounts(self) -> ServiceAccounts:
+        return ServiceAccounts(self)
 
     @cached_property
     def tokens(self) -> Tokens:

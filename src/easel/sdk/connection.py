@@ -118,6 +118,17 @@ class Connection:
             raise errors.InvalidInput(f"{path!r} would lead elsewhere: names and ids have no '..' in them")
         return self._persist(lambda: self.http.request(method, path, **more))
 
+    def download(self, path: str) -> Iterator[bytes]:
+        """The bytes of an answer as they come; an answer that breaks off is an error."""
+        try:
+            with self.http.stream("GET", path) as response:
+                if response.is_error:
+                    response.read()
+                    raise to_error(response)
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+
     def events(self, path: str, after: int = 0) -> Iterator[dict[str, Any]]:
         """A stream of server-sent events that resumes where it broke off; ends only with an error."""
         last = after

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 from anyio import to_thread
 from fastapi import Depends, Request
+from starlette.routing import BaseRoute
 
 from easel.clock import Clock
+from easel.declare.verbs import Verb
 from easel.errors import Denied, QuotaExhausted, Unauthenticated
-from easel.flow.authenticate import Level, Secret, authenticate
+from easel.flow.authenticate import LOOK, Act, Level, Secret, authenticate
 from easel.flow.secrets import csrf_token, hashed, same
 from easel.flow.workers.tokens import check as check_worker
 from easel.records.identity import Caller
@@ -20,6 +23,7 @@ from easel.serve.state import AppState, app_state
 SESSION_COOKIE = "easel_session"
 CSRF_HEADER = "x-csrf-token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_WRITES, _MANAGES = Act(Verb.WRITE), Act(Verb.MANAGE)
 
 
 class Access:
@@ -42,11 +46,35 @@ class Access:
         try:
             if secret is None:
                 raise Unauthenticated("this needs a token: `easel login`, or send 'Authorization: Bearer …'")
-            return authenticate(state.store, secret, self.level, request.path_params.get("project"))
+            act = act_of(request.scope["route"], request.method, self.level)
+            return authenticate(state.store, secret, self.level, request.path_params.get("project"), act)
         except Unauthenticated:
             if secret is not None:
                 state.failures.note(address)
             raise
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def acts(verb: Verb, *, even_archived: bool = False) -> Callable[[F], F]:
+    """Declares what a route does, where its method and level do not tell; stands below the router's line."""
+
+    def mark(endpoint: F) -> F:
+        endpoint.act = Act(verb, even_archived)  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark
+
+
+def act_of(route: BaseRoute, method: str, level: Level) -> Act:
+    """What a call of a route does: as declared, else a GET reads, admins manage, and others write."""
+    declared: Act | None = getattr(getattr(route, "endpoint", None), "act", None)
+    if declared is not None:
+        return declared
+    if method in _SAFE:
+        return LOOK
+    return _MANAGES if level in (Level.SIGNED_IN, Level.PROJECT_ADMIN, Level.PLATFORM_ADMIN) else _WRITES
 
 
 class Anyone:

@@ -14,9 +14,10 @@ from sqlalchemy.exc import IntegrityError
 
 from easel.declare.page import PageRequest
 from easel.declare.roles import Role
+from easel.declare.verbs import Verb
 from easel.errors import Conflict, NotFound
 from easel.ids import ProjectId, TokenId, UserId
-from easel.records.identity import Membership, Project, Token, User
+from easel.records.identity import Membership, Project, Token, TokenScope, User
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.identity import memberships, projects, sessions, tokens, users
@@ -39,16 +40,25 @@ TOKENS = Collection(
 )
 
 _PROJECT = tuple(projects.c)
-_USER = (users.c.id, users.c.name, users.c.platform_admin, users.c.created_at, users.c.disabled_at)
+_USER = (
+    users.c.id,
+    users.c.name,
+    users.c.platform_admin,
+    users.c.created_at,
+    users.c.disabled_at,
+    users.c.service,
+)
 _TOKEN = tuple(c for c in tokens.c if c.name != "secret_hash")
 
 
-def add_project(tx: Tx, name: str, description: str) -> Project:
-    project = Project(ProjectId(tx.mint("prj")), name, description, tx.now, None)
+def add_project(tx: Tx, name: str, description: str, owner_id: UserId | None = None) -> Project:
+    project = Project(ProjectId(tx.mint("prj")), name, description, tx.now, None, owner_id)
     try:
         with tx.nested():
             tx.execute(
-                insert(projects).values(id=project.id, name=name, description=description, created_at=tx.now)
+                insert(projects).values(
+                    id=project.id, name=name, description=description, created_at=tx.now, owner_id=owner_id
+                )
             )
     except IntegrityError as error:
         raise Conflict(f"a project named {name!r} exists already: choose another name") from error
@@ -60,9 +70,13 @@ def find_project(tx: Tx, project_id: ProjectId) -> Project | None:
     return Project(*row) if row else None
 
 
-def list_projects(tx: Tx, user: User, request: PageRequest) -> Page[Project]:
-    """Those that the user may enter: all of them for a platform admin."""
+def list_projects(
+    tx: Tx, user: User, request: PageRequest, only: Sequence[ProjectId] | None = None
+) -> Page[Project]:
+    """Those that the user may enter, of `only` these: all of them for a platform admin."""
     query = select(*_PROJECT)
+    if only is not None:
+        query = query.where(projects.c.id.in_(only))
     if not user.platform_admin:
         query = query.join(memberships, memberships.c.project_id == projects.c.id).where(
             memberships.c.user_id == user.id
@@ -70,8 +84,10 @@ def list_projects(tx: Tx, user: User, request: PageRequest) -> Page[Project]:
     return fetch(tx, query, PROJECTS, request).map(_project)
 
 
-def add_user(tx: Tx, name: str, *, home: ProjectId | None, platform_admin: bool = False) -> User:
-    user = User(UserId(tx.mint("usr")), name, platform_admin, tx.now, None)
+def add_user(
+    tx: Tx, name: str, *, home: str | None, platform_admin: bool = False, service: bool = False
+) -> User:
+    user = User(UserId(tx.mint("usr")), name, platform_admin, tx.now, None, service)
     try:
         with tx.nested():
             tx.execute(
@@ -81,6 +97,7 @@ def add_user(tx: Tx, name: str, *, home: ProjectId | None, platform_admin: bool 
                     home=home or PLATFORM,
                     platform_admin=platform_admin,
                     created_at=tx.now,
+                    service=service,
                 )
             )
     except IntegrityError as error:
@@ -105,21 +122,16 @@ def any_user(tx: Tx) -> bool:
     return tx.execute(select(users.c.id).limit(1)).first() is not None
 
 
-def set_disabled(tx: Tx, user_id: UserId, disabled: bool) -> None:
-    tx.execute(update(users).where(users.c.id == user_id).values(disabled_at=tx.now if disabled else None))
-
-
-def put_member(tx: Tx, project_id: ProjectId, user_id: UserId, role: Role) -> None:
-    """Add a membership, or change its role."""
+def put_member(tx: Tx, project_id: ProjectId, user_id: UserId, role: Role, source: str | None = None) -> None:
+    """Add a membership, or change its role and who says so."""
     found = tx.execute(
         update(memberships)
         .where(memberships.c.project_id == project_id, memberships.c.user_id == user_id)
-        .values(role=role.value)
+        .values(role=role.value, source=source)
     )
     if found.rowcount == 0:
-        tx.execute(
-            insert(memberships).values(project_id=project_id, user_id=user_id, role=role.value, since=tx.now)
-        )
+        new = {"project_id": project_id, "user_id": user_id, "role": role.value, "since": tx.now}
+        tx.execute(insert(memberships).values(**new, source=source))
 
 
 def remove_member(tx: Tx, project_id: ProjectId, user_id: UserId) -> None:
@@ -131,7 +143,7 @@ def remove_member(tx: Tx, project_id: ProjectId, user_id: UserId) -> None:
 def get_member(tx: Tx, project_id: ProjectId, name_or_id: str) -> Membership:
     """A member by id or by name; among equal names from other homes, the project's own user."""
     rows = tx.execute(
-        select(*_USER, memberships.c.role, memberships.c.since, users.c.home)
+        select(*_USER, memberships.c.role, memberships.c.since, memberships.c.source, users.c.home)
         .join(memberships, memberships.c.user_id == users.c.id)
         .where(memberships.c.project_id == project_id)
         .where(or_(users.c.id == name_or_id, users.c.name == name_or_id))
@@ -143,7 +155,7 @@ def get_member(tx: Tx, project_id: ProjectId, name_or_id: str) -> Membership:
 
 def list_members(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Membership]:
     query = (
-        select(*_USER, memberships.c.role, memberships.c.since)
+        select(*_USER, memberships.c.role, memberships.c.since, memberships.c.source)
         .join(memberships, memberships.c.user_id == users.c.id)
         .where(memberships.c.project_id == project_id)
     )
@@ -190,8 +202,15 @@ def admins_of(tx: Tx, project_id: ProjectId) -> list[UserId]:
     return [row.user_id for row in found]
 
 
-def add_token(tx: Tx, user_id: UserId, name: str, secret_hash: str, expires_at: datetime | None) -> Token:
-    token = Token(TokenId(tx.mint("tok")), user_id, name, tx.now, expires_at, None, None)
+def add_token(
+    tx: Tx,
+    user_id: UserId,
+    name: str,
+    secret_hash: str,
+    expires_at: datetime | None,
+    scope: TokenScope | None = None,
+) -> Token:
+    token = Token(TokenId(tx.mint("tok")), user_id, name, tx.now, expires_at, None, None, scope)
     tx.execute(
         insert(tokens).values(
             id=token.id,
@@ -200,6 +219,7 @@ def add_token(tx: Tx, user_id: UserId, name: str, secret_hash: str, expires_at: 
             secret_hash=secret_hash,
             created_at=tx.now,
             expires_at=expires_at,
+            scope=_scope_row(scope),
         )
     )
     return token
@@ -222,6 +242,20 @@ def revoke_token(tx: Tx, token_id: TokenId) -> bool:
     return changed.rowcount == 1
 
 
+def end_token(tx: Tx, token_id: TokenId, at: datetime) -> None:
+    """The token stops working then, or when it would have anyway."""
+    sooner = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > at)
+    tx.execute(update(tokens).where(tokens.c.id == token_id, sooner).values(expires_at=at))
+
+
+def revoke_all(tx: Tx, user_id: UserId) -> int:
+    """Revoke every token of a user, and with them all sessions; returns how many."""
+    theirs = select(tokens.c.id).where(tokens.c.user_id == user_id)
+    tx.execute(delete(sessions).where(sessions.c.token_id.in_(theirs)))
+    mine = (tokens.c.user_id == user_id, tokens.c.revoked_at.is_(None))
+    return tx.execute(update(tokens).where(*mine).values(revoked_at=tx.now)).rowcount
+
+
 def touch_token(tx: Tx, token_id: TokenId) -> None:
     tx.execute(update(tokens).where(tokens.c.id == token_id).values(last_used_at=tx.now))
 
@@ -235,12 +269,13 @@ class Credential:
     token_touched: datetime | None
     project: Project | None
     role: Role | None
+    scope: TokenScope | None = None
 
 
 @cache
 def _secret_query(session: bool, in_project: bool) -> Select[*tuple[Any, ...]]:
     """Built once: building it costs eight times as much as running it, and every request does."""
-    query = select(*_USER, tokens.c.id.label("token_id"), tokens.c.last_used_at).join(
+    query = select(*_USER, tokens.c.id.label("token_id"), tokens.c.last_used_at, tokens.c.scope).join(
         tokens, tokens.c.user_id == users.c.id
     )
     now = bindparam("now", type_=Moment)
@@ -277,9 +312,9 @@ def check_secret(tx: Tx, secret_hash: str, project: str | None, *, session: bool
         return None
     found = None
     if project is not None and row.p_id is not None:
-        found = Project(row.p_id, row.p_name, row.p_description, row.p_created_at, row.p_archived_at)
+        found = Project(*(row._mapping[f"p_{c.name}"] for c in projects.c))
     role = Role(row.role) if project is not None and row.role else None
-    return Credential(User(*row[:5]), row.token_id, row.last_used_at, found, role)
+    return Credential(User(*row[:6]), row.token_id, row.last_used_at, found, role, _scope(row.scope))
 
 
 def add_session(tx: Tx, secret_hash: str, token_id: TokenId, expires_at: datetime) -> None:
@@ -301,9 +336,30 @@ def _project(row: AnyRow) -> Project:
 
 def _token(row: AnyRow) -> Token:
     return Token(
-        row.id, row.user_id, row.name, row.created_at, row.expires_at, row.revoked_at, row.last_used_at
+        row.id,
+        row.user_id,
+        row.name,
+        row.created_at,
+        row.expires_at,
+        row.revoked_at,
+        row.last_used_at,
+        _scope(row.scope),
     )
 
 
+def _scope_row(scope: TokenScope | None) -> dict[str, Any] | None:
+    if scope is None:
+        return None
+    places = None if scope.projects is None else list(scope.projects)
+    return {"projects": places, "verbs": sorted(scope.verbs)}
+
+
+def _scope(row: Any) -> TokenScope | None:
+    if row is None:
+        return None
+    places = None if row["projects"] is None else tuple(ProjectId(each) for each in row["projects"])
+    return TokenScope(frozenset(Verb(each) for each in row["verbs"]), places)
+
+
 def _membership(row: AnyRow) -> Membership:
-    return Membership(User(*row[:5]), Role(row.role), row.since)
+    return Membership(User(*row[:6]), Role(row.role), row.since, row.source)

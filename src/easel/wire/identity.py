@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from easel.declare.roles import Role
+from easel.declare.verbs import Verb
 from easel.wire.model import Answer, Moment, Request
 
 Slug = Annotated[
@@ -32,6 +33,17 @@ class Project(Answer):
     name: str
     description: str
     created_at: Moment
+    archived_at: Annotated[Moment | None, Field(description="Since when it can only be read")] = None
+    owner_id: Annotated[str | None, Field(description="Who answers for it; null: any of its admins")] = None
+    exported_at: Annotated[Moment | None, Field(description="When all of it was last handed out")] = None
+
+
+class ChangeProject(Request):
+    """What is null stays as it is."""
+
+    description: Annotated[str | None, Field(max_length=2000)] = None
+    archived: Annotated[bool | None, Field(description="True: from now on it can only be read")] = None
+    owner: Annotated[str | None, Field(max_length=64, description="Name or id of the new owner")] = None
 
 
 class CreateUser(Request):
@@ -54,6 +66,75 @@ class User(Answer):
     name: str
     platform_admin: bool
     created_at: Moment
+    disabled_at: Moment | None = None
+    service: Annotated[bool, Field(description="A program, not a person")] = False
+
+
+class Person(User):
+    """Somebody on this installation, as its admins see them."""
+
+    projects: list[str]
+
+
+class DisableUser(Request):
+    hand_over_to: Annotated[
+        str | None,
+        Field(max_length=64, description="Name or id of the member who takes over apps and studies"),
+    ] = None
+    kill_running: Annotated[bool, Field(description="Also end jobs that run already")] = False
+
+
+class Departure(Answer):
+    user: User
+    tokens: Annotated[int, Field(description="Tokens that stopped working")]
+    jobs: Annotated[int, Field(description="Jobs that were ended")]
+    handed_over: Annotated[int, Field(description="Things that somebody else owns now")]
+
+
+class HandOver(Request):
+    to: Annotated[str, Field(max_length=64, description="Name or id of a member")]
+
+
+class HandedOver(Answer):
+    things: int
+
+
+class CreateInvitation(Request):
+    role: Role = Role.MEMBER
+    note: Annotated[str, Field(max_length=200, description="For whom, or why; only admins see it")] = ""
+    days: Annotated[float, Field(gt=0, le=90, description="It ends after so many days")] = 7
+
+
+class Invitation(Answer):
+    id: str
+    role: Role
+    note: str
+    created_at: Moment
+    expires_at: Moment
+    ended_at: Annotated[Moment | None, Field(description="When it was accepted or withdrawn")]
+    user_id: Annotated[str | None, Field(description="Who accepted it")]
+
+
+class IssuedInvitation(Invitation):
+    code: Annotated[
+        str | None, Field(description="Shown once. Null when a retried request finds it was shown")
+    ]
+
+
+class AcceptInvitation(Request):
+    code: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Slug
+
+
+class JoinProject(Request):
+    code: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Scope(Answer):
+    """What a token may do; `projects` null: wherever its user may."""
+
+    verbs: list[Verb]
+    projects: list[str] | None
 
 
 class Member(Answer):
@@ -61,11 +142,20 @@ class Member(Answer):
     name: str
     role: Role
     since: Moment
+    disabled_at: Moment | None = None
+    service: bool = False
+    source: Annotated[str | None, Field(description="The provider whose groups made them a member")] = None
 
 
 class CreateToken(Request):
     name: Label
     expires_at: Moment | None = None
+    verbs: Annotated[
+        tuple[Verb, ...], Field(max_length=4, description="All that it may do; empty: everything")
+    ] = ()
+    projects: Annotated[
+        tuple[Slug, ...], Field(max_length=100, description="Where it works; empty: wherever you may")
+    ] = ()
 
 
 class Token(Answer):
@@ -75,6 +165,7 @@ class Token(Answer):
     expires_at: Moment | None
     revoked_at: Moment | None
     last_used_at: Moment | None
+    scope: Annotated[Scope | None, Field(description="Null: all that its user may")] = None
 
 
 class IssuedToken(Token):
@@ -98,3 +189,36 @@ class Me(Answer):
 
 class LogIn(Request):
     token: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class CreateServiceAccount(Request):
+    name: Slug
+    role: Role = Role.MEMBER
+
+
+class CreateServiceToken(Request):
+    name: Label
+    verbs: Annotated[tuple[Verb, ...], Field(min_length=1, max_length=4, description="What it may do")] = (
+        Verb.READ,
+    )
+    projects: Annotated[tuple[Slug, ...], Field(max_length=100, description="Empty: this project only")] = ()
+    days: Annotated[float, Field(gt=0, le=366, description="It stops working after so many days")] = 90
+
+
+class RotateToken(Request):
+    overlap_hours: Annotated[float, Field(ge=0, le=720, description="How long the old one still works")] = 24
+
+
+class ServiceAccount(Member):
+    tokens: tuple[Token, ...] = ()
+
+
+class Joined(Answer):
+    """Whoever accepted an invitation: in which project, as what."""
+
+    project: str
+    member: Member
+
+
+class Accepted(Joined):
+    token: IssuedToken

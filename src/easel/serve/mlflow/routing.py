@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from easel.declare.verbs import Verb
 from easel.records.identity import Caller
-from easel.serve.access import State
+from easel.serve.access import State, acts
 from easel.serve.mlflow.access import Tracker
 from easel.serve.mlflow.asked import Asked, AskedFields
 from easel.serve.state import AppState
 
 BASE = "/mlflow/{project}"
 PREFIXES = ("api", "ajax-api")
+_LOOKS = re.compile(r"search|get-latest-versions")
+"""Paths whose POST only reads."""
 Handler = Callable[[AppState, Caller, AskedFields], dict[str, Any]]
 
 
@@ -29,6 +33,7 @@ def api(
     """Answer `verbs` at `/api/<version>/mlflow/<path>` and at `/ajax-api/…`, which pages use."""
 
     def register(handler: Handler) -> Handler:
+        @acts(Verb.READ if set(verbs) == {"GET"} or _LOOKS.search(path) else Verb.WRITE)
         def route(state: State, caller: Tracker, ask: Asked) -> JSONResponse:
             return JSONResponse(handler(state, caller, ask))
 

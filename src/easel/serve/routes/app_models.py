@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query, Request, Response
 
 from easel.declare.generate import generate
 from easel.declare.parse import parse_program
+from easel.declare.verbs import Verb
 from easel.flow.apps.export import Form, export_model
 from easel.flow.apps.infer import infer, served
 from easel.flow.apps.look import candidate_name
 from easel.flow.apps.ready import metric_of
-from easel.serve.access import Member, State
+from easel.serve.access import Member, State, acts
 from easel.serve.routes.apps import Name, models_of
 from easel.store import apps
 from easel.wire import app as wire
@@ -21,6 +22,7 @@ router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"
 
 
 @router.post("/infer", response_model=wire.Answers)
+@acts(Verb.RUN)
 def infer_objects(state: State, caller: Member, name: Name, body: wire.Infer) -> Response:
     """Through the best model so far, or the pinned one, with its name, version and validation score."""
     answers = wire.Answers.model_validate(

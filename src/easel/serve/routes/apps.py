@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Response
 from easel.declare.friendly import read_program
 from easel.declare.parse import parse_program
 from easel.declare.propose import propose_from_folder, propose_from_table
+from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, vectors
 from easel.flow.apps.files import is_picture
@@ -19,7 +20,7 @@ from easel.match.propose import propose_candidates
 from easel.match.summary import expected_summary
 from easel.match.templates import match_program as find_template
 from easel.records.app import App, AppTrial
-from easel.serve.access import Member, SignedIn, State
+from easel.serve.access import Member, SignedIn, State, acts
 from easel.serve.creating import Create
 from easel.serve.pool_mirror import looking
 from easel.serve.routes.terms import shown_terms
@@ -90,6 +91,7 @@ def shown(found: look.AppSummary) -> wire.App:
 
 
 @programs.post("/match", response_model=wire.Matched)
+@acts(Verb.READ)
 def match_program(caller: SignedIn, body: wire.MatchProgram) -> wire.Matched:
     """Check a program: which template fires, and every candidate with its estimated cost."""
     program = read_program(body.program)
@@ -105,6 +107,7 @@ def match_program(caller: SignedIn, body: wire.MatchProgram) -> wire.Matched:
 
 
 @programs.post("/propose", response_model=wire.Proposed)
+@acts(Verb.READ)
 def propose_program(caller: SignedIn, body: wire.ProposeProgram) -> wire.Proposed:
     """Look at data and propose the program that describes them, with a reason for each choice."""
     if body.pictures:
@@ -123,6 +126,7 @@ def propose_program(caller: SignedIn, body: wire.ProposeProgram) -> wire.Propose
 
 
 @router.post("", response_model=wire.App, status_code=201)
+@acts(Verb.RUN)
 def declare_app(caller: Member, body: wire.DeclareApp, create: Create) -> Response:
     """Say what goes in and what comes out: the paper's notation, YAML or JSON."""
 

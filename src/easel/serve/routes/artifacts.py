@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
+from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.lake import export, find, tag, trace
 from easel.records import lake as records
-from easel.serve.access import Member, State
+from easel.serve.access import Member, State, acts
 from easel.store.engine import Tx
 from easel.store.identity import names_of
 from easel.store.lake import artifacts as rows
@@ -38,6 +39,7 @@ def set_tags(state: State, caller: Member, body: wire.SetTags) -> wire.Artifact:
 
 
 @router.post("/find", response_model=Page[wire.Artifact])
+@acts(Verb.READ)
 def find_artifacts(state: State, caller: Member, body: wire.Find) -> Page[wire.Artifact]:
     """What fulfils a query, e.g. `job.creator = john and job.create_time = today and precision > 0.5`."""
     with state.store.read() as tx:

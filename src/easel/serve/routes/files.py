@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from easel.declare.verbs import Verb
 from easel.flow.lake import browse, download
 from easel.lake.manifest.node import Entry
 from easel.records.lake import Folder
-from easel.serve.access import Member, State
+from easel.serve.access import Member, State, acts
 from easel.store.identity import names_of
 from easel.wire import lake as wire
 from easel.wire.model import Page
@@ -64,6 +65,7 @@ def file_versions(state: State, caller: Member, path: Ref) -> Page[wire.FileVers
 
 
 @router.post("/fetch", response_model=wire.Fetched)
+@acts(Verb.READ)
 def fetch_files(state: State, caller: Member, body: wire.Fetch) -> wire.Fetched:
     """Addresses for the bytes of files, a page of them; nearby small files share one address."""
     with state.store.read() as tx:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from easel.declare.verbs import Verb
 from easel.flow.lake import code, file_set, replay
 from easel.flow.lake.file_set import add_version, check_may_write, resolve
 from easel.flow.price.billing import book_now, price_history, shape_of
@@ -16,7 +17,7 @@ from easel.lake.paths import set_name
 from easel.price.grid import ON_CPU
 from easel.records.job import Job
 from easel.records.lake import FileSetVersion
-from easel.serve.access import Member, ProjectAdmin, State
+from easel.serve.access import Member, ProjectAdmin, State, acts
 from easel.serve.creating import Create
 from easel.store.engine import Tx
 from easel.store.identity import names_of
@@ -135,6 +136,7 @@ def replay_plan(state: State, caller: Member, ref: SetRef) -> wire.ReplayPlan:
 
 
 @router.post("/{ref}/replay", response_model=wire.ReplayPlan)
+@acts(Verb.RUN)
 def replay_file_set(state: State, caller: Member, ref: SetRef) -> wire.ReplayPlan:
     """Submit the next job of the plan; call again when it has finished. Nothing is submitted once the set is whole."""
     with state.store.write() as tx:

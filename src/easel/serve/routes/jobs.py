@@ -10,13 +10,14 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from easel.declare.verbs import Verb
 from easel.flow.jobs import control, look, submit
 from easel.flow.jobs.look import Lines
 from easel.flow.jobs.waiting import why_waiting
 from easel.flow.lake.visible import need_job, visible_job, visible_jobs
 from easel.records import job as records
 from easel.records.identity import Caller
-from easel.serve.access import Member, State, member
+from easel.serve.access import Member, State, acts, member
 from easel.serve.creating import Create
 from easel.serve.live import StreamRights
 from easel.serve.paging import Paging
@@ -46,6 +47,7 @@ def shown(job: records.Job, waiting: str | None = None) -> wire.Job:
 
 
 @router.post("", response_model=wire.Job, status_code=201)
+@acts(Verb.RUN)
 def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response:
     """Queue a job. It is immutable from now on."""
     spec = body.spec()
@@ -82,6 +84,7 @@ def show_job(state: State, caller: Member, job: JobId) -> wire.Job:
 
 
 @router.post("/{job}/kill", response_model=wire.Job)
+@acts(Verb.RUN, even_archived=True)
 def kill_job(state: State, caller: Member, job: JobId, body: wire.KillJob) -> wire.Job:
     """Ask for its end; repeating changes nothing. Its owner or a project admin may."""
     with state.store.write() as tx:
@@ -89,6 +92,7 @@ def kill_job(state: State, caller: Member, job: JobId, body: wire.KillJob) -> wi
 
 
 @router.post("/{job}/rerun", response_model=wire.Job, status_code=201)
+@acts(Verb.RUN)
 def rerun_job(caller: Member, create: Create, job: JobId, body: wire.RerunJob) -> Response:
     """A new job with this one as its parent."""
 

@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from easel.declare.pipeline import PipelineStep
+from easel.declare.verbs import Verb
 from easel.flow.jobs import pipelines
 from easel.records import pipeline as records
-from easel.serve.access import Member, State
+from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.store.engine import Tx
@@ -47,6 +48,7 @@ def shown(found: records.Pipeline) -> wire.Pipeline:
 
 
 @router.post("", response_model=wire.Pipeline, status_code=201)
+@acts(Verb.RUN)
 def submit_pipeline(caller: Member, create: Create, body: wire.SubmitPipeline) -> Response:
     """Submit steps that depend on one another. Those whose outcome is known are not run again."""
     steps = [PipelineStep(step.name, step.job.spec(), tuple(step.needs)) for step in body.steps]
@@ -74,6 +76,7 @@ def show_pipeline(state: State, caller: Member, pipeline: PipelineId) -> wire.Pi
 
 
 @router.post("/{pipeline}/rerun", response_model=wire.Pipeline, status_code=201)
+@acts(Verb.RUN)
 def rerun_pipeline(
     caller: Member, create: Create, pipeline: PipelineId, body: wire.RerunPipeline
 ) -> Response:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from easel.declare import job as declare
+from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.price import profile as profiling
 from easel.flow.price import provision as provisioning
@@ -18,7 +19,7 @@ from easel.price.profiling import Design
 from easel.price.provision import Aim, ChosenOffer, Offer
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
-from easel.serve.access import Member, State
+from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.jobs import shown as shown_job
@@ -81,6 +82,7 @@ def shown(tx: Tx, profile: profiles.Profile) -> wire.Profile:
 
 
 @router.post("/plan", response_model=wire.Plan)
+@acts(Verb.READ)
 def plan_profile(state: State, caller: Member, body: wire.StartProfile) -> wire.Plan:
     """What a profile would run and what it can cost; nothing is submitted."""
     with state.store.read() as tx:
@@ -106,6 +108,7 @@ def plan_profile(state: State, caller: Member, body: wire.StartProfile) -> wire.
 
 
 @router.post("", response_model=wire.Profile, status_code=201)
+@acts(Verb.RUN)
 def start_profile(caller: Member, create: Create, body: wire.StartProfile) -> Response:
     """Submit the runs of a profile; its model is fitted when 95 % of them are done."""
 
@@ -131,6 +134,7 @@ def show_profile(state: State, caller: Member, name: Name, version: Version = No
 
 
 @router.post("/{name}/estimate", response_model=wire.OfferList)
+@acts(Verb.READ)
 def estimate(state: State, caller: Member, name: Name, body: wire.EstimateRequest) -> wire.OfferList:
     """What given sizes would take and cost."""
     asked = ProvisionRequest(body.values, Aim.CHEAPEST, confidence=body.confidence)
@@ -142,6 +146,7 @@ def estimate(state: State, caller: Member, name: Name, body: wire.EstimateReques
 
 
 @router.post("/{name}/provision", response_model=wire.Provisioned, status_code=201)
+@acts(Verb.RUN)
 def provision(caller: Member, create: Create, name: Name, body: wire.Provision) -> Response:
     """Find the best size within the limits, and submit the job on it."""
     asked = _asked(body)
@@ -155,6 +160,7 @@ def provision(caller: Member, create: Create, name: Name, body: wire.Provision) 
 
 
 @router.post("/{name}/picture", response_class=Response)
+@acts(Verb.READ)
 def picture(state: State, caller: Member, name: Name, body: wire.Provision) -> Response:
     """The predicted runtime over the grid as PNG, with the excluded sizes in red."""
     with state.store.read() as tx:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from easel.declare.verbs import Verb
 from easel.errors import Unauthenticated
 from easel.flow.authenticate import Secret
 from easel.flow.log_in import SESSION_LASTS, log_in, log_out
 from easel.flow.secrets import csrf_token
 from easel.records.identity import Caller
-from easel.serve.access import SESSION_COOKIE, SignedIn, State, anyone, presented_secret
+from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone, presented_secret
 from easel.wire.identity import LogIn, Me, User
 
 router = APIRouter(prefix="/api/v1", tags=["session"])
@@ -42,6 +43,7 @@ def open_session(request: Request, response: Response, state: State, body: LogIn
 
 
 @router.delete("/session", status_code=204)
+@acts(Verb.READ)
 def close_session(request: Request, response: Response, state: State, caller: SignedIn) -> None:
     """Log the browser out. The token itself stays valid."""
     if session := request.cookies.get(SESSION_COOKIE):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from easel.declare.verbs import Verb
 from easel.flow import simulate as flow
 from easel.flow.happiness import happiness
 from easel.flow.simulate import Past
 from easel.schedule.policies import POLICIES
 from easel.schedule.replay import ReplaySettings
-from easel.serve.access import Member, SignedIn, State
+from easel.serve.access import Member, SignedIn, State, acts
 from easel.wire import simulation as wire
 
 router = APIRouter(prefix="/api/v1", tags=["simulations"])
@@ -29,6 +30,7 @@ def show_happiness(state: State, caller: Member) -> wire.Happiness:
 
 
 @router.post("/projects/{project}/simulations", response_model=wire.Simulated)
+@acts(Verb.READ)
 def simulate(state: State, caller: Member, body: wire.Simulate) -> wire.Simulated:
     """Replay the project's history (or another one) under policies and pool sizes. Nothing runs or is kept."""
     if body.history is None:

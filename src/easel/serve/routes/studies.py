@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import PlainTextResponse
 
+from easel.declare.verbs import Verb
 from easel.flow.studies import declare, look, verify
 from easel.records.study import StoredStudy
 from easel.records.study import StudyPoint as StoredPoint
-from easel.serve.access import Member, State
+from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.pool_mirror import looking
@@ -90,6 +91,7 @@ def _point(study: StoredStudy, point: StoredPoint, points: Sequence[StoredPoint]
 
 
 @router.post("", response_model=wire.Study, status_code=201)
+@acts(Verb.RUN)
 def create_study(caller: Member, create: Create, body: wire.CreateStudy) -> Response:
     """Declare a study and, unless told otherwise, start it."""
     spec = body.spec()
@@ -102,6 +104,7 @@ def create_study(caller: Member, create: Create, body: wire.CreateStudy) -> Resp
 
 
 @router.post("/file", response_model=wire.Study, status_code=201)
+@acts(Verb.RUN)
 def create_from_file(caller: Member, create: Create, body: wire.StudyFile) -> Response:
     """The same from the text of a study's YAML file."""
     asked = wire.study_fields(body.text)
@@ -134,6 +137,7 @@ def show_study(state: State, caller: Member, name: Name) -> wire.Study:
 
 
 @router.post("/{name}/start", response_model=wire.Study)
+@acts(Verb.RUN)
 def start_study(state: State, caller: Member, name: Name, body: wire.StartStudy) -> wire.Study:
     """Start it, or go on with one that was stopped or has ended; repeating changes nothing."""
     with state.store.write() as tx:
@@ -141,6 +145,7 @@ def start_study(state: State, caller: Member, name: Name, body: wire.StartStudy)
 
 
 @router.post("/{name}/stop", response_model=wire.Study)
+@acts(Verb.RUN, even_archived=True)
 def stop_study(state: State, caller: Member, name: Name) -> wire.Study:
     """No new points; running ones are ended. It can be started again."""
     with state.store.write() as tx:
@@ -148,6 +153,7 @@ def stop_study(state: State, caller: Member, name: Name) -> wire.Study:
 
 
 @router.post("/{name}/verify", response_model=wire.StudyPoint, status_code=201)
+@acts(Verb.RUN)
 def verify_best(state: State, caller: Member, create: Create, name: Name, body: wire.VerifyStudy) -> Response:
     """Run the recommended point, so that what is predicted becomes measured."""
     with state.store.read() as tx:
@@ -161,6 +167,7 @@ def verify_best(state: State, caller: Member, create: Create, name: Name, body: 
 
 
 @router.delete("/{name}", status_code=204)
+@acts(Verb.RUN)
 def delete_study(state: State, caller: Member, name: Name) -> None:
     """Forget it. Its jobs and file sets stay in the history."""
     with state.store.write() as tx:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 
 from easel.flow.issue_token import IssuedToken, issue_token, revoke_token
+from easel.flow.people.service_accounts import scope_of
+from easel.records.identity import Token
 from easel.serve.access import SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
@@ -23,7 +25,7 @@ def tokens(state: State, caller: SignedIn, page: Paging) -> Page[wire.Token]:
     """Your tokens, without their secrets."""
     with state.store.read() as tx:
         found = list_tokens(tx, caller.user.id, page)
-    return Page(items=[wire.Token.model_validate(t) for t in found.items], next_cursor=found.next_cursor)
+    return Page(items=[shown(t) for t in found.items], next_cursor=found.next_cursor)
 
 
 @router.post("", response_model=wire.IssuedToken, status_code=201)
@@ -31,7 +33,8 @@ def add_token(caller: SignedIn, create: Create, body: wire.CreateToken) -> Respo
     """A further token for yourself; its secret is in this answer and nowhere else."""
 
     def make(tx: Tx) -> wire.IssuedToken:
-        return issued(issue_token(tx, caller, caller.user.id, body.name, body.expires_at))
+        scope = scope_of(tx, caller.user, body.verbs, body.projects)
+        return issued(issue_token(tx, caller, caller.user.id, body.name, body.expires_at, scope))
 
     return create(caller, body, make, once=without_secret)
 
@@ -44,7 +47,16 @@ def remove_token(state: State, caller: SignedIn, token_id: Annotated[str, Path(m
 
 
 def issued(made: IssuedToken) -> wire.IssuedToken:
-    return wire.IssuedToken(**wire.Token.model_validate(made.token).model_dump(), secret=made.secret)
+    return wire.IssuedToken(**shown(made.token).model_dump(), secret=made.secret)
+
+
+def shown(token: Token) -> wire.Token:
+    said = None
+    if token.scope is not None:
+        places = None if token.scope.projects is None else [str(each) for each in token.scope.projects]
+        said = wire.Scope(verbs=sorted(token.scope.verbs), projects=places)
+    plain = {name: getattr(token, name) for name in wire.Token.model_fields if name != "scope"}
+    return wire.Token(**plain, scope=said)
 
 
 def without_secret(answer: dict[str, Any]) -> dict[str, Any]:

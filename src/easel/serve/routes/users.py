@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
+from easel.declare.verbs import Verb
 from easel.flow import members
 from easel.flow.issue_token import issue_for_member
+from easel.flow.people.disable import Departure, disable, enable, hand_over
 from easel.ids import UserId
 from easel.records.identity import Membership
-from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, State
+from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.tokens import issued, without_secret
@@ -29,7 +31,7 @@ def users(state: State, caller: Member, page: Paging) -> Page[wire.Member]:
     """Who works in this project."""
     with state.store.read() as tx:
         found = list_members(tx, caller.project_id, page)
-    return Page(items=[_member(m) for m in found.items], next_cursor=found.next_cursor)
+    return Page(items=[shown(m) for m in found.items], next_cursor=found.next_cursor)
 
 
 @router.post("", response_model=wire.CreatedUser, status_code=201)
@@ -38,7 +40,7 @@ def add_user(caller: ProjectAdmin, create: Create, body: wire.CreateUser) -> Res
 
     def make(tx: Tx) -> wire.CreatedUser:
         made, token = members.create_user(tx, caller, body.name, body.role, body.token_expires_at)
-        return wire.CreatedUser(**_member(made).model_dump(), token=issued(token))
+        return wire.CreatedUser(**shown(made).model_dump(), token=issued(token))
 
     def once(answer: dict[str, Any]) -> dict[str, Any]:
         return {**answer, "token": without_secret(answer["token"])}
@@ -51,7 +53,7 @@ def admit_user(caller: PlatformAdmin, create: Create, body: wire.AdmitUser) -> R
     """Let somebody from another project in."""
 
     def make(tx: Tx) -> wire.Member:
-        return _member(members.admit(tx, caller, UserId(body.user_id), body.role))
+        return shown(members.admit(tx, caller, UserId(body.user_id), body.role))
 
     return create(caller, body, make)
 
@@ -60,21 +62,46 @@ def admit_user(caller: PlatformAdmin, create: Create, body: wire.AdmitUser) -> R
 def user(state: State, caller: Member, user: User) -> wire.Member:
     """One person of this project."""
     with state.store.read() as tx:
-        return _member(get_member(tx, caller.project_id, user))
+        return shown(get_member(tx, caller.project_id, user))
 
 
 @router.patch("/{user}", response_model=wire.Member)
 def change_user(state: State, caller: ProjectAdmin, user: User, body: wire.ChangeRole) -> wire.Member:
     """Make somebody admin or member."""
     with state.store.write() as tx:
-        return _member(members.change_role(tx, caller, user, body.role))
+        return shown(members.change_role(tx, caller, user, body.role))
 
 
 @router.delete("/{user}", status_code=204)
+@acts(Verb.MANAGE, even_archived=True)
 def remove_user(state: State, caller: ProjectAdmin, user: User) -> None:
     """Let somebody go from this project; what they made stays."""
     with state.store.write() as tx:
         members.remove(tx, caller, user)
+
+
+@router.post("/{user}/disable", response_model=wire.Departure)
+@acts(Verb.MANAGE, even_archived=True)
+def disable_user(state: State, caller: ProjectAdmin, user: User, body: wire.DisableUser) -> wire.Departure:
+    """End somebody's sessions, tokens and waiting jobs at once; their work is kept and may be handed over."""
+    with state.store.write() as tx:
+        return departed(disable(tx, caller, user, **body.model_dump()))
+
+
+@router.post("/{user}/enable", response_model=wire.User)
+@acts(Verb.MANAGE, even_archived=True)
+def enable_user(state: State, caller: ProjectAdmin, user: User) -> wire.User:
+    """Let somebody in again, with new tokens."""
+    with state.store.write() as tx:
+        return wire.User.model_validate(enable(tx, caller, user))
+
+
+@router.post("/{user}/hand-over", response_model=wire.HandedOver)
+def hand_over_work(state: State, caller: ProjectAdmin, user: User, body: wire.HandOver) -> wire.HandedOver:
+    """Make another member the owner of somebody's apps, studies, profiles and rights on files."""
+    with state.store.write() as tx:
+        who = get_member(tx, caller.project_id, user).user
+        return wire.HandedOver(things=hand_over(tx, caller, who, body.to, caller.project_id))
 
 
 @router.post("/{user}/tokens", response_model=wire.IssuedToken, status_code=201)
@@ -87,5 +114,18 @@ def add_user_token(caller: ProjectAdmin, create: Create, user: User, body: wire.
     return create(caller, body, make, once=without_secret)
 
 
-def _member(found: Membership) -> wire.Member:
-    return wire.Member(id=found.user.id, name=found.user.name, role=found.role, since=found.since)
+def departed(made: Departure) -> wire.Departure:
+    user = wire.User.model_validate(made.user)
+    return wire.Departure(user=user, tokens=made.tokens, jobs=made.jobs, handed_over=made.handed_over)
+
+
+def shown(found: Membership) -> wire.Member:
+    return wire.Member(
+        id=found.user.id,
+        name=found.user.name,
+        role=found.role,
+        since=found.since,
+        disabled_at=found.user.disabled_at,
+        service=found.user.service,
+        source=found.source,
+    )

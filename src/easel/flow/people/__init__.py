@@ -1,0 +1,1 @@
+"""People come and go: accounts, invitations, projects that end."""
