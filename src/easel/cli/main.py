@@ -86,6 +86,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "grants": CommandEntry("Who may read and write what", "easel.cli.clean", "grants_app"),
     "gc": CommandEntry("Remove what nobody needs", "easel.cli.clean", "gc_app"),
     "events": CommandEntry("What happened, and what happens now", "easel.cli.events"),
+    "audit": CommandEntry("Who did what: search, export, verify", "easel.cli.audit"),
     "simulate": CommandEntry("Replay history under other policies and pools", "easel.cli.simulate"),
     "backup": CommandEntry("Copy database and blobs while running", "easel.cli.backup", "backup_app"),
     "restore": CommandEntry("Fill an empty Easel from a backup", "easel.cli.backup", "restore_app"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
@@ -45,13 +46,21 @@ LOOK = Act()
 TOUCH_EVERY = timedelta(hours=1)
 
 
-def authenticate(store: Store, secret: Secret, level: Level, project: str | None, act: Act = LOOK) -> Caller:
+def authenticate(
+    store: Store,
+    secret: Secret,
+    level: Level,
+    project: str | None,
+    act: Act = LOOK,
+    known: Callable[[identity.Credential], None] = lambda _credential: None,
+) -> Caller:
     """The caller, or the reason why not. A project that the caller may not enter does not exist for them."""
     with store.read() as tx:
         found = identity.check_secret(tx, hashed(secret.text), project, session=secret.is_session)
         now = tx.now
     if found is None:
         raise Unauthenticated("the token or session is not valid, or has ended: log in again")
+    known(found)  # whose it is, also when it may not do this
     caller = authorise(found, level, project, act)
     if found.token_touched is None or now - found.token_touched > TOUCH_EVERY:
         # "Last used" to the hour is enough to find forgotten tokens, and spares a write per request.

@@ -8,6 +8,7 @@ from typing import Any
 
 from easel.errors import InvalidInput
 from easel.sdk.apps import Apps
+from easel.sdk.audit import Audit
 from easel.sdk.connection import Connection, ask
 from easel.sdk.credentials import find
 from easel.sdk.events import Events
@@ -142,6 +143,10 @@ class Client:
     @cached_property
     def lake(self) -> LakeClient:
         return LakeClient(self)
+
+    @cached_property
+    def audit(self) -> Audit:
+        return Audit(self)
 
     @cached_property
     def events(self) -> Events:

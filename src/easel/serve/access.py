@@ -13,11 +13,12 @@ from starlette.routing import BaseRoute
 
 from easel.clock import Clock
 from easel.declare.verbs import Verb
-from easel.errors import Denied, QuotaExhausted, Unauthenticated
+from easel.errors import Denied, EaselError, QuotaExhausted, Unauthenticated
 from easel.flow.authenticate import LOOK, Act, Level, Secret, authenticate
 from easel.flow.secrets import csrf_token, hashed, same
 from easel.flow.workers.tokens import check as check_worker
 from easel.records.identity import Caller
+from easel.serve.audit import note_credential, note_refusal, note_route, note_worker
 from easel.serve.state import AppState, app_state
 
 SESSION_COOKIE = "easel_session"
@@ -42,14 +43,21 @@ class Access:
     def check(self, request: Request) -> Caller:
         state = app_state(request)
         address = request.client.host if request.client else "unknown"
-        secret = self.secret(request)
+        note_route(request.scope["route"].path)
+        try:
+            secret = self.secret(request)
+        except Denied:  # the CSRF header
+            note_refusal()
+            raise
         try:
             if secret is None:
                 raise Unauthenticated("this needs a token: `easel login`, or send 'Authorization: Bearer …'")
             act = act_of(request.scope["route"], request.method, self.level)
-            return authenticate(state.store, secret, self.level, request.path_params.get("project"), act)
-        except Unauthenticated:
-            if secret is not None:
+            project = request.path_params.get("project")
+            return authenticate(state.store, secret, self.level, project, act, note_credential)
+        except EaselError as error:
+            note_refusal()
+            if isinstance(error, Unauthenticated) and secret is not None:
                 state.failures.note(address)
             raise
 
@@ -133,6 +141,8 @@ class WorkerAccess(Access):
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated("this is for workers: `easel worker --server URL --token-file FILE`")
         secret_hash = hashed(token.strip())
+        note_route(request.scope["route"].path)
+        note_worker(secret_hash)
         if secret_hash not in state.batcher.trusted:
             try:
                 await to_thread.run_sync(check_worker, state.store, secret_hash)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -15,6 +18,7 @@ from easel.flow.workers.seal import Seal
 from easel.lake.blobs.signing import Signer
 from easel.serve import documents, pages, problems
 from easel.serve.access import Access, Anyone, Failures
+from easel.serve.audit import open_audit
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.fair import FairMiddleware, UserLimits
 from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
@@ -43,6 +47,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        lifespan=_lifespan,
         generate_unique_id_function=lambda route: route.name,
         responses={"default": {"model": Problem, "description": "What went wrong and what to do"}},
     )
@@ -51,7 +56,8 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     key = signing_key(settings.folder)
     addresses = Addresses(lake, Signer(key))
     batcher = ExchangeBatcher(store, Seal(key))
-    app.state.easel = AppState(settings, store, metrics, failures, lake, addresses, batcher)
+    audit = open_audit(settings, store)
+    app.state.easel = AppState(settings, store, metrics, failures, lake, addresses, batcher, audit)
     problems.install(app)
     for router in all_routers():
         app.include_router(router)
@@ -70,9 +76,17 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         unlimited=UNLIMITED,
         streamed=STREAMED,
         policy=page_policy(blob_origins(settings)),
+        audit=audit,
+        now=store.clock.now,
     )
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    await to_thread.run_sync(app.state.easel.audit.close)
 
 
 def declared_level(route: APIRoute) -> Level | None:

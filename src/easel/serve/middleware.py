@@ -8,17 +8,21 @@ import logging
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from easel.declare.unicode import check_unicode
 from easel.errors import InvalidInput, TooLarge
+from easel.flow.audit.log import AuditLog
+from easel.serve.audit import begin_note, entry_of, is_audited
 from easel.serve.logs import REQUESTS, request_id
 from easel.serve.metrics import Metrics
 from easel.serve.patience import BODY_PAUSE_S
 from easel.serve.problems import document, of_error
+from easel.store.noting import RequestNote, noted
 
 _log = logging.getLogger(REQUESTS)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -55,7 +59,10 @@ class RequestMiddleware:
         unlimited: tuple[str, ...],
         streamed: re.Pattern[str] | None = None,
         policy: bytes | None = None,
+        audit: AuditLog | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._audit, self._now = audit, now
         self.app, self._metrics, self._max_body, self._unlimited = app, metrics, max_body, unlimited
         self._policy = policy or page_policy()
         self._streamed = streamed
@@ -70,6 +77,8 @@ class RequestMiddleware:
         current = given.decode() if _REQUEST_ID.fullmatch(given) else f"{_ids.getrandbits(64):016x}"
         scope["easel.request_id"] = current
         marker = request_id.set(current)
+        note = begin_note(scope, current)
+        note_marker = noted.set(note)
         status = 500
         sent = False
         is_json = b"json" in headers.get(b"content-type", b"json")
@@ -81,6 +90,7 @@ class RequestMiddleware:
                 return  # the framework's own answer to the cut body: ours follows
             if message["type"] == "http.response.start":
                 status, sent = message["status"], True
+                self._conclude(scope, note, status)
                 message = {**message, "headers": _with_headers(message["headers"], current, self._policy)}
             await send(message)
 
@@ -106,6 +116,9 @@ class RequestMiddleware:
             detail = f"an unexpected error; tell the admin this request's id: {current}"
             await document(500, "unexpected", detail, scope["path"])(scope, receive, answer)
         finally:
+            if not sent:
+                self._conclude(scope, note, status)
+            noted.reset(note_marker)
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.observe(scope["method"], route, status, seconds)
@@ -117,6 +130,11 @@ class RequestMiddleware:
             }
             _log.info("request", extra={"fields": fields})
             request_id.reset(marker)
+
+    def _conclude(self, scope: Scope, note: RequestNote, status: int) -> None:
+        """Hand the entry of an answered request over, before the answer leaves."""
+        if self._audit is not None and is_audited(scope):
+            self._audit.record(entry_of(scope, note, status, self._now()), note.key if note.kept else None)
 
 
 class _BodyLimit:

@@ -227,6 +227,16 @@ class Settings(BaseSettings):
             description="Told to stop, /readyz says no for so long first: a proxy then sends requests elsewhere",
         ),
     ] = 0.0
+    audit_keep_days: Annotated[
+        float, Field(ge=0, description="Entries of the audit are kept for so many days; 0 means for ever")
+    ] = 400.0
+    audit_syslog: Annotated[
+        str,
+        Field(
+            pattern="^((udp|tcp)://.+|unix:///.+)?$",
+            description="Where the audit is sent on: udp://host:port, tcp://host:port or unix:///dev/log",
+        ),
+    ] = ""
     log_level: Annotated[
         str, Field(pattern="^(debug|info|warning|error)$", description="How much to log")
     ] = "info"

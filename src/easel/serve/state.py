@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import Request
 
+from easel.flow.audit.log import AuditLog
 from easel.flow.lake.upload import Lake
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.lake import Addresses
@@ -28,6 +29,7 @@ class AppState:
     lake: Lake
     addresses: Addresses
     batcher: ExchangeBatcher
+    audit: AuditLog
     handover: str = ""
     """The socket at which programs on this machine hand over files; empty while there is none."""
     cordoned: str | None = None

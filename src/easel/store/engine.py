@@ -22,6 +22,8 @@ from easel.clock import Clock, SystemClock
 from easel.errors import Misconfigured, TryLater
 from easel.ids import ProjectId, UserId, mint
 from easel.store.notify import CHANNEL, Ear
+from easel.store.noting import noted
+from easel.store.schema.audit import audit_pending
 from easel.store.schema.events import events
 
 AnyRow = Row[*tuple[Any, ...]]
@@ -29,6 +31,7 @@ AnyRow = Row[*tuple[Any, ...]]
 _EVENTS_LOCK = 0x4541534C  # any constant: the advisory lock that gives events one order on PostgreSQL
 
 
+_ADD_NOTE = insert(audit_pending)
 _ADD_EVENTS = insert(events)  # built once: nearly every change runs it
 
 
@@ -184,6 +187,12 @@ class Store:
             tx = Tx(conn, self.clock.now(), self.rng, origin=self._origin)
             yield tx
             tx.write_events()
+            note = noted.get()
+            keeps = note is not None and not note.kept
+            if note is not None and keeps:
+                tx.execute(_ADD_NOTE, {"key": note.key, "at": tx.now, "entry": note.facts()})
+        if note is not None and keeps:
+            note.kept = True
         return tx
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

@@ -163,7 +163,8 @@ def set_archived(tx: Tx, project_id: ProjectId, archived: bool) -> bool:
 
 
 def change_project(tx: Tx, project_id: ProjectId, **values: Any) -> Project:
-    tx.execute(update(projects).where(projects.c.id == project_id).values(**values))
+    if values:
+        tx.execute(update(projects).where(projects.c.id == project_id).values(**values))
     return Project(*tx.execute(select(*projects.c).where(projects.c.id == project_id)).one())
 
 

@@ -13,6 +13,7 @@ from easel.flow.authenticate import Level, Secret
 from easel.flow.mlflow.job_tokens import caller_of, is_job_token
 from easel.records.identity import Caller
 from easel.serve.access import Access, presented_secret
+from easel.serve.audit import note_caller
 from easel.serve.state import app_state
 
 
@@ -41,6 +42,7 @@ class MlflowAccess(Access):
             caller = caller_of(tx, state.addresses.signer.key, secret.text)
         if caller.project is None or caller.project.name != request.path_params.get("project"):
             raise NotFound("a job's token opens the project of the job, and no other")
+        note_caller(caller, "job")
         return caller
 
 

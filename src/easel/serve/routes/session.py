@@ -11,6 +11,7 @@ from easel.flow.log_in import SESSION_LASTS, log_in, log_out
 from easel.flow.secrets import csrf_token
 from easel.records.identity import Caller
 from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone, presented_secret
+from easel.serve.audit import note_caller
 from easel.wire.identity import LogIn, Me, User
 
 router = APIRouter(prefix="/api/v1", tags=["session"])
@@ -27,6 +28,7 @@ def open_session(request: Request, response: Response, state: State, body: LogIn
     """Trade a token for a session cookie that scripts cannot read."""
     try:
         caller, secret = log_in(state.store, body.token.strip())
+        note_caller(caller)
     except Unauthenticated:
         state.failures.note(request.client.host if request.client else "unknown")
         raise

@@ -2,6 +2,7 @@
 
 from easel.store.schema import (
     apps,
+    audit,
     events,
     identity,
     jobs,
@@ -17,6 +18,7 @@ from easel.store.schema.metadata import metadata
 
 __all__ = [
     "apps",
+    "audit",
     "events",
     "identity",
     "jobs",

@@ -1,0 +1,1 @@
+"""The audit: who did what, chained, checked, sent on."""
