@@ -71,7 +71,7 @@ def test_an_enabled_user_needs_a_new_token(world: World) -> None:
 
 
 def test_work_is_handed_over_with_its_rights(world: World) -> None:
-    app = {"name": "digits", "program": "{input: {[Tensor[2]]}, output: {[Tensor[1]]}}"}
+    app = {"name": "digits", "program": "{input: {[Tensor[2]], []}, output: {[Tensor[1]], []}}"}
     made = world.call("astro-member", "POST", f"{ASTRO}/apps", json=app)
     assert made.status_code == 201, made.text
     grant = {
