@@ -18,7 +18,7 @@ from easel.flow.audit.log import AuditLog, merged
 from easel.flow.audit.syslog import SyslogSender
 from easel.flow.audit.verify import verify
 from easel.flow.authenticate import Level
-from easel.records.audit import AuditEntry, Outcome
+from easel.records.audit import AuditEntry, AuditOutcome
 from easel.serve.app import api_routes, declared_level
 from easel.serve.audit import NOT_AUDITED
 from easel.store import audit
@@ -51,7 +51,7 @@ def test_no_route_escapes_the_audit(world: World, sqlite_store: Store) -> None:
                 if (not found) != (route.path in NOT_AUDITED):
                     missing.append(f"{method} {route.path} as {who}")
                 refused = declared_level(route) not in (Level.ANYONE, None) and who is None
-                if found and refused and found[0].outcome is not Outcome.REFUSED:
+                if found and refused and found[0].outcome is not AuditOutcome.REFUSED:
                     missing.append(f"{method} {route.path}: {found[0].outcome} for nobody")
     assert missing == []
     assert verify(sqlite_store).whole
@@ -106,7 +106,7 @@ def test_a_change_is_in_the_audit_although_the_server_died_before_it_answered(sq
     AuditLog(sqlite_store).flush()
     with sqlite_store.read() as tx:
         found = audit.entries_after(tx, 0)
-    assert [(each.entry.actor, each.entry.outcome) for each in found] == [("usr_1", Outcome.UNANSWERED)]
+    assert [(each.entry.actor, each.entry.outcome) for each in found] == [("usr_1", AuditOutcome.UNANSWERED)]
     AuditLog(sqlite_store).flush()
     with sqlite_store.read() as tx:
         assert audit.head(tx).seq == 1  # once
@@ -153,7 +153,7 @@ def entry(store: Store, number: int, method: str = "POST") -> AuditEntry:
         "/x",
         f"/x/{number}",
         200,
-        Outcome.ALLOWED,
+        AuditOutcome.ALLOWED,
         f"r{number}",
     )
 

@@ -86,7 +86,7 @@ def verify(
 
 def _verify_file(file: Path) -> None:
     """An export is checked without a server: anybody can."""
-    from easel.records.audit import FIRST_HASH, ChainedEntry, Outcome, link
+    from easel.records.audit import FIRST_HASH, AuditOutcome, ChainedEntry, link
     from easel.records.audit import AuditEntry as Entry
 
     def read() -> Iterator[ChainedEntry]:
@@ -95,7 +95,7 @@ def _verify_file(file: Path) -> None:
                 fields = json.loads(line)
                 seq, digest = fields.pop("seq"), fields.pop("hash")
                 moment = datetime.fromisoformat(fields["at"])
-                entry = Entry(**{**fields, "at": moment, "outcome": Outcome(fields["outcome"])})
+                entry = Entry(**{**fields, "at": moment, "outcome": AuditOutcome(fields["outcome"])})
                 yield ChainedEntry(seq, entry, digest)
 
     last: ChainedEntry | None = None

@@ -13,7 +13,7 @@ FIRST_HASH = "0" * 64
 """What stands before the first entry."""
 
 
-class Outcome(StrEnum):
+class AuditOutcome(StrEnum):
     ALLOWED = "allowed"
     REFUSED = "refused"
     """The caller may not: wrong token, missing right, foreign project, too many."""
@@ -37,7 +37,7 @@ class AuditEntry:
     route: str
     path: str
     status: int
-    outcome: Outcome
+    outcome: AuditOutcome
     request_id: str
     count: int = 1
 

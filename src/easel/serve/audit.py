@@ -8,7 +8,7 @@ from starlette.types import Scope
 
 from easel.flow.audit.log import AuditLog
 from easel.flow.audit.syslog import SyslogSender
-from easel.records.audit import AuditEntry, Outcome
+from easel.records.audit import AuditEntry, AuditOutcome
 from easel.records.identity import Caller
 from easel.serve.settings import Settings
 from easel.store.engine import Store
@@ -50,9 +50,9 @@ def is_audited(scope: Scope) -> bool:
 
 def entry_of(scope: Scope, note: RequestNote, status: int, now: datetime) -> AuditEntry:
     if note.refused or status in _REFUSALS:
-        outcome = Outcome.REFUSED
+        outcome = AuditOutcome.REFUSED
     else:
-        outcome = Outcome.ALLOWED if status < 400 else Outcome.FAILED
+        outcome = AuditOutcome.ALLOWED if status < 400 else AuditOutcome.FAILED
     return AuditEntry(
         at=now,
         actor=note.actor,

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from easel.declare.page import PageRequest
 from easel.ids import ProjectId
-from easel.records.audit import FIRST_HASH, AuditEntry, ChainedEntry, Outcome, link
+from easel.records.audit import FIRST_HASH, AuditEntry, AuditOutcome, ChainedEntry, link
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.audit import audit, audit_head, audit_pending
@@ -43,7 +43,7 @@ _INSERT = insert(audit)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainEnd:
     """The end of the chain; the hash and number of the last entry that was removed; the last one sent on."""
 
     seq: int = 0
@@ -53,9 +53,9 @@ class Head:
     sent_seq: int = 0
 
 
-def head(tx: Tx) -> Head:
+def head(tx: Tx) -> ChainEnd:
     row = tx.execute(select(*(c for c in audit_head.c if c.name != "id"))).one_or_none()
-    return Head() if row is None else Head(*row)
+    return ChainEnd() if row is None else ChainEnd(*row)
 
 
 def append(tx: Tx, entries: Sequence[AuditEntry], pending: Sequence[str] = ()) -> None:
@@ -71,7 +71,7 @@ def append(tx: Tx, entries: Sequence[AuditEntry], pending: Sequence[str] = ()) -
         tx.execute(_INSERT, rows)
     for some in chunks(pending):
         tx.execute(delete(audit_pending).where(audit_pending.c.key.in_(some)))
-    _set_head(tx, Head(seq, last, end.trimmed_seq, end.trimmed_hash, end.sent_seq))
+    _set_head(tx, ChainEnd(seq, last, end.trimmed_seq, end.trimmed_hash, end.sent_seq))
 
 
 def orphans(tx: Tx, before: datetime) -> list[tuple[str, AuditEntry]]:
@@ -81,7 +81,11 @@ def orphans(tx: Tx, before: datetime) -> list[tuple[str, AuditEntry]]:
         (
             row.key,
             AuditEntry(
-                at=row.at, status=0, outcome=Outcome.UNANSWERED, request_id=row.key[:64], **dict(row.entry)
+                at=row.at,
+                status=0,
+                outcome=AuditOutcome.UNANSWERED,
+                request_id=row.key[:64],
+                **dict(row.entry),
             ),
         )
         for row in tx.execute(query)
@@ -116,7 +120,7 @@ def trim(tx: Tx, before: datetime) -> int:
     row = tx.execute(select(audit.c.hash).where(audit.c.seq == last)).one_or_none()
     if row is None or last <= end.trimmed_seq:
         return 0
-    _set_head(tx, Head(end.seq, end.hash, last, row.hash, max(end.sent_seq, last)))
+    _set_head(tx, ChainEnd(end.seq, end.hash, last, row.hash, max(end.sent_seq, last)))
     return tx.execute(delete(audit).where(audit.c.seq <= last)).rowcount
 
 
@@ -124,7 +128,7 @@ def mark_sent(tx: Tx, seq: int) -> None:
     tx.execute(update(audit_head).values(sent_seq=seq))
 
 
-def _set_head(tx: Tx, new: Head) -> None:
+def _set_head(tx: Tx, new: ChainEnd) -> None:
     values = {name: getattr(new, name) for name in ("seq", "hash", "trimmed_seq", "trimmed_hash", "sent_seq")}
     if tx.execute(update(audit_head).where(audit_head.c.id == 1).values(**values)).rowcount == 0:
         tx.execute(insert(audit_head).values(id=1, **values))
@@ -153,4 +157,4 @@ def _row(seq: int, entry: AuditEntry, digest: str) -> dict[str, Any]:
 def _chained(row: AnyRow) -> ChainedEntry:
     values = dict(row._mapping)
     seq, digest = values.pop("seq"), values.pop("hash")
-    return ChainedEntry(seq, AuditEntry(**{**values, "outcome": Outcome(values["outcome"])}), digest)
+    return ChainedEntry(seq, AuditEntry(**{**values, "outcome": AuditOutcome(values["outcome"])}), digest)

@@ -13,8 +13,8 @@ from collections import deque
 from datetime import timedelta
 
 from easel.errors import EaselError
-from easel.flow.audit.syslog import Sender, message
-from easel.records.audit import AuditEntry, Outcome
+from easel.flow.audit.syslog import AuditSender, message
+from easel.records.audit import AuditEntry, AuditOutcome
 from easel.store import audit
 from easel.store.engine import Store
 
@@ -31,7 +31,9 @@ _SEND = 500
 class AuditLog:
     """One a server. The thread starts with the first entry."""
 
-    def __init__(self, store: Store, *, keep: timedelta | None = None, sender: Sender | None = None) -> None:
+    def __init__(
+        self, store: Store, *, keep: timedelta | None = None, sender: AuditSender | None = None
+    ) -> None:
         self._store, self._keep, self._sender = store, keep, sender
         self._waiting: deque[tuple[AuditEntry, str | None]] = deque()
         self._dropped = 0
@@ -172,7 +174,7 @@ def _about_itself(store: Store, what: str, count: int) -> AuditEntry:
         route=what,
         path="",
         status=0,
-        outcome=Outcome.ALLOWED,
+        outcome=AuditOutcome.ALLOWED,
         request_id="",
         count=count,
     )

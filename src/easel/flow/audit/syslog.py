@@ -9,21 +9,21 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from easel.errors import Misconfigured
-from easel.records.audit import ChainedEntry, Outcome, plain
+from easel.records.audit import AuditOutcome, ChainedEntry, plain
 
 _FACILITY = 13  # log audit
 _NOTICE, _WARNING = 5, 4
 _TIMEOUT_S = 3.0
 
 
-class Sender(Protocol):
+class AuditSender(Protocol):
     def send(self, messages: Sequence[bytes]) -> None:
         """Send all of them, or raise OSError."""
 
 
 def message(each: ChainedEntry, host: str) -> bytes:
     """One entry as a message; what was refused is a warning."""
-    severity = _NOTICE if each.entry.outcome is Outcome.ALLOWED else _WARNING
+    severity = _NOTICE if each.entry.outcome is AuditOutcome.ALLOWED else _WARNING
     body = json.dumps({"seq": each.seq, **plain(each.entry), "hash": each.hash}, ensure_ascii=True)
     moment = each.entry.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
     return f"<{_FACILITY * 8 + severity}>1 {moment} {host} easel - audit - {body}".encode()
