@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -18,6 +19,8 @@ from easel.version import __version__
 
 app = typer.Typer()
 
+READ_BYTES = 20 * 2**30
+ORPHANS = "Upload these files again, replay what made them, or bring a backup back (`easel restore`)"
 State = Literal["ok", "missing", "wrong"]
 
 
@@ -47,7 +50,17 @@ PROGRAMS = {
 @app.command()
 def doctor(
     as_json: AsJson = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Make the home and its keys private first")] = False,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="First make the home and its keys private, and forget where damaged bytes lie, so that uploading "
+            "them again heals them",
+        ),
+    ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every stored byte, however many there are")
+    ] = False,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Try every known way out of the sandbox on this machine")
     ] = False,
@@ -59,6 +72,7 @@ def doctor(
     if fix:
         _make_private()
     findings = [finding for check in CHECKS for finding in check()]
+    findings += _stored(fix=fix, deep=deep)
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -172,6 +186,56 @@ def _database(url: str) -> Iterator[Finding]:
         up_to_date = found == head()
         detail = f"{engine}, schema {found}" + ("" if up_to_date else f"; this release has {head()}")
         yield Finding("database", "ok" if up_to_date else "missing", detail)
+
+
+def _stored(*, fix: bool, deep: bool) -> Iterator[Finding]:
+    """Damaged bytes, rows that name what is not there, mounts that are left: of an installation that is here."""
+    if importlib.util.find_spec("sqlalchemy") is None:
+        return
+    from easel.flow.lake.examine import examine_lake
+    from easel.run.leftovers import stale_mounts
+    from easel.serve.lake import open_lake
+    from easel.serve.settings import load
+    from easel.store.engine import Store
+    from easel.store.migrate import is_current
+
+    try:
+        settings = load()
+        if not settings.folder.is_dir():
+            return
+        store = Store(settings.database)
+        if not is_current(store):
+            store.close()
+            return
+        found = examine_lake(open_lake(settings, store), None if deep else READ_BYTES, forget=fix)
+        store.close()
+    except EaselError:
+        return  # `_home` has said what is wrong
+    amount = f"{found.blobs} blobs, {found.bytes / 2**30:.1f} GiB"
+    part = "" if found.read >= found.bytes else f"; {found.read / 2**30:.1f} GiB were read (--deep reads all)"
+    if found.damaged:
+        names = [name for each in found.damaged.values() for name in each][:5]
+        remedy = (
+            "upload them again, or restore a backup"
+            if fix
+            else "run `easel doctor --fix`, then upload them again"
+        )
+        detail = (
+            f"{len(found.damaged)} of {amount} are damaged ({', '.join(names) or 'of no file'}): {remedy}"
+        )
+        yield Finding("stored bytes", "wrong", detail + part)
+    else:
+        yield Finding("stored bytes", "ok", amount + part)
+    for kind, where in found.orphans.items():
+        yield Finding("orphan rows", "wrong", f"{kind}: {', '.join(where[:5])}. {ORPHANS}")
+    if not found.orphans:
+        yield Finding("orphan rows", "ok", "none")
+    left = stale_mounts(settings.folder, Path("/proc/self/mounts").read_text().splitlines())
+    if left:
+        said = ", ".join(map(str, left[:5]))
+        yield Finding("stale mounts", "wrong", f"{said}: umount them (umount -l where they are busy)")
+    else:
+        yield Finding("stale mounts", "ok", "none")
 
 
 def _server() -> Iterator[Finding]:

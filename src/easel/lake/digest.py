@@ -18,7 +18,7 @@ _MMAP_FROM = 1 << 20  # below this, setting up a mapping costs more than reading
 
 
 class Corrupt(EaselError):
-    """Stored bytes no longer hash to their name: restore them from a backup."""
+    """Stored bytes no longer hash to their name: upload them again, or restore them from a backup."""
 
     kind = "corrupt"
 
@@ -66,7 +66,8 @@ def verified(chunks: Iterable[bytes], expected: Digest) -> Iterator[bytes]:
         held = chunk
     if hasher.digest() != expected:
         raise Corrupt(
-            f"the bytes of {expected.hex()} are damaged in the blob store: restore them from a backup"
+            f"the bytes of {expected.hex()} are damaged in the blob store: upload the file again, or restore them "
+            "from a backup"
         )
     if held:
         yield held

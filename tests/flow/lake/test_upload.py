@@ -11,11 +11,12 @@ from easel.flow.lake import upload
 from easel.flow.lake.file_set import find_file
 from easel.flow.lake.ingest import ingest_folder
 from easel.lake.access import EVERYTHING
+from easel.lake.blobs.local import LocalBlobs
 from easel.lake.blobs.store import Incoming
-from easel.lake.digest import digest_of
+from easel.lake.digest import Digest, digest_of
 from easel.records.identity import Caller
 from easel.records.lake import Kind, Upload, UploadItem, UploadState
-from easel.store.lake import artifacts
+from easel.store.lake import artifacts, blob_index
 
 
 def version(people: People, path: str) -> int:
@@ -219,3 +220,42 @@ def test_a_link_inside_the_folder_is_its_file_and_one_that_leads_out_is_refused(
         with pytest.raises(InvalidInput, match="leads out"):
             ingest_folder(people.lake, people.ana, folder, "/up/")
         (folder / "bad").unlink()
+
+
+def damage(people: People, content: bytes) -> None:
+    """Turns a bit of the stored bytes."""
+    with people.lake.store.read() as tx:
+        place = blob_index.locate(tx, [digest_of(content)])[digest_of(content)]
+    assert isinstance(people.lake.blobs, LocalBlobs)
+    path = people.lake.blobs.path(Digest(place.object))
+    assert path is not None
+    path.chmod(0o644)
+    data = bytearray(path.read_bytes())
+    data[place.offset] ^= 1
+    path.write_bytes(data)
+
+
+def read_back(people: People, content: bytes) -> bytes:
+    with people.lake.store.read() as tx:
+        place = blob_index.locate(tx, [digest_of(content)])[digest_of(content)]
+    return b"".join(people.lake.blobs.read(Digest(place.object), place.offset, place.size))
+
+
+@pytest.mark.parametrize("size", [20, 300_000], ids=["in a pack", "alone"])
+def test_damaged_bytes_are_healed_by_sending_them_again(people: People, size: int) -> None:
+    good, beside = bytes(range(20)) * (size // 20), b"beside it"
+    people.put(people.ana, {"/a": good, "/b": beside})
+    damage(people, good)
+    assert read_back(people, good) != good
+    people.put(people.ben, {"/copy": good})
+    assert read_back(people, good) == good
+    assert read_back(people, beside) == beside
+    assert version(people, "/a") == 1
+
+
+def test_bytes_that_are_gone_from_the_disk_come_back_by_sending_them_again(people: People) -> None:
+    people.put(people.ana, {"/a": b"good"})
+    for found in list(people.lake.blobs.objects()):
+        people.lake.blobs.delete(found.digest)
+    people.put(people.ana, {"/a": b"good"})
+    assert read_back(people, b"good") == b"good"

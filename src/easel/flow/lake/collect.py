@@ -14,9 +14,11 @@ from easel.flow.lake.upload import Lake
 from easel.lake.blobs.packs import close_up
 from easel.lake.blobs.store import Incoming, Stage
 from easel.lake.digest import digest_of
+from easel.lake.intact import damaged_among
 from easel.lake.manifest.node import NodeRef, Nodes, children_of, entries_of
 from easel.lake.paths import folder_path
 from easel.records.identity import Caller
+from easel.records.lake import Location
 from easel.store.engine import Tx
 from easel.store.lake import artifacts, blob_index, file_sets, lineage, nodes, uploads
 
@@ -117,6 +119,8 @@ def _repack(lake: Lake, before: datetime) -> None:
             (pack, blob_index.members_of(tx, pack)) for pack in blob_index.wasteful_packs(tx, before, 100)
         ]
     for pack, members in packs:
+        if damaged_among(lake.blobs, {m.digest: Location(pack, m.offset, m.size) for m in members}):
+            continue  # `easel doctor` tells of it; good bytes that are sent again are stored elsewhere
         data = b"".join(chunk for m in members for chunk in lake.blobs.read(pack, m.offset, m.size))
         smaller = Incoming(digest_of(data), len(data), close_up(members))
         stage = lake.blobs.begin(f"repack-{pack.hex()[:40]}", smaller.size)

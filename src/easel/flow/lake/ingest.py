@@ -37,8 +37,10 @@ def send(lake: Lake, caller: Caller, upload_id: UploadId, files: list[LocalFile]
         items.append(UploadItem(file.path, file.size, digest))
     missing: list[Digest] = []
     for start in range(0, len(items), upload.MAX_FILES):
+        some = items[start : start + upload.MAX_FILES]
+        damaged = upload.damaged_of(lake, caller, some)
         with lake.store.write() as tx:
-            missing += upload.add_files(tx, caller, upload_id, items[start : start + upload.MAX_FILES])
+            missing += upload.add_files(tx, caller, upload_id, some, damaged)
     read = _FileReader(by_digest)
     for incoming in plan(read, dict.fromkeys(missing)):
         (transfer,) = upload.announce(lake, caller, upload_id, [incoming])

@@ -8,7 +8,7 @@ Every step may be repeated: after a crash of either side the sender asks what is
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from easel.declare.roles import Role
@@ -17,6 +17,7 @@ from easel.ids import UploadId
 from easel.lake.blobs.packs import PACK, SMALL, close_up
 from easel.lake.blobs.store import BlobStore, Incoming, Stage, check_members
 from easel.lake.digest import Digest, digest_of
+from easel.lake.intact import damaged_among
 from easel.lake.manifest.node import Entry
 from easel.lake.paths import file_path
 from easel.records.identity import Caller
@@ -29,6 +30,8 @@ from easel.store.upsert import lock
 MAX_FILES = 20_000
 """Files in one call of `add_files`; a session may have any number of calls."""
 _MAX_PACK = PACK + SMALL
+CHECKED_BYTES = 256 * 2**20
+"""How much of what is stored is read again before a sender is told that it need not be sent."""
 MAX_OPEN = 500
 """Uploads that one user may have open in a project."""
 
@@ -71,8 +74,14 @@ def start(tx: Tx, caller: Caller, made_by: int | None = None) -> Upload:
     return upload
 
 
-def add_files(tx: Tx, caller: Caller, upload_id: str, items: Sequence[UploadItem]) -> list[Digest]:
-    """Add files; returns the digests of those whose bytes must be sent."""
+def add_files(
+    tx: Tx,
+    caller: Caller,
+    upload_id: str,
+    items: Sequence[UploadItem],
+    damaged: Collection[bytes] = frozenset(),
+) -> list[Digest]:
+    """Add files; returns the digests of those whose bytes must be sent: `damaged` ones also if they are stored."""
     if len(items) > MAX_FILES:
         raise TooLarge(f"{len(items)} files at once: send at most {MAX_FILES} in one call")
     upload = _pending(tx, caller, upload_id)
@@ -85,11 +94,26 @@ def add_files(tx: Tx, caller: Caller, upload_id: str, items: Sequence[UploadItem
         rights.need_write(path)
         checked[path] = replace(item, path=path)
     digests = list({i.digest for i in items})
-    held = blob_index.held_by(tx, caller.project_id, rights, digests)
+    held = blob_index.held_by(tx, caller.project_id, rights, digests) - set(damaged)
     held |= uploads.held_in(tx, upload.id, digests)
     uploads.put_items(tx, upload.id, list(checked.values()), held)
     uploads.touch(tx, upload.id)
     return [Digest(d) for d in dict.fromkeys(i.digest for i in items) if d not in held]
+
+
+def damaged_of(lake: Lake, caller: Caller, items: Sequence[UploadItem]) -> set[bytes]:
+    """Of what the caller's project holds already the bytes that are no longer what their name says.
+
+    Sizes of all are compared; of the bytes as many are read as are quickly read. `easel doctor` reads the rest, and
+    those of a bucket, which has checksums of its own.
+    """
+    if not lake.blobs.on_this_disk:
+        return set()
+    digests = list({item.digest for item in items})
+    with lake.store.read() as tx:
+        held = blob_index.held_by(tx, caller.project_id, rights_of(tx, caller), digests)
+        places = blob_index.locate(tx, sorted(held))
+    return damaged_among(lake.blobs, places, CHECKED_BYTES)
 
 
 def announce(lake: Lake, caller: Caller, upload_id: str, objects: Sequence[Incoming]) -> list[Transfer]:
@@ -157,7 +181,7 @@ def finish_object(lake: Lake, caller: Caller, upload_id: str, digest: Digest) ->
             raise NotFound(f"no object {digest.hex()} was announced in this upload")
         stage, incoming, stored = known
         parts = [m.digest for m in incoming.members] or [incoming.digest]
-        elsewhere = blob_index.known_elsewhere(tx, parts) if incoming.members else set()
+        places = blob_index.locate(tx, parts)
     if stored:
         return
     try:
@@ -170,6 +194,9 @@ def finish_object(lake: Lake, caller: Caller, upload_id: str, digest: Digest) ->
         if forgotten:
             lake.blobs.discard(stage)
         raise
+    # Whoever sends what is stored already either may not know that it is, or heals it.
+    damaged = damaged_among(lake.blobs, places) if lake.blobs.on_this_disk else set()
+    elsewhere = places.keys() - damaged if incoming.members else set()
     kept = _leave_out(lake.blobs, stage, incoming, elsewhere)
     if kept is not None:
         final, to_store = kept
@@ -177,6 +204,7 @@ def finish_object(lake: Lake, caller: Caller, upload_id: str, digest: Digest) ->
             blob_index.claim(tx, to_store)
         lake.blobs.promote(final, to_store.digest)
     with lake.store.write() as tx:
+        blob_index.forget_places(tx, {digest: places[digest] for digest in damaged})
         if kept is not None:
             blob_index.arrived(tx, kept[1])
         uploads.mark_stored(tx, stage.id)
@@ -186,7 +214,7 @@ def finish_object(lake: Lake, caller: Caller, upload_id: str, digest: Digest) ->
 
 
 def _leave_out(
-    blobs: BlobStore, stage: Stage, incoming: Incoming, known: set[bytes]
+    blobs: BlobStore, stage: Stage, incoming: Incoming, known: Set[bytes]
 ) -> tuple[Stage, Incoming] | None:
     """Equal bytes are stored once: what is stored already is left out of a pack; None if nothing is left."""
     if not known:

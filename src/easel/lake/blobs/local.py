@@ -38,6 +38,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 class LocalBlobs:
     """`objects/ab/cd…` holds the objects by digest; `staging/<id>/` the file and one mark a part."""
 
+    on_this_disk = True
+
     def __init__(self, root: Path, part: int = PART) -> None:
         self.root, self._part = root, part
         self._objects, self._staging = root / "objects", root / "staging"

@@ -40,6 +40,8 @@ _REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"
 class S3Blobs:
     """Credentials that are not given come from where AWS tools look for them."""
 
+    on_this_disk = False
+
     def __init__(
         self,
         bucket: str,

@@ -94,6 +94,10 @@ def part_size(size: int, preferred: int) -> int:
 class BlobStore(Protocol):
     """Objects by digest, and stages in which they arrive. Safe to share between threads and processes."""
 
+    @property
+    def on_this_disk(self) -> bool:
+        """Whether reading its bytes again costs no network."""
+
     def begin(self, stage_id: str, size: int) -> Stage:
         """Open a stage. Ids are `[a-z0-9_-]+` and never used twice."""
 

@@ -53,8 +53,9 @@ def show_upload(state: State, caller: Member, upload_id: UploadId) -> wire.Uploa
 def add_files(state: State, caller: Member, upload_id: UploadId, body: wire.AddFiles) -> wire.WantedHashes:
     """Add files by path, size and hash; the answer lists the hashes whose bytes must be sent."""
     items = [records.UploadItem(f.path, f.size, from_hex(f.hash)) for f in body.files]
+    damaged = upload.damaged_of(state.lake, caller, items)
     with state.store.write() as tx:
-        wanted = upload.add_files(tx, caller, upload_id, items)
+        wanted = upload.add_files(tx, caller, upload_id, items, damaged)
     return wire.WantedHashes(wanted=[digest.hex() for digest in wanted])
 
 

@@ -7,7 +7,7 @@ their rows, so neither can take away what the other relies on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import and_, delete, exists, func, not_, select, update
@@ -106,9 +106,11 @@ def keep_known(tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
     return set(found)
 
 
-def known_elsewhere(tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-    """Blobs that are stored already, by whomever. Only for deciding what to store; never shown."""
-    return set(locate(tx, digests))
+def forget_places(tx: Tx, places: Mapping[bytes, Location]) -> None:
+    """These bytes are damaged there: whoever brings them again says where they are."""
+    for digest, place in sorted(places.items()):
+        here = (blobs.c.digest == digest, blobs.c.object == place.object, blobs.c.offset == place.offset)
+        tx.execute(delete(blobs).where(*here))
 
 
 def forget_unreferenced(tx: Tx, before: datetime) -> int:

@@ -1,0 +1,97 @@
+"""`easel doctor` on what is stored: it finds what is wrong, and says what to do."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from easel.cli import doctor
+from easel.declare.roles import Role
+from easel.flow.lake import upload
+from easel.flow.lake.ingest import send
+from easel.flow.lake.upload import Lake
+from easel.ids import TokenId
+from easel.lake.folder import scan
+from easel.records.identity import Caller
+from easel.run.leftovers import stale_mounts
+from easel.serve.lake import open_lake
+from easel.serve.settings import load, prepare_home
+from easel.store import identity
+from easel.store.engine import Store
+from easel.store.migrate import migrate
+
+
+def test_the_doctor_finds_damaged_bytes_orphan_rows_and_stale_mounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("EASEL_HOME", str(home))
+    settings = load()
+    prepare_home(settings)
+    store = Store(settings.database)
+    migrate(store, backup=lambda _revision: None)
+    lake = open_lake(settings, store)
+    caller = _somebody(store)
+    good, other = b"good" * 1000, b"other"
+    _put(lake, caller, {"/good": good, "/other": other})
+    said = _doctor("--json")
+    assert {"stored bytes", "orphan rows", "stale mounts"} <= {
+        each["what"] for each in said if each["state"] == "ok"
+    }
+
+    (stored,) = (home / "blobs" / "objects").glob("*/*")
+    stored.chmod(0o644)
+    stored.write_bytes(stored.read_bytes().replace(b"goodgood", b"bad!good", 1))
+    with store.write() as tx:
+        tx.execute(text("UPDATE artifacts SET digest = :lost WHERE name = '/other'"), {"lost": bytes(32)})
+    wrong = {each["what"]: each["detail"] for each in _doctor("--json") if each["state"] == "wrong"}
+    assert "astro: /good:1" in wrong["stored bytes"]
+    assert "astro: /other:1" in wrong["orphan rows"]
+
+    _doctor("--json", "--fix")
+    _put(lake, caller, {"/good": good})
+    assert [each["state"] for each in _doctor("--json") if each["what"] == "stored bytes"] == ["ok"]
+    store.close()
+
+
+def test_mounts_below_the_home_are_left_over(tmp_path: Path) -> None:
+    home = tmp_path / "a home"
+    shown = str(home).replace(" ", "\\040")
+    lines = [
+        f"tmpfs {shown}/run/attempts/a tmpfs rw 0 0",
+        f"x {shown}/run/attempts/a/b x rw 0 0",
+        "/dev/vda / ext4",
+    ]
+    assert stale_mounts(home, lines) == [
+        home / "run" / "attempts" / "a" / "b",
+        home / "run" / "attempts" / "a",
+    ]
+
+
+def _doctor(*words: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(CliRunner().invoke(doctor.app, list(words)).stdout)
+    return found
+
+
+def _somebody(store: Store) -> Caller:
+    with store.write() as tx:
+        project = identity.add_project(tx, "astro", "")
+        user = identity.add_user(tx, "ana", home=project.id)
+        identity.put_member(tx, project.id, user.id, Role.MEMBER)
+    return Caller(user, TokenId("tok_test"), project, Role.MEMBER)
+
+
+def _put(lake: Lake, caller: Caller, files: dict[str, bytes]) -> None:
+    with lake.store.write() as tx:
+        session = upload.start(tx, caller)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            (Path(folder) / name.lstrip("/")).write_bytes(content)
+        send(lake, caller, session.id, scan(Path(folder), "/"))
+    with lake.store.write() as tx:
+        upload.commit(tx, caller, session.id)
