@@ -74,7 +74,7 @@ def kill_for(installation: Installation, seconds: float, rng: random.Random) -> 
     killed: Counter[str] = Counter()
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
-        time.sleep(rng.uniform(0.2, 1.5))
+        time.sleep(rng.uniform(0.1, 0.7))
         there = {kind: found for kind in KINDS if (found := sorted(installation.victims(kind)))}
         if not there:
             continue

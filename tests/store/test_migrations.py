@@ -82,7 +82,9 @@ def test_a_database_of_every_released_schema_still_upgrades(file: Path, database
     store.close()
 
 
-WITH_JOBS = [file for file in KEPT if file.name >= "0005" and file.name[:4] not in {"0006", "0008", "0010"}]
+DERIVED = {"0006", "0008", "0010", *(f"{number:04}" for number in range(12, 17))}
+"""Made of the one before by its own migration (`fill_gaps`): its rows tell nothing new."""
+WITH_JOBS = [file for file in KEPT if file.name >= "0005" and file.name[:4] not in DERIVED]
 assert KEPT[0].name.startswith("0001")
 assert WITH_JOBS, "run python -m tests.fixtures.keep_database"
 
@@ -114,7 +116,9 @@ def test_what_an_earlier_release_wrote_is_read_as_if_it_were_ours(file: Path, da
 
 
 def test_every_released_schema_has_its_database() -> None:
-    assert [file.name.partition(".")[0] for file in KEPT[: len(RELEASED)]] == RELEASED
+    kept = [file.name.partition(".")[0] for file in KEPT]
+    assert kept[: len(RELEASED)] == RELEASED
+    assert kept[-1] >= "0017"
 
 
 def test_a_migration_that_fails_leaves_the_old_state(

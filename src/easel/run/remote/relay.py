@@ -29,6 +29,7 @@ from easel.wire import worker as wire
 log = logging.getLogger("easel.worker")
 WAIT_S = 20.0
 TICK_S = 0.1
+AWAY_S = 0.2
 AT_ONCE_BYTES = 4 * 2**20
 AHEAD_S = 0.2
 """So much short work is taken ahead: what is done before the next exchange could bring more."""
@@ -84,6 +85,7 @@ class Relay:
         self._news: deque[wire.AttemptNews] = deque()
         self._offers: deque[str] = deque(maxlen=1_000)
         self._connected = False
+        self._away = False
         self._started = clock.monotonic()
         self._busy_at = clock.monotonic()
 
@@ -91,7 +93,7 @@ class Relay:
 
     def run(self, stopping: threading.Event) -> None:
         """Until `stopping` is set, the server refuses us, or there was nothing to do for `idle_exit_s`."""
-        self._connect()
+        self._connect(stopping)
         receiver = threading.Thread(target=self._listen, name="orders", daemon=True)
         sender = self._link.connect(attempts=1)
         failures = 0
@@ -99,7 +101,7 @@ class Relay:
             while not stopping.is_set() and self._refused is None and not self._idle():
                 self._poll_executor()
                 if not self._connected:
-                    self._connect()
+                    self._connect(stopping)
                 elif self._news or self._session == 0:
                     failures = 0 if self._talk(sender, 0.0) else failures + 1
                     if failures:
@@ -138,12 +140,17 @@ class Relay:
 
     # The worker. ----------------------------------------------------------------------------------------------
 
-    def _connect(self) -> None:
-        self._executor.connect(self._fence, {})
-        while not self._connected:
-            if not self._poll_executor():
-                self._woken.wait(TICK_S)
-                self._woken.clear()
+    def _connect(self, stopping: threading.Event) -> None:
+        """Until the worker answers. One that goes away before it does is started again."""
+        while not (self._connected or self._refused or stopping.is_set()):
+            self._away = False
+            self._executor.connect(self._fence, {})
+            while not (self._connected or self._away or stopping.is_set()):
+                if not self._poll_executor():
+                    self._woken.wait(TICK_S)
+                    self._woken.clear()
+            if self._away:
+                stopping.wait(AWAY_S)
 
     def _poll_executor(self) -> bool:
         reports = self._executor.poll()
@@ -155,7 +162,7 @@ class Relay:
                         self._attempts = {key: self._attempts.get(key, 0) for key in attempts}
                 case Away(reason, superseded):
                     log.warning("the worker is away: %s", reason)
-                    self._connected = False
+                    self._connected, self._away = False, True
                     if superseded:
                         self._refused = Conflict(
                             "another `easel worker` has taken over this machine's worker"
