@@ -211,8 +211,8 @@ def _stored(*, fix: bool, deep: bool) -> Iterator[Finding]:
         store.close()
     except EaselError:
         return  # `_home` has said what is wrong
-    amount = f"{found.blobs} blobs, {found.bytes / 2**30:.1f} GiB"
-    part = "" if found.read >= found.bytes else f"; {found.read / 2**30:.1f} GiB were read (--deep reads all)"
+    amount = f"{found.blobs} blobs, {found.size / 2**30:.1f} GiB"
+    part = "" if found.read >= found.size else f"; {found.read / 2**30:.1f} GiB were read (--deep reads all)"
     if found.damaged:
         names = [name for each in found.damaged.values() for name in each][:5]
         remedy = (

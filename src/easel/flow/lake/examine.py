@@ -16,7 +16,7 @@ class Examined:
     """`damaged` maps blobs to file versions that have them; `orphans` kinds of wrong rows to examples."""
 
     blobs: int
-    bytes: int
+    size: int
     read: int
     damaged: dict[bytes, list[str]]
     orphans: dict[str, list[str]]

@@ -142,15 +142,18 @@ class Relay:
 
     def _connect(self, stopping: threading.Event) -> None:
         """Until the worker answers. One that goes away before it does is started again."""
-        while not (self._connected or self._refused or stopping.is_set()):
+        while not self._connected and self._refused is None and not stopping.is_set():
             self._away = False
             self._executor.connect(self._fence, {})
-            while not (self._connected or self._away or stopping.is_set()):
+            while not self._answered() and not stopping.is_set():
                 if not self._poll_executor():
                     self._woken.wait(TICK_S)
                     self._woken.clear()
             if self._away:
                 stopping.wait(AWAY_S)
+
+    def _answered(self) -> bool:
+        return self._connected or self._away
 
     def _poll_executor(self) -> bool:
         reports = self._executor.poll()
