@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.match.test_train import candidate_of
 from tests.match.worlds import World
 
 from easel.errors import InvalidInput
-from easel.match.kinds import SLICE_ENDED
+from easel.match.kinds import GAVE_WAY, SLICE_ENDED
 from easel.match.slices import SliceState, fit_slice
 from easel.match.split import assign_folds
 from easel.match.summary import strata
@@ -68,3 +69,64 @@ def test_a_slice_goes_forward_and_not_beyond_the_end() -> None:
     state, _ = fit_slice(state, 1.0)
     with pytest.raises(InvalidInput, match="must lie above 1"):
         fit_slice(state, 1.0)
+
+
+@pytest.mark.parametrize("family", ["boosted_trees", "lightgbm"])
+def test_trees_grown_in_slices_are_those_of_one_that_was_never_stopped(family: str, tmp_path: Path) -> None:
+    world = worlds.table(240)
+    state = begun(world, family, tmp_path / "sliced", None)
+    state, part = fit_slice(state, 0.25)
+    assert part.measurement.stopped == SLICE_ENDED
+    assert state.reached == 0.25
+    state, last = fit_slice(state, 1.0)
+    assert state.over
+    assert last.learned.resumed > 0
+    whole = begun(world, family, None, None)
+    once = train(whole.candidate, whole.program, whole.examples, whole.folds, whole.conditions)
+    np.testing.assert_allclose(last.learned.predicted, once.learned.predicted, atol=1e-9)
+    inputs = [example.input for example in whole.examples[:20]]
+    np.testing.assert_allclose(last.model.predict(inputs), once.model.predict(inputs), atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["fcn", "lightgbm"])
+def test_who_is_asked_to_give_way_stops_at_the_next_checkpoint_and_goes_on_from_there(
+    family: str, tmp_path: Path
+) -> None:
+    world = worlds.waves() if family == "fcn" else worlds.table(240)
+    epochs = 6 if family == "fcn" else None
+    state = begun(world, family, tmp_path / "given", epochs)
+    asked = replace(state.conditions, give_way=lambda: True)
+    after, part = fit_slice(replace(state, conditions=asked), 1.0)
+    assert part.measurement.stopped == GAVE_WAY
+    assert 0.0 < after.reached < 1.0
+    assert not after.over
+    after, last = fit_slice(replace(after, conditions=state.conditions), 1.0)
+    assert after.over
+    assert last.learned.resumed > 0
+    whole = begun(world, family, tmp_path / "whole", epochs)
+    once = train(whole.candidate, whole.program, whole.examples, whole.folds, whole.conditions)
+    np.testing.assert_allclose(last.learned.predicted, once.learned.predicted, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["fcn", "lightgbm"])
+def test_what_cannot_be_read_of_a_checkpoint_is_learned_anew(family: str, tmp_path: Path) -> None:
+    """Half-written, empty, or of something else."""
+    world = worlds.waves() if family == "fcn" else worlds.table(240)
+    state = begun(world, family, tmp_path, 4 if family == "fcn" else None)
+    _, first = fit_slice(state, 0.5)
+    for path in tmp_path.rglob("*.*"):
+        if path.is_file() and path.name != "grown.json":
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    _, again = fit_slice(state, 0.5)
+    assert again.learned.resumed == 0
+    np.testing.assert_allclose(again.learned.predicted, first.learned.predicted, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["fcn", "lightgbm"])
+def test_a_full_disk_costs_the_checkpoint_and_not_the_slice(family: str, tmp_path: Path) -> None:
+    world = worlds.waves() if family == "fcn" else worlds.table(240)
+    (tmp_path / "no-folder").write_bytes(b"")
+    state = begun(world, family, tmp_path / "no-folder", 4 if family == "fcn" else None)
+    after, part = fit_slice(state, 0.5)
+    assert after.reached == 0.5
+    assert part.measurement.quality > 0.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import math
 import threading
 import time
@@ -11,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+
+log = logging.getLogger("easel.match")
 
 
 @dataclass
@@ -49,7 +53,6 @@ class CheckpointWriter:
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._path, self._clock = path, clock
         self._thread: threading.Thread | None = None
-        self._failed: OSError | None = None
         self._next_at = 0.0
 
     @property
@@ -68,25 +71,25 @@ class CheckpointWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Waits until everything is on the disk; raises what went wrong there."""
+        """Waits until everything is on the disk, as far as there is room for it."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        if self._failed is not None:
-            failed, self._failed = self._failed, None
-            raise failed
 
     def _save(self, tensors: dict[str, Tensor], note: str) -> None:
-        """Replaces the file in one step: a trial killed while writing keeps the one before."""
+        """Replaces the file in one step: a trial killed while writing keeps the one before, and so does one that finds
+        the disk full. It goes on learning; only whoever continues it has further to go."""
         assert self._path is not None
         began = self._clock()
+        partial = self._path.with_suffix(".partial")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            partial = self._path.with_suffix(".partial")
             save_file(_on_host(tensors), partial, {"state": note})
             partial.replace(self._path)
-        except OSError as error:
-            self._failed = error
+        except (OSError, SafetensorError) as error:
+            log.warning("the checkpoint %s could not be written: %s", self._path.name, error)
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
         self._next_at = self._clock() + 9 * (self._clock() - began)
 
 
@@ -107,6 +110,17 @@ def restore(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Te
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     put_back(tensors, learners)
     return TrainingState(epoch, best_epoch, best_loss, [(a, b) for a, b in curve]), below("best.", tensors)
+
+
+def restored(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]] | None:
+    """As `restore`; None, with the learners as they were, where the file is damaged or of another kind of training."""
+    before = snapshot(learners, {})
+    try:
+        return restore(path, learners)
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+        log.warning("the checkpoint %s cannot be read, the training begins anew: %s", path.name, error)
+        put_back(before, learners)
+        return None
 
 
 def put_back(tensors: Mapping[str, Tensor], learners: Learners) -> None:

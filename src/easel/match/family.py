@@ -82,6 +82,18 @@ class ModelFiles:
     load: Callable[[Path], Any]
 
 
+@dataclass(frozen=True)
+class Growth:
+    """How a model of many trees goes on. `rounds` is how many it has in the end.
+
+    `grow(estimator, before, x, y, more)` fits `more` rounds of a fresh `estimator` after those of `before`, a fitted
+    one (None: from the beginning), and returns the model with all of them.
+    """
+
+    rounds: Callable[[Candidate], int]
+    grow: Callable[[Any, Any, Any, Any, int], Any]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """`fits`: the programs it is proposed for. `plan` gives its candidates, `cost` their seconds.
@@ -114,10 +126,12 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimatorFamily(Family):
-    """Needs no torch: a table's first model does not wait for it to load. `files`: skops unless said otherwise."""
+    """Needs no torch: a table's first model does not wait for it to load. `files`: skops unless said otherwise.
+    `growth` where it can be stopped after any round of trees and gone on with, for one number to predict."""
 
     estimator: Callable[[Candidate, MatrixShape], Any]
     files: ModelFiles | None = None
+    growth: Growth | None = None
 
     def looks_at(self, candidate: Candidate) -> int | None:
         """Models of tables see very small pictures."""

@@ -6,7 +6,7 @@ The paper tries every learning rate of a grid inside a trial and keeps the best 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from easel.match.candidate import GRID, Candidate
 from easel.match.device_data import Batch, Data
 from easel.match.encode.images import PictureEncoder
 from easel.match.encode.texts import TextEncoder
-from easel.match.kinds import SLICE_ENDED
+from easel.match.kinds import CAN_GO_ON, OUT_OF_TIME, SLICE_ENDED
 from easel.match.loop import Diverged, Schedule, TrainingRun, fit, predict, training_device
 from easel.match.network_body import finish
 from easel.match.networks import Wiring, build_network
@@ -68,6 +68,7 @@ class Bag:
     stopped: str
     curves: tuple[tuple[tuple[float, float], ...], ...]
     resumed: int
+    reached: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,19 +94,19 @@ def best_bag(fitting: Fitting) -> Bag:
         return _fit_all(fitting, _Try(fitting.candidate.number("lr", 1e-3)))
     best: Bag | None = None
     failed: Diverged | None = None
-    resumed = 0
+    resumed, reached = 0, 1.0
     for number, rate in enumerate(RATES):
         try:
             bag = _fit_all(fitting, _Try(rate, number, len(RATES)))
         except Diverged as error:
             failed = error
             continue
-        resumed += bag.resumed
+        resumed, reached = resumed + bag.resumed, min(reached, bag.reached)
         if best is None or bag.loss < best.loss:
             best = bag
     if best is None:
         raise failed or Diverged("no learning rate of the grid led anywhere")
-    return Bag(best.networks, best.predicted, best.loss, best.stopped, best.curves, resumed)
+    return replace(best, resumed=resumed, reached=reached)
 
 
 def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
@@ -152,12 +153,12 @@ def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
             raise run
         done.append(run)
     answers = [_answers(member.network, data.only(member.validate)) for member in members]
-    out_of_time = any(run.stopped == "out of time" for run in done)
+    out_of_time = any(run.stopped == OUT_OF_TIME for run in done)
     return Bag(
         tuple(member.network.cpu() for member in members),
         np.concatenate([finish(raw, wiring.target) for raw in answers]),
         float(np.mean([run.best_loss for run in done])),
-        "out of time" if out_of_time else "finished",
+        OUT_OF_TIME if out_of_time else "finished",
         tuple(run.curve for run in done),
         0,
     )
@@ -171,7 +172,10 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
     predicted: list[NDArray[Any]] = []
     curves: list[tuple[tuple[float, float], ...]] = []
     losses: list[float] = []
-    resumed, stopped = 0, "finished"
+    resumed, stopped, reached = 0, "finished", 1.0
+    if family.solve is not None and conditions.until is not None and conditions.until < 1.0:
+        # the examples of the plan are a share already
+        stopped, reached = SLICE_ENDED, conditions.until
     augment = augmentation(candidate.text("augment", "none")) if _still(wiring) else _as_is
     data = fitting.data if family.solve is not None else fitting.data.resident(training_device())
     for number, one in enumerate(plan):
@@ -201,16 +205,18 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
                 if conditions.checkpoints is None
                 else conditions.checkpoints / attempt.checkpoint(number),
                 progress=report,
+                give_way=conditions.give_way,
             )
             curves.append(found.curve)
             losses.append(found.best_loss)
             resumed += found.resumed
-            stopped = found.stopped if found.stopped in ("out of time", SLICE_ENDED) else stopped
+            stopped = found.stopped if found.stopped in CAN_GO_ON else stopped
+            reached = min(reached, found.reached)
         predicted.append(finish(_answers(network, validate), wiring.target))
         networks.append(network.cpu())
         conditions.progress(attempt.share((number + 1) / len(plan)))
     loss = float(np.mean(losses)) if losses else 0.0
-    return Bag(tuple(networks), np.concatenate(predicted), loss, stopped, tuple(curves), resumed)
+    return Bag(tuple(networks), np.concatenate(predicted), loss, stopped, tuple(curves), resumed, reached)
 
 
 def _schedule(conditions: Conditions, usual: int, rate: float) -> Schedule:

@@ -29,3 +29,7 @@ class TemplateKind(Enum):
 
 SLICE_ENDED = "end of the slice"
 """What a trial says that stopped at the end of a slice and can be gone on with."""
+GAVE_WAY = "gave way"
+"""What a trial says that was asked to stop at its next checkpoint."""
+OUT_OF_TIME = "out of time"
+CAN_GO_ON = frozenset({SLICE_ENDED, GAVE_WAY, OUT_OF_TIME})

@@ -15,9 +15,9 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from easel.match.checkpoint import CheckpointWriter, Learners, TrainingState, put_back, restore, snapshot
+from easel.match.checkpoint import CheckpointWriter, Learners, TrainingState, put_back, restored, snapshot
 from easel.match.device_data import Batch, Data
-from easel.match.kinds import SLICE_ENDED
+from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.train_steps import GRAPH_STEPS, Augment, EagerSteps, Objective, Steps, autocast, recorded
 
 Progress = Callable[[float, float], None]
@@ -75,6 +75,8 @@ class TrainingRun:
     """Training and validation loss of each epoch."""
     resumed: int = 0
     """Epochs that an earlier attempt had done."""
+    reached: float = 1.0
+    """The share of its epochs that is done; a training that stopped by itself is done."""
 
 
 def training_device() -> torch.device:
@@ -107,12 +109,14 @@ def fit(
     checkpoint: Path | None = None,
     progress: Progress = lambda share, loss: None,
     device: torch.device | None = None,
+    give_way: Callable[[], bool] = lambda: False,
 ) -> TrainingRun:
-    """Trains `network` in place. After every epoch `out_of_time` is asked and a checkpoint is written behind."""
+    """Trains `network` in place. After every epoch `out_of_time` and `give_way` are asked and a checkpoint is written
+    behind; a checkpoint that cannot be read is as good as none."""
     training = _Training(network, train, objective, schedule, augment, device or training_device())
     state, best = TrainingState(), _weights(network)
     if checkpoint is not None and checkpoint.exists():
-        state, best = restore(checkpoint, training.learners)
+        state, best = restored(checkpoint, training.learners) or (state, best)
     resumed, stopped = state.epoch, "finished"
     # An attempt that had stopped by itself is over: one more epoch would be another path than it took.
     waited = state.epoch - state.best_epoch > schedule.patience
@@ -135,8 +139,10 @@ def fit(
             progress(state.epoch / schedule.epochs, found)
             if state.epoch - state.best_epoch > schedule.patience:
                 stopped = "no better for a while"
+            elif give_way():
+                stopped = GAVE_WAY
             elif out_of_time():
-                stopped = "out of time"
+                stopped = OUT_OF_TIME
             if stopped == "finished" and state.epoch == until < schedule.epochs:
                 stopped = SLICE_ENDED
             last = stopped != "finished" or state.epoch == schedule.epochs
@@ -150,7 +156,10 @@ def fit(
         raise Diverged(f"training {stopped} before it learned anything; a smaller learning rate may help")
     network.load_state_dict(best)
     network.eval()
-    return TrainingRun(state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed)
+    reached = state.epoch / schedule.epochs if stopped in CAN_GO_ON else 1.0
+    return TrainingRun(
+        state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed, reached
+    )
 
 
 class _Training:

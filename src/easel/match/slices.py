@@ -1,7 +1,7 @@
 """A trial in slices: begun, kept, and gone on with, by one interface for all families.
 
-Networks go on by epochs from their checkpoints; other families train anew on a larger share of the examples, which
-contains the smaller one.
+Networks go on by epochs and boosted trees by rounds from their checkpoints; other families train anew on a larger share
+of the examples, which contains the smaller one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
 from easel.match.examples import Example
-from easel.match.kinds import SLICE_ENDED
+from easel.match.family import EstimatorFamily, NetworkFamily
+from easel.match.registry import family_of
 from easel.match.train import Conditions, Trained, train
 
 
@@ -36,7 +37,8 @@ class SliceState:
 def fit_slice(state: SliceState, to: float) -> tuple[SliceState, Trained]:
     """Go on until the share `to` of the whole trial; the state after it, and a model that may serve.
 
-    A trial that stops by itself before (nothing gets better) is over: there is no more to be had from it.
+    A trial that stops by itself before (nothing gets better) is over: there is no more to be had from it. One that
+    gave way or ran out of time has come less far than was wanted.
     """
     if not state.reached < to <= 1.0:
         raise InvalidInput(
@@ -47,5 +49,13 @@ def fit_slice(state: SliceState, to: float) -> tuple[SliceState, Trained]:
     trained = train(
         state.candidate, state.program, state.examples, state.folds, replace(state.conditions, until=to)
     )
-    over = to >= 1.0 or trained.learned.stopped != SLICE_ENDED
-    return replace(state, reached=to, over=over), trained
+    reached = trained.learned.reached
+    return replace(state, reached=reached, over=reached >= 1.0), trained
+
+
+def goes_on(candidate: Candidate) -> bool:
+    """Whether a trial of the candidate continues where it was stopped, from a checkpoint."""
+    family = family_of(candidate)
+    if isinstance(family, NetworkFamily):
+        return family.solve is None
+    return isinstance(family, EstimatorFamily) and family.growth is not None

@@ -51,12 +51,25 @@ def assign_folds(
     return chosen
 
 
+LEAST_EXAMPLES = 40
+"""A slice trains on no fewer: with a handful the classes would not all be there."""
+
+
 @dataclass(frozen=True)
 class Round:
     """Indices to train on and to validate on."""
 
     train: NDArray[np.intp]
     validate: NDArray[np.intp]
+
+
+def part_of(one: Round, share: float | None, seed: int) -> Round:
+    """The round with a share of its examples to train on; a larger share has those of a smaller one too."""
+    if share is None or share >= 1.0:
+        return one
+    order = np.random.default_rng(seed).permutation(len(one.train))
+    count = min(len(order), max(LEAST_EXAMPLES, round(share * len(order))))
+    return Round(one.train[np.sort(order[:count])], one.validate)
 
 
 def rounds(folds: Sequence[int]) -> tuple[Round, ...]:

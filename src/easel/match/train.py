@@ -43,6 +43,8 @@ class Conditions:
     until: float | None = None
     """A share of the whole trial at which to stop: of the epochs of a network, of the examples of other families."""
     embeddings: Path | None = None
+    give_way: Callable[[], bool] = lambda: False
+    """Asked between epochs and between rounds of trees: whether to stop there and keep what was learned."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,9 @@ class Learned:
     curves: tuple[tuple[tuple[float, float], ...], ...] = ()
     """For each round of a network: training and validation loss of each epoch."""
     resumed: int = 0
-    """Epochs that an earlier attempt, killed halfway, had done."""
+    """Epochs, or rounds of trees, that an earlier slice or an attempt killed halfway had done."""
+    reached: float = 1.0
+    """The share of the whole trial that is done; one that stopped by itself is done."""
 
 
 def _calibrated(task: Task, learned: Learned) -> Learned:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from easel.declare.program import Program
 from easel.match.candidate import Candidate
-from easel.match.encode.tables import TableEncoder
 from easel.match.encoders import fit_source
 from easel.match.estimator_body import EstimatorBody, matrix, predict_matrix
 from easel.match.examples import Example, Object
-from easel.match.family import MatrixShape
-from easel.match.kinds import SLICE_ENDED
+from easel.match.kinds import OUT_OF_TIME, SLICE_ENDED
 from easel.match.model import Model
-from easel.match.registry import estimator_family
-from easel.match.split import Round
+from easel.match.split import Round, part_of
 from easel.match.targets import Classes
 from easel.match.train import Conditions, Learned
-
-LEAST_EXAMPLES = 40
-"""A slice trains on no fewer: with a handful the classes would not all be there."""
-
+from easel.match.train_trees import can_grow, problem, train_trees
 
 def train_estimator(
     candidate: Candidate,
@@ -38,9 +31,11 @@ def train_estimator(
 ) -> Learned:
     inputs = [example.input for example in examples]
     truth = target([example.output for example in examples])
+    if can_grow(candidate, outputs=1 if isinstance(target, Classes) else truth.shape[1]):
+        return train_trees(candidate, program, inputs, truth, plan, target, conditions)
     began = conditions.clock()
     predicted = []
-    plan = [_part(one, conditions) for one in plan]
+    plan = [part_of(one, conditions.until, conditions.seed) for one in plan]
     for number, one in enumerate(plan):
         source = fit_source(candidate, program, [inputs[i] for i in one.train])
         estimator = _fit(
@@ -61,39 +56,24 @@ def train_estimator(
     conditions.progress(1.0)
     body = EstimatorBody(candidate, final, source, target)
     validated = np.concatenate([one.validate for one in done])
-    stopped = "finished" if len(done) == len(plan) else "out of time"
-    if stopped == "finished" and conditions.until is not None and conditions.until < 1.0:
-        stopped = SLICE_ENDED
+    stopped, reached = "finished" if len(done) == len(plan) else OUT_OF_TIME, 1.0
+    if conditions.until is not None and conditions.until < 1.0:
+        stopped, reached = SLICE_ENDED, conditions.until
     return Learned(
         truth[validated],
         np.concatenate(predicted),
         Model(program, candidate, source, target, body),
         stopped,
         validated,
+        reached=reached,
     )
-
-
-def _part(one: Round, conditions: Conditions) -> Round:
-    """The round with a share of its examples to train on; a larger share has those of a smaller one too."""
-    if conditions.until is None or conditions.until >= 1.0:
-        return one
-    order = np.random.default_rng(conditions.seed).permutation(len(one.train))
-    count = min(len(order), max(LEAST_EXAMPLES, round(conditions.until * len(order))))
-    return replace(one, train=one.train[np.sort(order[:count])])
 
 
 def _fit(
     candidate: Candidate, source: Any, inputs: Sequence[Object], truth: Any, target: Any, seed: int
 ) -> Any:
-    classify = isinstance(target, Classes)
-    x = matrix(source, inputs)
-    y = truth if classify or truth.shape[1] > 1 else truth[:, 0]
-    categorical: tuple[bool, ...] = ()
-    if source is not None:
-        categorical = source.categorical if isinstance(source, TableEncoder) else (False,) * x.shape[1]
-    shape = MatrixShape(categorical, classify, 1 if classify else truth.shape[1], seed)
-    estimator = estimator_family(candidate).estimator(candidate, shape)
+    shown = problem(candidate, source, inputs, truth, target, seed)
     with warnings.catch_warnings():
         # A model that did not quite converge is still a model: its validation score says how good it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator.fit(x, y)
+        return shown.estimator.fit(shown.x, shown.y)

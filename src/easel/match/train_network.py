@@ -33,7 +33,7 @@ from easel.match.objectives import (
     ValueObjective,
 )
 from easel.match.registry import network_family
-from easel.match.split import Round
+from easel.match.split import Round, part_of
 from easel.match.targets import Classes, Values
 from easel.match.templates import match_program
 from easel.match.train import Conditions, Learned
@@ -56,13 +56,18 @@ def train_network(
         target = fit_target(program, outputs)
     wiring = Wiring(source, target)
     data = Data(tensors(source, inputs), {"y": _target_tensor(target, outputs)})
+    solved = network_family(candidate).solve is not None
+    if solved:
+        plan = [part_of(one, conditions.until, conditions.seed) for one in plan]
     validated = np.concatenate([one.validate for one in plan])
     labels = data.targets["y"].cpu().numpy() if isinstance(target, Classes) else None
     bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors, labels))
     truth, raw = _truth(target, outputs, data.targets["y"], validated), bag.predicted
     networks = bag.networks
-    if network_family(candidate).solve is not None:
-        networks = (solve_on_all(candidate, wiring, data, conditions.seed),)
+    if solved:
+        whole = bag.reached >= 1.0
+        shown = data if whole else data.only(torch.from_numpy(plan[0].train))
+        networks = (solve_on_all(candidate, wiring, shown, conditions.seed),)
     if match_program(program).task is Task.TRANSLATE:
         truth, raw = _same_steps(truth, raw)
     return Learned(
@@ -73,6 +78,7 @@ def train_network(
         validated,
         bag.curves,
         bag.resumed,
+        bag.reached,
     )
 
 

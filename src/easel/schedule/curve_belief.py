@@ -166,6 +166,8 @@ class CurveBelief:
         """`(K, E)`: what is still to be paid until each rung; infinite for rungs that were passed."""
         left = self.costs() - self.spent[:, None]
         begun = self.progress >= 0
+        # whoever stopped before the first rung has about as much before it as anybody
+        left[~begun] = np.maximum(left[~begun], LEAST_STEP * self.costs()[~begun])
         if begun.any():
             # an extrapolated cost may lie below what was paid already
             at = self.progress[begun]
@@ -176,10 +178,20 @@ class CurveBelief:
         ahead = np.arange(len(self.rungs))[None, :] > self.progress[:, None]
         return np.where(ahead, np.maximum(left, 1e-9 * self.costs()), np.inf)
 
+    def rung_at(self, share: float) -> int:
+        return int(np.searchsorted(self.rungs, share * self.rungs[-1] * (1.0 + 1e-9), side="right")) - 1
+
     def reached(self, k: int, rung: int, quality: float, seconds: float | None = None) -> Self:
-        """After candidate `k` came to `rung` with `quality`, for `seconds` more on the reference device."""
+        """After candidate `k` came to `rung` with `quality`, for `seconds` more on the reference device.
+
+        One that stopped between two rungs has cost something, and is no further by what is believed of it.
+        """
         if not np.isfinite(quality):
             return self
+        if rung <= self.progress[k]:
+            spent = self.spent.copy()
+            spent[k] += max(seconds or 0.0, 0.0)
+            return replace(self, spent=spent)
         cell = self._cell(k, rung)
         progress, spent = self.progress.copy(), self.spent.copy()
         progress[k] = max(rung, progress[k])

@@ -54,6 +54,10 @@ class SlicedBelief(Belief, Protocol):
 
     @property
     def last(self) -> int: ...
+    def rung_at(self, share: float) -> int:
+        """The furthest rung that lies at `share` of the whole trial or before; −1 for none."""
+        ...
+
     def reached(self, k: int, rung: int, quality: float, seconds: float | None = None) -> SlicedBelief: ...
 
 
@@ -97,12 +101,17 @@ class Look:
 
 @dataclass(frozen=True)
 class Pull:
-    """One finished trial: `bound` is the upper confidence bound that its candidate had when chosen."""
+    """One finished trial, or a slice of one: `bound` is the upper confidence bound that its candidate had when chosen.
+
+    `fraction` is the share of the data of a look, or how far a slice came; `seconds` what a slice took in time of the
+    reference device, where that is known.
+    """
 
     candidate: int
     quality: float
     bound: float = np.inf
     fraction: float = 1.0
+    seconds: float | None = None
 
 
 class CostKey(NamedTuple):
@@ -124,7 +133,8 @@ class Tenant:
 
     `cost` `(K,)` is the predicted cost of each candidate on a device of speed 1. `ceiling` is the highest
     quality there can be (1 for an accuracy), `baseline` what the tenant has before any trial. `taken` `(K,)`
-    marks candidates that are running, done or failed. `served_at` is the step at which the tenant joined or
+    marks candidates that are running, done or failed. A slice shorter than `least_slice` on the device is not worth its
+    start: the trial goes further at once. `served_at` is the step at which the tenant joined or
     last was served: what fairness counts from. `needs` `(K,)` is what each candidate takes of a device; without it
     all fit everywhere. `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1.
     While it is `held` nothing of it may start, whatever it promises.
@@ -143,6 +153,7 @@ class Tenant:
     cost_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     needs: tuple[Resources, ...] = ()
     rates: Array | None = None
+    least_slice: float = 0.0
     held: bool = False
     # what has happened so far
     best: float = -np.inf
@@ -235,12 +246,24 @@ class Tenant:
             starts=self.starts + 1,
         )
 
-    def finished(self, trial: StartTrial, quality: float, bill: float) -> Self:
-        """`trial`, which was running, ended with `quality` (NaN: it failed) and cost `bill`."""
+    def finished(
+        self,
+        trial: StartTrial,
+        quality: float,
+        bill: float,
+        *,
+        reached: float | None = None,
+        seconds: float | None = None,
+    ) -> Self:
+        """`trial`, which was running, ended with `quality` (NaN: it failed) and cost `bill`.
+
+        `reached` is how far it came where that is not as far as was meant, `seconds` what it took in time of the
+        reference device where the bill does not tell.
+        """
         running = list(self.running)
         running.remove(trial)
-        if isinstance(self.belief, SlicedBelief):
-            return self._slice_finished(self.belief, trial, tuple(running), quality, bill)
+        if isinstance(self.belief, SlicedBelief) or (reached is not None and reached < 1.0):
+            return self._slice_finished(trial, tuple(running), quality, bill, reached, seconds)
         look = next((k for k in self.looks if k.fraction == trial.fraction), None)
         taken = self.taken
         if look is not None and trial.fraction < 1.0:
@@ -264,42 +287,44 @@ class Tenant:
 
     def _slice_finished(
         self,
-        belief: SlicedBelief,
         trial: StartTrial,
         running: tuple[StartTrial, ...],
         quality: float,
         bill: float,
+        reached: float | None,
+        seconds: float | None,
     ) -> Self:
         """A slice that ended leaves its candidate open for the next; one that failed, or the last, closes it."""
-        ok = bool(np.isfinite(quality))
         part = trial.slice
-        rung = belief.last if part is None else part.rung
+        if seconds is None and part is not None and part.price > 0.0:
+            seconds = bill / part.price / part.scale
+        if reached is None:
+            reached = 1.0 if part is None else part.share
+        pull = Pull(trial.index, quality, trial.reasons.acquisition, reached, seconds)
         taken = self.taken.copy()
-        taken[trial.index] = not ok or rung >= belief.last
-        seconds = None if part is None or part.price <= 0.0 else bill / part.price / part.scale
-        share = 1.0 if part is None else part.share
+        taken[trial.index] = not np.isfinite(quality) or reached >= 1.0
         return self.changed(
             taken=taken,
             running=running,
             reserved=sum(r.limit for r in running) if self.budget < np.inf else 0.0,
             spent=self.spent + bill,
-            belief=belief.reached(trial.index, rung, quality, seconds) if ok else belief,
-            best=max(self.best, quality) if ok else self.best,
-            pulls=(*self.pulls, Pull(trial.index, quality, trial.reasons.acquisition, share)),
+            belief=_taught(self.belief, pull),
+            best=max(self.best, quality) if np.isfinite(quality) else self.best,
+            pulls=(*self.pulls, pull),
         )
 
     def resumed(
         self, pulls: Sequence[Pull], bills: Sequence[float], running: Sequence[StartTrial], starts: int
     ) -> Self:
-        """As this fresh tenant is after full trials that ended with `pulls` and were billed `bills`, in that order,
-        and while `running` goes on: the same as if each had been `started` and `finished`."""
+        """As this fresh tenant is after trials and slices that ended with `pulls` and were billed `bills`, in that
+        order, and while `running` goes on: the same as if each had been `started` and `finished`."""
         belief, best, spent = self.belief, self.best, self.spent
         taken = self.taken.copy()
         for pull, bill in zip(pulls, bills, strict=True):
-            taken[pull.candidate] = True
+            ok = bool(np.isfinite(pull.quality))
+            taken[pull.candidate] = not ok or pull.fraction >= 1.0
             spent = spent + bill
-            if np.isfinite(pull.quality):
-                belief, best = belief.observed(pull.candidate, pull.quality), max(best, pull.quality)
+            belief, best = _taught(belief, pull), max(best, pull.quality) if ok else best
         taken[[trial.index for trial in running]] = True
         return self.changed(
             belief=belief,
@@ -311,6 +336,15 @@ class Tenant:
             reserved=sum(r.limit for r in running) if self.budget < np.inf else 0.0,
             starts=starts,
         )
+
+
+def _taught(belief: Belief, pull: Pull) -> Belief:
+    """What is believed after a trial or a slice of one; a part of a trial says nothing to who knows whole ones only."""
+    if not np.isfinite(pull.quality):
+        return belief
+    if isinstance(belief, SlicedBelief):
+        return belief.reached(pull.candidate, belief.rung_at(pull.fraction), pull.quality, pull.seconds)
+    return belief.observed(pull.candidate, pull.quality) if pull.fraction >= 1.0 else belief
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,12 +414,20 @@ class PoolState:
         tenants = self.members.succeeded(trial.tenant, busy)
         return replace(self, tenants=tenants, step=self.step + 1, memory=trial.memory)
 
-    def finished(self, trial: StartTrial, quality: float, bill: float) -> Self:
+    def finished(
+        self,
+        trial: StartTrial,
+        quality: float,
+        bill: float,
+        *,
+        reached: float | None = None,
+        seconds: float | None = None,
+    ) -> Self:
         """`trial` ended with `quality` (NaN: it failed) and cost `bill`; no change if unknown here."""
         t = self.tenants.get(trial.tenant)
         if t is None or trial not in t.running:
             return self
-        done = t.finished(trial, quality, bill)
+        done = t.finished(trial, quality, bill, reached=reached, seconds=seconds)
         if not isinstance(done.belief, SharedBelief):
             return replace(self, tenants=self.members.succeeded(trial.tenant, done))
         tenants = {**self.tenants, trial.tenant: done}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from easel.match.candidate import Candidate
-from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, table_cost
+from easel.match.family import EstimatorFamily, Growth, MatrixShape, Plan, Situation, fits, table_cost
 from easel.match.kinds import TemplateKind
+
+ROUNDS = 100
 
 
 def _plan(situation: Situation) -> Plan:
@@ -22,10 +24,17 @@ def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:
     body = kind(
         learning_rate=candidate.number("lr", 0.1),
         max_depth=int(candidate.number("depth", 0)) or None,
+        max_iter=ROUNDS,
         min_samples_leaf=5,
         random_state=shape.seed,
     )
     return body if shape.classify else for_each_output(body, shape)
+
+
+def _grow(estimator: Any, before: Any, x: Any, y: Any, more: int) -> Any:
+    model = estimator if before is None else before
+    so_far = 0 if before is None else int(before.n_iter_)
+    return model.set_params(warm_start=True, max_iter=so_far + more).fit(x, y)
 
 
 FAMILIES = (
@@ -35,5 +44,6 @@ FAMILIES = (
         plan=_plan,
         cost=table_cost(lambda c, s, cells: (0.5 + 3e-6 * s.examples * cells) * max(1, s.classes)),
         estimator=_estimator,
+        growth=Growth(lambda candidate: ROUNDS, _grow),
     ),
 )

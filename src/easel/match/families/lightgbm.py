@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from easel.match.candidate import Candidate
-from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, table_cost
+from easel.match.family import EstimatorFamily, Growth, MatrixShape, Plan, Situation, fits, table_cost
 from easel.match.kinds import TemplateKind
 
 
@@ -24,7 +24,7 @@ def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:
 
     rate = candidate.number("lr", 0.1)
     settings: dict[str, Any] = {
-        "n_estimators": int(min(600, 12 / rate)),
+        "n_estimators": _rounds(candidate),
         "learning_rate": rate,
         "num_leaves": int(candidate.number("leaves", 31)),
         "min_child_samples": 10,
@@ -42,6 +42,15 @@ def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:
     return for_each_output(LGBMRegressor(**settings), shape)
 
 
+def _rounds(candidate: Candidate) -> int:
+    return int(min(600, 12 / candidate.number("lr", 0.1)))
+
+
+def _grow(estimator: Any, before: Any, x: Any, y: Any, more: int) -> Any:
+    estimator.set_params(n_estimators=more)
+    return estimator.fit(x, y, init_model=None if before is None else before.booster_)
+
+
 FAMILIES = (
     EstimatorFamily(
         name="lightgbm",
@@ -49,6 +58,7 @@ FAMILIES = (
         plan=_plan,
         cost=table_cost(lambda c, s, cells: (0.3 + 1e-6 * s.examples * cells) * max(1, s.classes)),
         estimator=_estimator,
+        growth=Growth(_rounds, _grow),
         needs="lightgbm",
     ),
 )

@@ -35,7 +35,8 @@ def best_slice(tenant: Tenant, state: PoolState) -> SliceOffer | None:
     """The slice that promises most, or None where nothing may run.
 
     A candidate's promise is the largest, over all rungs ahead, of the expected gain there per cost until there; only
-    its next rung is run, and then everybody is weighed anew. Slices that run now raise the bar by their expected
+    its next rung is run (further where a slice would be shorter than the tenant's least), and then everybody is weighed
+    anew. Slices that run now raise the bar by their expected
     gain, and their cells count as known.
     """
     belief = tenant.belief
@@ -53,6 +54,11 @@ def best_slice(tenant: Tenant, state: PoolState) -> SliceOffer | None:
     m, s = now.cells()
     rates = np.where(np.isfinite(ahead), curve_gain(m, s, best) / ahead, -np.inf)
     following = np.minimum(belief.progress + 1, belief.last)
+    if tenant.least_slice > 0.0:
+        # the furthest rung that is not too far for one slice
+        near = np.where(np.isfinite(ahead), ahead <= tenant.least_slice, False)
+        furthest = near.shape[1] - 1 - near[:, ::-1].argmax(1)
+        following = np.where(near.any(1), np.maximum(following, furthest), following)
     next_cost = ahead[np.arange(len(following)), following]
     mask = tenant.may_run(device, state.now, next_cost)
     if not mask.any():
