@@ -143,7 +143,8 @@ class JobSpec:
     `code` and `input` name file sets (`name`, `name:version`, or a path in the lake for code); in a pipeline
     `input` may be `step:NAME`. What the job leaves in `output_folder` becomes a version of the file set
     `output_set`; without a name the job's id names it. `workers` devices run it side by side, each with these
-    resources; all of them have the labels that it `wants`.
+    resources; all of them have the labels that it `wants`. A trial goes on from the checkpoint in `resume`, the output
+    of an earlier slice of it.
     """
 
     name: str
@@ -161,6 +162,7 @@ class JobSpec:
     workers: int = 1
     wants: Mapping[str, str] = field(default_factory=dict)
     origin: CodeOrigin | None = None
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         label(self.name, "a job's name")

@@ -84,14 +84,16 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Growth:
-    """How a model of many trees goes on. `rounds` is how many it has in the end.
+    """How a model of many trees goes on. `rounds` is how many a candidate has in the end, `grown` how many a model has.
 
-    `grow(estimator, before, x, y, more)` fits `more` rounds of a fresh `estimator` after those of `before`, a fitted
-    one (None: from the beginning), and returns the model with all of them.
+    `grow(estimator, before, x, y, to, stop)` fits a fresh `estimator` until it has `to` rounds, after those of
+    `before`, a fitted one (None: from the beginning), and returns the model with all of them. Every few rounds it asks
+    `stop`, and returns what it has when that says so.
     """
 
     rounds: Callable[[Candidate], int]
-    grow: Callable[[Any, Any, Any, Any, int], Any]
+    grow: Callable[[Any, Any, Any, Any, int, Callable[[], bool]], Any]
+    grown: Callable[[Any], int]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from easel.match.targets import Classes
 from easel.match.train import Conditions, Learned
 from easel.match.train_trees import can_grow, problem, train_trees
 
+
 def train_estimator(
     candidate: Candidate,
     program: Program,

@@ -28,9 +28,6 @@ from easel.match.targets import Classes
 from easel.match.train import Conditions, Learned
 
 log = logging.getLogger("easel.match")
-CHUNK_S = 1.0
-"""About so long it grows between two questions whether to give way."""
-KEEP_EVERY_S = 5.0
 NEARLY = 0.99
 """How far a trial is whose rounds are all validated, while the model of all examples still grows."""
 
@@ -102,9 +99,7 @@ def train_trees(
     if until >= 1.0 and reached >= 1.0:
         source_of_all = fit_source(candidate, program, inputs)
         trees = _Trees(candidate, growth, conditions, "trees-all", began, 1.0)
-        whole = trees.grown(
-            problem(candidate, source_of_all, inputs, truth, target, conditions.seed), wanted
-        )
+        whole = trees.grown(problem(candidate, source_of_all, inputs, truth, target, conditions.seed), wanted)
         resumed += trees.resumed
         if trees.rounds < wanted:
             stopped, reached = trees.stopped, NEARLY
@@ -143,30 +138,22 @@ class _Trees:
 
     def grown(self, asked: Problem, wanted: int) -> Any:
         """The model after `wanted` rounds, or after as many as there was time for: at least one more than before."""
-        clock = self._conditions.clock
         model = self._kept()
-        more, kept_at = max(1, wanted // 50), clock()
-        while self.rounds < wanted:
-            began = clock()
-            more = min(more, wanted - self.rounds)
-            model = self._growth.grow(clone(asked.estimator), model, asked.x, asked.y, more)
-            self.rounds += more
-            took = clock() - began
-            if took < CHUNK_S / 2:
-                more *= 2
-            elif took > 2 * CHUNK_S:
-                more = max(1, more // 2)
-            if self.rounds < wanted and self._conditions.give_way():
-                self.stopped = GAVE_WAY
-                break
-            if self.rounds < wanted and clock() > self._ends:
-                self.stopped = OUT_OF_TIME
-                break
-            if clock() - kept_at > KEEP_EVERY_S:
-                self._keep(model)
-                kept_at = clock()
+        if self.rounds >= wanted:
+            return model
+        model = self._growth.grow(clone(asked.estimator), model, asked.x, asked.y, wanted, self._stops)
+        self.rounds = self._growth.grown(model)
+        if self.rounds < wanted and self.stopped == SLICE_ENDED:
+            self.rounds = wanted  # it stopped by itself
         self._keep(model)
         return model
+
+    def _stops(self) -> bool:
+        if self._conditions.give_way():
+            self.stopped = GAVE_WAY
+        elif self._conditions.clock() > self._ends:
+            self.stopped = OUT_OF_TIME
+        return self.stopped != SLICE_ENDED
 
     def _kept(self) -> Any:
         if self._folder is None or not (self._folder / "grown.json").exists():
@@ -175,6 +162,7 @@ class _Trees:
         try:
             told = json.loads((self._folder / "grown.json").read_text(encoding="utf-8"))
             model = files.load(self._folder)
+            self._growth.grown(model)
             self.rounds = self.resumed = int(told["rounds"])
         except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its library say
             log.warning("the trees in %s cannot be read, they grow anew: %s", self._folder.name, error)

@@ -82,6 +82,7 @@ class AppTrial:
 
     `name` is the candidate's; `shared` among how many apps its cost was divided, `spent_micros` what this one paid.
     `error` is the deviation of `quality` by sampling, `baseline` what always giving the same answer scores.
+    `share` is how far its slice brought the trial, `scale` its device's time for a second of the reference device.
     """
 
     app_id: AppId
@@ -100,6 +101,8 @@ class AppTrial:
     shared: int = 1
     error: float | None = None
     baseline: float | None = None
+    share: float = 1.0
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,10 @@ class PoolTurn:
 
 @dataclass(frozen=True, slots=True)
 class PastTrial:
-    """What one trial of an app came to: `quality` is None where it failed. It outlives its app."""
+    """What one trial of an app came to: `quality` is None where it failed. It outlives its app.
+
+    `share` says how far a slice brought the trial, `seconds` are the slice's own on the reference device.
+    """
 
     seq: int
     app_id: AppId
@@ -59,6 +62,7 @@ class PastTrial:
     seconds: float
     peak_mb: float | None
     examples: int
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,11 @@ class Folders:
         return self.journal.with_suffix(".ballast")
 
     @property
+    def give_way(self) -> Path:
+        """A file that appears when a trial is asked to stop at its next checkpoint."""
+        return self.root / "give-way"
+
+    @property
     def work(self) -> Path:
         return self.root / "work"
 

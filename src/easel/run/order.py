@@ -58,6 +58,8 @@ class Order:
     wants: Mapping[str, str] = field(default_factory=dict)
     workers: int = 1
     rank: int = 0
+    resume: tuple[StoredFile, ...] = ()
+    """What the checkpoint folder of a trial begins with: what an earlier slice left."""
 
     @property
     def gang(self) -> str:

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
@@ -62,8 +63,13 @@ class TrialContext:
 
     @property
     def checkpoint(self) -> Path:
-        """Outlives the attempt: a repeated trial finds here what it left."""
+        """Outlives the attempt: a repeated trial finds here what it left, and the next slice of one what the slice
+        before left."""
         return _made(self.keep)
+
+    def asked_to_give_way(self) -> bool:
+        """Whether somebody with a better claim waits: stop at the next checkpoint and say how far it came."""
+        return self.folders.give_way.exists()
 
 
 def _made(folder: Path) -> Path:
@@ -205,6 +211,8 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
     )
     if order.input:
         depot.fetch(order.input, task.folders.input, order.key, read_only=False)
+    if order.resume and not any(context.checkpoint.iterdir()):
+        _lay_out_checkpoint(task, depot)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(cards(task.gpus))
     os.environ["EASEL_JOB_ID"] = order.job_id
     for name, value in order.variables.items():
@@ -212,6 +220,16 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(context.threads)
     return context
+
+
+def _lay_out_checkpoint(task: Assignment, depot: Depot) -> None:
+    """What an earlier slice left; a trial whose checkpoint cannot be had begins anew."""
+    try:
+        depot.fetch(task.order.resume, task.checkpoint, task.order.key, read_only=False)
+    except (EaselError, OSError) as error:
+        sys.stderr.write(f"the checkpoint could not be fetched, the trial begins anew: {error}\n")
+        shutil.rmtree(task.checkpoint, ignore_errors=True)
+        task.checkpoint.mkdir(parents=True, exist_ok=True)
 
 
 def _plain(result: Any) -> dict[str, Any]:

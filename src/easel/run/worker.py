@@ -160,6 +160,8 @@ class Worker:
                 self._accept(ORDER.validate_python(body))
             case {"op": "kill", "key": str(key), "force": bool(force)}:
                 self._kill(key, force)
+            case {"op": "give_way", "key": str(key)}:
+                self._give_way(key)
             case {"op": "forget", "key": str(key), "over": bool(over)}:
                 self._forget(key)
                 if over:
@@ -223,6 +225,14 @@ class Worker:
                 attempt.signal(signal.SIGTERM)
                 patience = attempt.order.grace_s + FORCE_AFTER_S
                 attempt.kill_at = attempt.kill_at or self.clock.monotonic() + patience
+
+    def _give_way(self, key: str) -> None:
+        """Ask a trial to stop at its next checkpoint; one that ended meanwhile has nothing to stop."""
+        attempt = self.attempts.get(key)
+        if attempt is not None and attempt.phase is Phase.RUNNING and attempt.ready is not None:
+            with contextlib.suppress(OSError):
+                attempt.folders.give_way.parent.mkdir(parents=True, exist_ok=True)
+                attempt.folders.give_way.touch()
 
     def _forget(self, key: str) -> None:
         attempt = self.attempts.get(key)

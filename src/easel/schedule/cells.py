@@ -33,12 +33,16 @@ DOF = 10.0
 
 @dataclass(frozen=True, eq=False)
 class ColdCells:
-    """What is assumed without history: `mean` `(K, E)`, `level` and `own` `(E, E)`, and the noise variance."""
+    """What is assumed without history: `mean` `(K, E)`, `level` and `own` `(E, E)`, and the noise variance.
+
+    `between` `(K, K)`, where given, is how the candidates vary together at every rung.
+    """
 
     mean: Array
     level: Array
     own: Array
     noise: float
+    between: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ def _without_history(features: Array | None) -> Blend:
 def _cold_prior(cold: ColdCells, features: Array | None, blend: Blend) -> CellPrior:
     K, E = cold.mean.shape
     cov = _structured(cold.level, cold.own, np.ones(K), features, blend)
+    if cold.between is not None:
+        cov = cov + np.kron(cold.between, np.ones((E, E)))
     return CellPrior(cold.mean.ravel().copy(), cov + cold.noise * np.eye(K * E), blend)
 
 

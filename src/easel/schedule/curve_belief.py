@@ -18,6 +18,8 @@ from easel.optimise.arrays import Array
 from easel.optimise.finite import FiniteGP
 from easel.schedule.cells import CellPrior, ColdCells, learn_cells
 from easel.schedule.curves import CurveTable
+from easel.schedule.learn import in_angles
+from easel.schedule.prior import Prior
 
 DOF = 30.0
 """Degrees of freedom of a tenant's own spread."""
@@ -48,6 +50,15 @@ class CurvePrior:
     quality: CellPrior
     log_cost: CellPrior
 
+    def moved(self, quality: Array, log_cost: Array) -> CurvePrior:
+        """For a tenant whose candidates end so much higher, as an angle, and whose costs are that much larger."""""
+        E = len(self.rungs)
+        return CurvePrior(
+            self.rungs,
+            replace(self.quality, mean=np.clip(self.quality.mean + np.repeat(quality, E), 0.02, np.pi / 2)),
+            replace(self.log_cost, mean=self.log_cost.mean + np.repeat(log_cost, E)),
+        )
+
     def belief(self) -> CurveBelief:
         E = len(self.rungs)
         K = len(self.quality.mean) // E
@@ -67,17 +78,22 @@ def learn_curves(
     features: Array | None = None,
     promise: Array | None = None,
     cost: Array | None = None,
+    final: Prior | None = None,
 ) -> CurvePrior:
     """From earlier tenants' curves, whole or in part.
 
     `features` `(K, d)` say which candidates are alike. Where there is little history, `promise` `(K,)` is the final
-    quality and `cost` `(K,)` the cost of the whole trial to go by.
+    quality and `cost` `(K,)` the cost of the whole trial to go by; `final` in its place what is believed of the final
+    qualities together, learned from whole trials.
     """
     K, share = len(history.candidates), history.rungs / history.rungs[-1]
     with np.errstate(divide="ignore"):
         log_cost = np.log(history.cost)
     log_cost[~np.isfinite(log_cost)] = np.nan
-    cold_quality = _cold_quality(np.full(K, 0.7) if promise is None else promise, share)
+    if final is None:
+        cold_quality = _cold_quality(np.full(K, 0.7) if promise is None else promise, share)
+    else:
+        cold_quality = _climbing(in_angles(final), share)
     typical = np.full(K, np.exp(np.nanmean(log_cost[:, :, -1])) if _any(log_cost[:, :, -1]) else 1.0)
     cold_cost = _cold_cost(typical if cost is None else cost, share)
     return CurvePrior(
@@ -98,6 +114,14 @@ def _cold_quality(promise: Array, share: Array) -> ColdCells:
     level = 0.2**2 + 0.1**2 * np.outer(missing, missing)
     own = 0.1**2 + 0.1**2 * np.outer(missing, missing)
     return ColdCells(mean, level, own, QUALITY_NOISE)
+
+
+def _climbing(final: Prior, share: Array) -> ColdCells:
+    """Curves that end at what is believed of the final qualities, and rise until there as they usually do."""
+    missing = 1.0 - share**0.3
+    mean = np.maximum(final.mean[:, None] - 0.35 * missing[None, :], 0.05)
+    climb = 0.1**2 * np.outer(missing, missing)
+    return ColdCells(mean, climb, climb, QUALITY_NOISE, final.cov)
 
 
 def _cold_cost(cost: Array, share: Array) -> ColdCells:

@@ -81,6 +81,7 @@ class Controller:
         self._backlog: list[AttemptReport] = []
         self._heard: dict[str, float] = {}
         self._stopped: set[str] = set()
+        self._asked_to_give_way: set[str] = set()
         self._asked_again: dict[str, tuple[int, int]] = {}
         self._away_since: float | None = None
 
@@ -170,6 +171,7 @@ class Controller:
         self._backlog.clear()
         self._heard.clear()
         self._stopped.clear()
+        self._asked_to_give_way.clear()
         self._asked_again.clear()
         self.executor.close(stop=False)
 
@@ -232,6 +234,7 @@ class Controller:
                 devices.seen(tx, self.executor.name, "local", found.capacity, found.notes)
             active = {_key(row): row for row in jobs.active(tx)}
         self._stopped.clear()
+        self._asked_to_give_way.clear()
         for key in found.attempts - active.keys():
             self.executor.forget(key, over=False)  # it may be tried again, and look for its checkpoint
         waiting = [
@@ -300,11 +303,14 @@ class Controller:
         if not self.connected:
             return
         with self.store.read() as tx:
-            keys = jobs.to_kill(tx)
+            keys, giving = jobs.to_kill(tx), set(jobs.to_give_way(tx))
         for key in keys:
             if key not in self._stopped:
                 self._stopped.add(key)
                 self.executor.kill(key)
+        for key in giving - self._asked_to_give_way:
+            self.executor.give_way(key)
+        self._asked_to_give_way = giving
 
     def _empty_drained(self) -> None:
         """Nothing more begins on devices that are drained; what still runs there at the deadline is stopped."""

@@ -24,8 +24,12 @@ def add(
     candidate: Mapping[str, Any],
     decision: Mapping[str, Any],
     count: int,
+    scale: float = 1.0,
 ) -> None:
-    """A decision and the job that carries it out for these apps, on `count` examples; `name` is the candidate's."""
+    """A decision and the job that carries it out for these apps, on `count` examples; `name` is the candidate's.
+
+    `scale` is its device's time for a second of the reference device.
+    """
     tx.execute(
         _ADD,
         [
@@ -40,6 +44,7 @@ def add(
                 "examples": count,
                 "ended": False,
                 "shared": len(app_ids),
+                "scale": scale,
             }
             for app_id in app_ids
         ],
@@ -79,6 +84,8 @@ _BRIEF = select(
     app_trials.c.shared,
     app_trials.c.model_set,
     app_trials.c.ended_at,
+    app_trials.c.share,
+    app_trials.c.scale,
 )
 
 
@@ -105,6 +112,7 @@ _END = (
         seconds=bindparam("took"),
         model_set=bindparam("model"),
         spent_micros=bindparam("spent"),
+        share=bindparam("came_to"),
     )
 )
 
@@ -121,8 +129,10 @@ def end(
     seconds: float,
     model_set: str | None,
     spent_micros: int | None = None,
+    share: float = 1.0,
 ) -> bool:
-    """Once: a repeated report changes nothing. `spent_micros` is what each of its apps pays."""
+    """Once: a repeated report changes nothing. `spent_micros` is what each of its apps pays, `share` how far its slice
+    brought the trial."""
     done = tx.execute(
         _END,
         {
@@ -132,6 +142,7 @@ def end(
             "took": seconds,
             "model": model_set,
             "spent": spent_micros,
+            "came_to": share,
         },
     )
     return done.rowcount >= 1
@@ -232,4 +243,6 @@ def _trial(row: AnyRow) -> AppTrial:
         row.shared,
         row.error,
         row.baseline,
+        row.share,
+        row.scale,
     )

@@ -292,6 +292,22 @@ def to_kill(tx: Tx) -> list[str]:
     return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
 
 
+def to_give_way(tx: Tx) -> list[str]:
+    """Keys of attempts that were asked to stop at their next checkpoint."""
+    query = select(jobs.c.id, jobs.c.attempt).where(IS_ACTIVE, jobs.c.give_way.is_(True))
+    return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
+
+
+def ask_to_give_way(tx: Tx, job_ids: Sequence[JobId]) -> list[JobId]:
+    """Those that were asked now: they run, and had not been asked before."""
+    asked = []
+    for job_id in job_ids:
+        here = (jobs.c.id == job_id, IS_ACTIVE, jobs.c.give_way.is_(False))
+        if tx.execute(update(jobs).where(*here).values(give_way=True)).rowcount:
+            asked.append(job_id)
+    return asked
+
+
 def change(tx: Tx, changes: Sequence[tuple[AnyRow, Mapping[str, Any]]]) -> None:
     """Compare-and-set: each job must still have the revision that was seen. All or an error."""
     by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}

@@ -24,6 +24,7 @@ _COLUMNS = (
     trial_history.c.seconds,
     trial_history.c.peak_mb,
     trial_history.c.examples,
+    trial_history.c.share,
 )
 _LAST = select(func.coalesce(func.max(trial_history.c.seq), 0))
 

@@ -236,7 +236,9 @@ class Keeper:
             return
         left = tuple(flight for flight in offer.flights if flight.job_id != ended.job_id)
         offer = self.offers[ended.trial.tenant] = replace(offer, flights=left, best=ended.best)
-        self.state = self.state.finished(ended.trial, ended.score, ended.bill)
+        self.state = self.state.finished(
+            ended.trial, ended.score, ended.bill, reached=ended.reached, seconds=ended.seconds
+        )
         self._judge(offer)
 
     # Who may start. ---------------------------------------------------------------------------------------

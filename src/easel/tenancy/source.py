@@ -20,13 +20,16 @@ from easel.store.engine import Tx
 
 @dataclass(frozen=True)
 class Flight:
-    """A trial that was started and has not ended: its job and in whose name that runs, the decision, and what it takes
-    of its device."""
+    """A trial that was started and has not ended: its job and in whose name that runs, the decision, what it takes of
+    its device, and on how many examples it runs."""
 
     job_id: JobId
     trial: StartTrial
     resources: Resources
     owner: Owner
+    examples: int = 0
+    goes_on: bool = False
+    """Whether it can be stopped at a checkpoint and gone on with later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +57,18 @@ class TenantOffer:
 
 @dataclass(frozen=True)
 class TrialEnded:
-    """The trial of `job_id` ended with `score` (NaN: it failed) as the policy compares them, and was billed `bill`."""
+    """The trial of `job_id` ended with `score` (NaN: it failed) as the policy compares them, and was billed `bill`.
+
+    `reached` is how far the trial is, `seconds` what this slice of it took in time of the reference device.
+    """
 
     job_id: JobId
     trial: StartTrial
     score: float
     bill: float
     best: float | None
+    reached: float = 1.0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ class Place:
     output: Path
     checkpoint: Path = field(default=Path("unused"))
 
+    def asked_to_give_way(self) -> bool:
+        return False
+
 
 def trial_of(family: str, *, of: int = 0, quality: float | None = 0.8, ended: bool = True) -> AppTrial:
     settings = {"of": of} if family == "ensemble" else {}

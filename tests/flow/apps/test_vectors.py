@@ -42,7 +42,11 @@ class Folder:
 
     @property
     def checkpoint(self) -> Path:
+        (self.home / "checkpoint").mkdir(exist_ok=True)
         return self.home / "checkpoint"
+
+    def asked_to_give_way(self) -> bool:
+        return False
 
 
 def declared(engine: EngineUnderTest, program: str = "input: text\noutput: [no, yes]") -> Caller:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -39,6 +39,10 @@ class PriorBook(Protocol):
         """For an app's candidates on such data; what the app itself found is left out."""
         ...
 
+    def shared(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
+        """The same for data of any size: what all apps with such candidates have in common."""
+        ...
+
 
 Learn = Callable[[Sequence[PastTrial]], PriorBook]
 
@@ -53,7 +57,7 @@ class PromiseBook:
     def __init__(self, past: Sequence[PastTrial]) -> None:
         latest: dict[tuple[str, str], dict[str, PastTrial]] = {}
         for one in past:
-            if one.quality is not None and np.isfinite(one.quality):
+            if one.quality is not None and np.isfinite(one.quality) and one.share >= 1.0:
                 latest.setdefault((one.app_id, one.metric), {})[one.candidate] = one
         self._own: dict[str, _Sums] = {}
         self._kin: dict[str, _Sums] = {}
@@ -72,6 +76,9 @@ class PromiseBook:
     def prior(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
         mean = np.array([one.promise + self._moved(app, one) for one in candidates])
         return Prior(mean, self._cov(tuple(one.family for one in candidates)), NOISE, method="promise")
+
+    def shared(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
+        return self.prior(app, candidates, summary)
 
     def _moved(self, app: str, candidate: Candidate) -> float:
         own = self._own.get(candidate.name, _NONE).without(app)
@@ -113,6 +120,27 @@ class _Sums:
 _NONE = _Sums()
 
 
+def cost_until(share: float) -> float:
+    """Of a whole trial that costs 1: in proportion to the share, with a tenth of it to begin with."""
+    return 0.1 + 0.9 * share
+
+
+def with_spent_seconds(past: Sequence[PastTrial]) -> Iterator[tuple[PastTrial, float]]:
+    """Each with the seconds of its trial from the first slice on."""
+    so_far: dict[tuple[str, str], tuple[float, float]] = {}
+    for one in past:
+        share, spent = so_far.get((one.app_id, one.candidate), (1.0, 0.0))
+        spent = one.seconds + (spent if share < 1.0 and one.share >= share else 0.0)
+        so_far[one.app_id, one.candidate] = (one.share if one.quality is not None else 1.0, spent)
+        yield one, spent
+
+
+def with_whole_seconds(past: Sequence[PastTrial]) -> Iterator[tuple[PastTrial, float]]:
+    """Each with what the whole trial takes, by what its slices took until there."""
+    for one, spent in with_spent_seconds(past):
+        yield one, spent / cost_until(one.share)
+
+
 class Costs:
     """How long candidates will take here and how much memory they need: their estimates, moved by past trials.
 
@@ -122,9 +150,9 @@ class Costs:
 
     def __init__(self, past: Sequence[PastTrial]) -> None:
         taken = [
-            Took(WorkKind(p.candidate, p.family, max(p.guess_s, START_S)), max(p.seconds, START_S))
-            for p in past[-REMEMBERED:]
-            if p.seconds > 0 and (p.quality is not None or p.seconds > p.guess_s)
+            Took(WorkKind(p.candidate, p.family, max(p.guess_s, START_S)), max(seconds, START_S))
+            for p, seconds in with_whole_seconds(past[-REMEMBERED:])
+            if p.seconds > 0 and (p.quality is not None or seconds > p.guess_s)
         ]
         self._times = RunTimes(taken)
         self._peaks: dict[tuple[str, str], float] = {}
@@ -133,6 +161,10 @@ class Costs:
                 key = (one.app_id, one.candidate)
                 self._peaks[key] = max(self._peaks.get(key, 0.0), one.peak_mb)
         self._factors: dict[str, float] = {}
+
+    def factor(self, name: str) -> float:
+        """By how much the candidate's first guess was wrong so far; of one that `seconds` was asked about."""
+        return self._factors.get(name, 1.0)
 
     def seconds(self, candidates: Sequence[Candidate]) -> Array:
         """`(K,)` on the reference device."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from easel.flow.apps.beliefs import Costs, PriorBook
+from easel.flow.apps.beliefs import Costs
+from easel.flow.apps.curve_book import LEAST_SLICE_S, CurveBook, is_sliced
 from easel.flow.apps.ready import STILL_VALID
 from easel.flow.apps.scores import as_score, as_scores, is_relative
 from easel.ids import AppId, JobId
@@ -26,7 +27,8 @@ from easel.tenancy.source import Flight
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One trial that ended. `score` is the policy's when it was chosen; `bill_micros` what this app paid."""
+    """One trial, or a slice of one, that ended. `score` is the policy's when it was chosen; `bill_micros` what this app
+    paid. `share` is how far the trial is with it, `seconds` what it took in time of the reference device."""
 
     job_id: JobId
     candidate: str
@@ -35,6 +37,8 @@ class Result:
     examples: int
     bill_micros: int
     model_set: str | None
+    share: float = 1.0
+    seconds: float = 0.0
 
 
 class ShareKey(NamedTuple):
@@ -103,6 +107,13 @@ class Dossier:
     def spent_micros(self) -> int:
         return sum(one.bill_micros for one in self.results)
 
+    def begun(self, candidate: str) -> Result | None:
+        """The last slice of a trial of the candidate that is not over, and from which it can be gone on with."""
+        found = [one for one in self.valid if one.candidate == candidate]
+        last = found[-1] if found else None
+        unfinished = last is not None and last.share < 1.0 and last.model_set is not None
+        return last if unfinished else None
+
     def score_of(self, quality: float | None) -> float:
         """Of one result in a metric with a scale of its own; a trial that failed has none."""
         return math.nan if quality is None else as_score(self.metric, quality)
@@ -114,13 +125,14 @@ class Dossier:
 
 
 def tenant_of(
-    dossiers: Sequence[Dossier], prior: PriorBook, costs: Costs, book: PriceBook, now: float
+    dossiers: Sequence[Dossier], curves: CurveBook, costs: Costs, book: PriceBook, now: float
 ) -> Tenant:
     """Apps that share their trials as one tenant: the first stands for all, their weights add up."""
     lead = dossiers[0]
     merged = merged_terms(dossiers, now)
     names = tuple(one.name for one in lead.candidates)
     place = {name: k for k, name in enumerate(names)}
+    seconds = costs.seconds(lead.candidates)
     needs = costs.needs(lead.id, lead.candidates, lead.summary)
     valid = lead.valid
     scores = _scores(lead, valid)
@@ -133,8 +145,8 @@ def tenant_of(
     fresh = Tenant(
         name=lead.id,
         candidates=names,
-        belief=prior.prior(lead.id, lead.candidates, lead.summary).belief(),
-        cost=costs.seconds(lead.candidates),
+        belief=curves.belief(lead.id, lead.candidates, lead.summary),
+        cost=seconds,
         weight=merged.weight,
         deadline=deadline,
         budget=budget,
@@ -142,8 +154,19 @@ def tenant_of(
         needs=needs,
         rates=rates,
         spent=before,
+        least_slice=LEAST_SLICE_S,
     )
-    pulls = [Pull(place[one.candidate], score, one.score) for one, score in zip(valid, scores, strict=True)]
+    sliced = is_sliced(seconds)
+    pulls = [
+        Pull(
+            place[one.candidate],
+            score,
+            one.score,
+            one.share,
+            one.seconds if sliced or one.share < 1.0 else None,
+        )
+        for one, score in zip(valid, scores, strict=True)
+    ]
     running = [flight.trial for flight in lead.flights if flight.trial.candidate in place]
     return fresh.resumed(pulls, bills, running, len(pulls) + len(running))
 

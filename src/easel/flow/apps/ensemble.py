@@ -33,14 +33,17 @@ def due(trials: Sequence[AppTrial], examples: int) -> list[AppTrial]:
     made = [trial for trial in trials if trial.candidate["family"] == "ensemble"]
     if any(not trial.ended for trial in made):
         return []
-    fresh = [
-        trial
-        for trial in trials
-        if trial.quality is not None
-        and trial.model_set is not None
-        and trial.candidate["family"] != "ensemble"
-        and trial.examples >= STILL_VALID * examples
-    ]
+    # of a trial in slices the last one counts
+    fresh = list(
+        {
+            trial.name or str(number): trial
+            for number, trial in enumerate(trials)
+            if trial.quality is not None
+            and trial.model_set is not None
+            and trial.candidate["family"] != "ensemble"
+            and trial.examples >= STILL_VALID * examples
+        }.values()
+    )
     before = max(
         (int(one.candidate["settings"]["of"]) for one in made if one.examples >= STILL_VALID * examples),
         default=0,
@@ -59,7 +62,8 @@ def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
     owner = owner_of(tx, app) if members else None
     if owner is None or app.examples_set is None:
         return None
-    count = sum(t.quality is not None and t.candidate["family"] != "ensemble" for t in trials)
+    tried = (t.name for t in trials if t.quality is not None and t.candidate["family"] != "ensemble")
+    count = len(set(tried))
     candidate = Candidate("ensemble", (("of", count),), cost_s=2.0, promise=0.9)
     sources = [f"/@{app.examples_set}", *(f"/@{trial.model_set}" for trial in members)]
     inputs = create_in(tx, owner, f"{app.name}-members", sources)

@@ -45,6 +45,12 @@ class LearnedBook:
         What the app found itself is left out while rows are few; one row among many may stay, so that all apps with
         the same candidates share one fit.
         """
+        return self._fitted(app, candidates, summary).prior(size_properties(summary))
+
+    def shared(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
+        return self._fitted(app, candidates, summary).shared
+
+    def _fitted(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> LearnedPriors:
         names = tuple(one.name for one in candidates)
         classes = summary.classes > 0
         public = self._known(names, classes=classes)
@@ -53,7 +59,7 @@ class LearnedBook:
         if key not in self._fits:
             cold = self._promises.prior(app, candidates, summary)
             self._fits[key] = self._fit(public, names, cold, app if few else None)
-        return self._fits[key].prior(size_properties(summary))
+        return self._fits[key]
 
     def _known(self, names: tuple[str, ...], *, classes: bool) -> Experience:
         if (classes, names) not in self._public:
@@ -122,7 +128,8 @@ def _scores_by_app(past: Sequence[PastTrial]) -> list[tuple[str, dict[str, float
     """The latest score of every candidate, with its app; metrics without a scale of their own say nothing to others."""
     qualities: dict[tuple[str, str], dict[str, float]] = {}
     for one in past:
-        if one.quality is not None and np.isfinite(one.quality) and not is_relative(one.metric):
+        whole = one.quality is not None and np.isfinite(one.quality) and one.share >= 1.0
+        if whole and one.quality is not None and not is_relative(one.metric):
             key = (str(one.app_id), one.metric)
             # whoever has the newest result comes last
             found = qualities[key] = qualities.pop(key, {})

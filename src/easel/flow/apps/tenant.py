@@ -11,16 +11,18 @@ from typing import Any
 from easel.declare.resources import Resources
 from easel.errors import Denied, EaselError
 from easel.flow.apps.beliefs import Costs, Learn
+from easel.flow.apps.curve_book import CurveBook
 from easel.flow.apps.dossier import Dossier, Result, ShareKey, is_willing, merged_terms, tenant_of, willing
 from easel.flow.apps.ensemble import combine_if_due
 from easel.flow.apps.learned_book import LearnedBook
 from easel.flow.apps.ready import candidates_of, lacking, metric_of, owner_of
-from easel.flow.apps.trial_job import learn_spec
+from easel.flow.apps.trial_job import earlier_slice, learn_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.price.billing import book_now, draw_bill, price_history
 from easel.flow.words.reasons import plain
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
+from easel.match.slices import goes_on
 from easel.records.app import App, AppTrial, ExampleCounts
 from easel.records.decision import StartTrial, decision_json, trial_of_json
 from easel.records.event import Event
@@ -78,7 +80,8 @@ class AppSource:
         self._groups: dict[ShareKey | AppId, tuple[AppId, ...]] = {}
         self._to_share: set[ShareKey | AppId] = set()
         self._as_of = self._last = 0
-        self._prior, self._costs = learn(()), Costs(())
+        self._costs = Costs(())
+        self._curves = CurveBook((), learn(()), self._costs)
         self._callers: dict[Owner, Caller] = {}
         self._now = 0.0
 
@@ -177,7 +180,7 @@ class AppSource:
         lead = members[0]
         lead = replace(lead, flights=_places(lead))
         members = [lead, *members[1:]]
-        tenant = tenant_of(members, self._prior, self._costs, self._book, self._now)
+        tenant = tenant_of(members, self._curves, self._costs, self._book, self._now)
         obstacle, until = _own_obstacle(lead, self._now)
         deadlines = [one.terms.deadline.timestamp() for one in members if one.terms.deadline is not None]
         to_come = [d for d in [*deadlines, *([until] if until is not None else [])] if d > self._now]
@@ -221,7 +224,8 @@ class AppSource:
 
     def _study_history(self, tx: Tx, as_of: int) -> None:
         past = trial_history.until(tx, as_of)
-        self._prior, self._costs, self._as_of = self._learn(past), Costs(past), as_of
+        self._costs, self._as_of = Costs(past), as_of
+        self._curves = CurveBook(past, self._learn(past), self._costs)
 
     # Start this. ------------------------------------------------------------------------------------------
 
@@ -231,14 +235,22 @@ class AppSource:
         first = served[0].app
         owner = self._caller(tx, first)
         candidate = lead.candidates[trial.index]
-        job = submit_job(tx, owner, learn_spec(tx, first, candidate, grant.resources, grant.limit_s))
+        begun = lead.begun(candidate.name) if goes_on(candidate) else None
+        earlier = None if begun is None else earlier_slice(tx, begun.job_id, begun.model_set)
+        examples = lead.counted if begun is None or earlier is None else begun.examples
+        until = None if trial.slice is None else trial.slice.share
+        spec = learn_spec(tx, first, candidate, grant.resources, grant.limit_s, until, earlier)
+        job = submit_job(tx, owner, spec)
         name, kept = candidate.name, decision_json(trial)
-        app_trials.add(tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, lead.counted)
+        scale = 1.0 if trial.slice is None else trial.slice.scale
+        app_trials.add(
+            tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, examples, scale
+        )
         why = plain(trial.reasons, name, lead.metric, best=lead.best)
         body = {"candidate": name, "job": job.id, "why": why, "turn": grant.turn}
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)
-        return Flight(job.id, trial, grant.resources, _owner(first))
+        return Flight(job.id, trial, grant.resources, _owner(first), examples, goes_on(candidate))
 
     def _caller(self, tx: Tx, app: App) -> Caller:
         """In whose name its trials run, remembered until somebody's rights change."""
@@ -260,7 +272,7 @@ class AppSource:
         members = self._groups[lead.key]
         for one in self._served(lead, grant):
             self._apps[one.id] = replace(
-                one, flights=(*one.flights, flight), running=(*one.running, lead.counted)
+                one, flights=(*one.flights, flight), running=(*one.running, flight.examples)
             )
         for app_id in members:
             one = self._apps[app_id]
@@ -287,11 +299,13 @@ class AppSource:
         if row is not None and row.started_at and row.ended_at:
             bill = draw_bill(row.spec, row.started_at, row.ended_at, self._prices).micros
         bill //= len(some)
-        app_trials.end(tx, trial.job_id, quality, seconds, model, bill)
+        share = _share_reached(row, trial)
+        app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share)
         told = {} if row is None or quality is None else row.result
         app_trials.note_honesty(tx, trial.job_id, told.get("error"), told.get("baseline"))
         score = float(dict(trial.decision)["reasons"]["acquisition"])
-        result = Result(trial.job_id, trial.name, quality, score, trial.examples, bill, model)
+        took = seconds / trial.scale
+        result = Result(trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took)
         tx.emit_all([event for one in some for event in self._told(tx, one.app_id, result)])
         for one in some:
             _combine(tx, one.app_id)
@@ -334,9 +348,10 @@ class AppSource:
             "promise": candidate.promise,
             "guess_s": candidate.cost_s,
             "quality": outcome.result.quality,
-            "seconds": _seconds(row),
+            "seconds": outcome.result.seconds,
             "peak_mb": usage,
             "examples": trial.examples,
+            "share": outcome.result.share,
         }
 
     def settled(self, settlement: AppSettlement) -> list[Change]:
@@ -368,7 +383,7 @@ class AppSource:
         if mine is None or not alone or after.rescored or not after.counts(result.examples):
             return None
         score, bill = after.score_of(result.quality), result.bill_micros / 1e6
-        return TrialEnded(result.job_id, mine.trial, score, bill, after.best)
+        return TrialEnded(result.job_id, mine.trial, score, bill, after.best, result.share, result.seconds)
 
 
 def _combine(tx: Tx, app_id: AppId) -> None:
@@ -406,6 +421,8 @@ def _dossier(
             row.examples,
             row.spent_micros or 0,
             row.model_set,
+            row.share,
+            (row.seconds or 0.0) / row.scale,
         )
         for row in ended
     )
@@ -415,6 +432,8 @@ def _dossier(
             trial_of_json(one.decision, app.id, -1),
             _asked(asked[one.job_id].spec) if one.job_id in asked else _USUAL,
             (app.project_id, asked[one.job_id].user_id if one.job_id in asked else app.user_id),
+            one.examples,
+            goes_on(Candidate.from_json(dict(one.candidate))),
         )
         for one in running
     )
@@ -469,6 +488,14 @@ def _quality(row: AnyRow | None) -> float | None:
         return None
     quality = row.result.get("quality")
     return float(quality) if quality is not None and math.isfinite(float(quality)) else None
+
+
+def _share_reached(row: AnyRow | None, trial: AppTrial) -> float:
+    """How far the trial is; one that does not say, as far as it was meant to come."""
+    if row is not None and row.result and row.result.get("reached") is not None:
+        return min(max(float(row.result["reached"]), 0.0), 1.0)
+    part = trial.decision.get("slice")
+    return float(part["share"]) if part else 1.0
 
 
 def _seconds(row: AnyRow | None) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
+from easel.flow.apps.slice_files import keep_checkpoint, open_checkpoint
 from easel.match.candidate import Candidate
 from easel.match.encode.images import compact_example, looks_at
 from easel.match.ensemble import EnsembleBody, mix, within_limit
@@ -28,6 +29,7 @@ from easel.match.model import Model, load_model
 from easel.match.pictures import LARGEST_SIDE
 from easel.match.read import read_example
 from easel.match.report import describe
+from easel.match.slices import goes_on
 from easel.match.stored import StoredPair, read_lines
 from easel.match.suspects import rank_suspects
 from easel.match.templates import match_program
@@ -49,6 +51,7 @@ class LearningContext(Protocol):
     def output(self) -> Path: ...
     @property
     def checkpoint(self) -> Path: ...
+    def asked_to_give_way(self) -> bool: ...
 
 
 def read_pairs(folder: Path, off: frozenset[str]) -> Iterator[StoredPair]:
@@ -86,25 +89,35 @@ def learn(place: LearningContext) -> dict[str, Any]:
     """Train, leave the model, its report and each example's validation loss in the output; the measurement.
 
     Arguments: `program`, `candidate`, `seed`, `budget_s`, and optionally `metric`, `off`, the digests of examples
-    that are switched off, and `vectors`, the path of a GloVe file among the files.
+    that are switched off, `vectors`, the path of a GloVe file among the files, and `until`, the share of the trial at
+    which this slice of it ends. A trial that is not over leaves its checkpoint in the output too.
     """
     wanted = place.arguments
     program = parse_program(wanted["program"])
     candidate = Candidate.from_json(wanted["candidate"])
     digests, folds, examples = read_examples(program, place, looks_at(candidate))
     vectors = wanted.get("vectors")
+    until = wanted.get("until")
+    key = _key(candidate.name, digests, int(wanted["seed"]))
+    if goes_on(candidate):
+        open_checkpoint(place.checkpoint, key)
     conditions = Conditions(
         seed=int(wanted["seed"]),
         budget_s=float(wanted["budget_s"]),
         clock=time.monotonic,
-        checkpoints=place.checkpoint,
+        checkpoints=place.checkpoint if goes_on(candidate) else None,
         metric=wanted.get("metric"),
+        until=None if until is None else float(until),
+        give_way=place.asked_to_give_way,
         embeddings=None if vectors is None else place.input / str(vectors).lstrip("/"),
     )
     trained = train(candidate, program, examples, folds, conditions)
     # Models of one app lie at different paths, so that the versions of some can be read side by side.
-    output = place.output / _key(candidate.name, digests, conditions.seed)
+    output = place.output / key
     trained.model.save(output / "model")
+    reached = trained.learned.reached
+    if reached < 1.0 and goes_on(candidate):
+        keep_checkpoint(place.checkpoint, output / "checkpoint")
     losses = {d: float(v) for d, v in zip(digests, trained.losses, strict=True) if math.isfinite(v)}
     (output / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
     keep_predictions(output, digests, trained.learned)
@@ -116,6 +129,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
         "examples": len(digests),
         "median_loss": median,
         "resumed_epochs": trained.learned.resumed,
+        "reached": reached,
     }
 
 

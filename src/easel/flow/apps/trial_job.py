@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from easel.declare.job import JobSpec, RetryRule, Trial
 from easel.declare.resources import Resources
+from easel.ids import JobId
 from easel.match.candidate import Candidate
 from easel.records.app import App
-from easel.store import app_examples
+from easel.store import app_examples, jobs
 from easel.store.engine import Tx
 
 LEARN = "easel.flow.apps.trial:learn"
@@ -16,22 +18,60 @@ JUDGING_LIMIT_S = 1200.0
 """How long the job that looks for wrong labels may take."""
 
 
+@dataclass(frozen=True)
+class EarlierSlice:
+    """What a trial goes on from: the set that holds its checkpoint, and the examples on which it was begun.
+
+    `off` are those that were switched off then: what is fed or switched meanwhile is for the trials after it.
+    """
+
+    checkpoint: str
+    examples: str
+    off: tuple[str, ...]
+    vectors: str | None
+
+
+def earlier_slice(tx: Tx, job_id: JobId, model_set: str | None) -> EarlierSlice | None:
+    """Of a slice that ended; None where its job or its model is gone: the trial begins anew."""
+    row = jobs.rows(tx, [job_id]).get(job_id)
+    if row is None or row.input_set is None or model_set is None:
+        return None
+    told = row.spec["run"]["arguments"]
+    return EarlierSlice(model_set, row.input_set, tuple(told.get("off", ())), told.get("vectors"))
+
+
 def learn_spec(
-    tx: Tx, app: App, candidate: Candidate, resources: Resources, limit_s: float, seed: int = 0
+    tx: Tx,
+    app: App,
+    candidate: Candidate,
+    resources: Resources,
+    limit_s: float,
+    until: float | None = None,
+    earlier: EarlierSlice | None = None,
+    seed: int = 0,
 ) -> JobSpec:
-    """Training stops by itself at half of what the job may take, and keeps what it has learned by then."""
+    """Training stops by itself at half of what the job may take, and keeps what it has learned by then.
+
+    `until` is the share of the trial at which its slice ends; `earlier` is what it goes on from.
+    """
     arguments: dict[str, Any] = {
         "program": app.program,
         "candidate": candidate.to_json(),
         "seed": seed,
         "budget_s": limit_s / 2,
-        "off": app_examples.off(tx, app.id),
+        "off": app_examples.off(tx, app.id) if earlier is None else list(earlier.off),
     }
-    if app.vectors is not None:
-        arguments["vectors"] = app.vectors
+    vectors = app.vectors if earlier is None else earlier.vectors
+    if vectors is not None:
+        arguments["vectors"] = vectors
     if app.metric is not None:
         arguments["metric"] = app.metric
-    return trial_spec(app, LEARN, arguments, candidate.name, f"{app.name}-model", resources, limit_s)
+    what = candidate.name
+    if until is not None:
+        arguments["until"] = until
+        what = f"{what} to {until:.0%}"
+    spec = trial_spec(app, LEARN, arguments, what, f"{app.name}-model", resources, limit_s)
+    return spec if earlier is None else replace(spec, input=earlier.examples, resume=earlier.checkpoint)
 
 
 def trial_spec(

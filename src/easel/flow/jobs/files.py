@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from easel.errors import Conflict
+from easel.errors import Conflict, EaselError
 from easel.flow.lake.code import root_of
 from easel.flow.lake.file_set import entries_of, find_file, find_set
 from easel.lake.manifest.node import Entry
@@ -62,6 +62,26 @@ def files_of(tx: Tx, caller: Caller, reference: str | None) -> tuple[StoredFile,
         found = find_file(tx, caller, rights_of(tx, caller), ref.path, ref.version)
         return _located(tx, [artifacts.entry(found)])
     return _located(tx, list(entries_of(tx, caller, reference)))
+
+
+CHECKPOINT = "/checkpoint/"
+"""The folder of a slice's output in which it left what the next one goes on from."""
+
+
+def checkpoint_files(tx: Tx, caller: Caller, reference: str | None) -> tuple[StoredFile, ...]:
+    """What a slice left for the next one, by their paths in its checkpoint folder; none where it is gone: the trial
+    begins anew then."""
+    if reference is None:
+        return ()
+    try:
+        found = files_of(tx, caller, reference)
+    except EaselError:
+        return ()
+    return tuple(
+        replace(file, path=f"/{file.path.partition(CHECKPOINT)[2]}")
+        for file in found
+        if CHECKPOINT in file.path
+    )
 
 
 def _located(tx: Tx, entries: Sequence[Entry]) -> tuple[StoredFile, ...]:

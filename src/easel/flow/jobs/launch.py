@@ -131,7 +131,7 @@ def _able(pool: Sequence[Device]) -> job_queues.Placeable | None:
 def _launch(tx: Tx, row: AnyRow, device: str) -> tuple[AnyRow, dict[str, object], NewEvent]:
     what = Dequeued()
     life = step(life_of(row), what).life
-    launch = {"device": device, "launched_at": tx.now, "applied": 0, "not_before": None}
+    launch = {"device": device, "launched_at": tx.now, "applied": 0, "not_before": None, "give_way": False}
     values = {**columns_of(life, row, tx.now), **launch}
     return row, values, _event(row, "job.launching", to_json(what))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from easel.declare.job import JobSpec
 from easel.errors import Denied, Misconfigured
-from easel.flow.jobs.files import code_files, files_of
+from easel.flow.jobs.files import checkpoint_files, code_files, files_of
 from easel.flow.jobs.people import Owners
 from easel.flow.mlflow.job_tokens import JobTracking
 from easel.records.identity import Caller
@@ -88,6 +88,7 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
         log=limits.log,
         wants=dict(spec.wants),
         workers=spec.workers,
+        resume=checkpoint_files(tx, caller, spec.resume),
     )
 
 

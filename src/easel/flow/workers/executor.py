@@ -110,6 +110,9 @@ class RemoteExecutor:
     def kill(self, key: str, *, force: bool = False) -> None:
         self._kills[key] = max(self._kills.get(key, 0), offers.KILL_NOW if force else offers.KILL)
 
+    def give_way(self, key: str) -> None:
+        """Nothing: a slice on another machine ends by itself, which is soon."""
+
     def forget(self, key: str, *, over: bool = True) -> None:
         self._forgets[key] = over
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from easel.match.candidate import Candidate
 from easel.match.family import EstimatorFamily, Growth, MatrixShape, Plan, Situation, fits, table_cost
 from easel.match.kinds import TemplateKind
 
-ROUNDS = 100
+ROUNDS, AT_ONCE = 100, 10
 
 
 def _plan(situation: Situation) -> Plan:
@@ -31,10 +32,15 @@ def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:
     return body if shape.classify else for_each_output(body, shape)
 
 
-def _grow(estimator: Any, before: Any, x: Any, y: Any, more: int) -> Any:
+def _grow(estimator: Any, before: Any, x: Any, y: Any, to: int, stop: Callable[[], bool]) -> Any:
     model = estimator if before is None else before
     so_far = 0 if before is None else int(before.n_iter_)
-    return model.set_params(warm_start=True, max_iter=so_far + more).fit(x, y)
+    while so_far < to:
+        so_far = min(so_far + AT_ONCE, to)
+        model.set_params(warm_start=True, max_iter=so_far).fit(x, y)
+        if model.n_iter_ < so_far or stop():
+            break  # it stops by itself where nothing gets better
+    return model
 
 
 FAMILIES = (
@@ -44,6 +50,6 @@ FAMILIES = (
         plan=_plan,
         cost=table_cost(lambda c, s, cells: (0.5 + 3e-6 * s.examples * cells) * max(1, s.classes)),
         estimator=_estimator,
-        growth=Growth(lambda candidate: ROUNDS, _grow),
+        growth=Growth(lambda candidate: ROUNDS, _grow, lambda model: int(model.n_iter_)),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from easel.match.candidate import Candidate
@@ -46,9 +47,22 @@ def _rounds(candidate: Candidate) -> int:
     return int(min(600, 12 / candidate.number("lr", 0.1)))
 
 
-def _grow(estimator: Any, before: Any, x: Any, y: Any, more: int) -> Any:
-    estimator.set_params(n_estimators=more)
-    return estimator.fit(x, y, init_model=None if before is None else before.booster_)
+def _grow(estimator: Any, before: Any, x: Any, y: Any, to: int, stop: Callable[[], bool]) -> Any:
+    """Whoever goes on draws other rows and columns than the first rounds did."""
+    from lightgbm.callback import EarlyStopException
+
+    so_far = 0 if before is None else _grown(before)
+
+    def ask(state: Any) -> None:
+        if stop():
+            raise EarlyStopException(state.iteration, state.evaluation_result_list or [])
+
+    estimator.set_params(n_estimators=to - so_far, random_state=estimator.random_state + so_far)
+    return estimator.fit(x, y, init_model=None if before is None else before.booster_, callbacks=[ask])
+
+
+def _grown(model: Any) -> int:
+    return int(model.booster_.current_iteration())
 
 
 FAMILIES = (
@@ -58,7 +72,7 @@ FAMILIES = (
         plan=_plan,
         cost=table_cost(lambda c, s, cells: (0.3 + 1e-6 * s.examples * cells) * max(1, s.classes)),
         estimator=_estimator,
-        growth=Growth(_rounds, _grow),
+        growth=Growth(_rounds, _grow, _grown),
         needs="lightgbm",
     ),
 )

@@ -113,6 +113,9 @@ class Executor(Protocol):
     def kill(self, key: str, *, force: bool = False) -> None:
         """Ask the attempt to end, after its grace make it; with `force` at once."""
 
+    def give_way(self, key: str) -> None:
+        """Ask a trial to stop at its next checkpoint. An executor that cannot tell it lets the slice end by itself."""
+
     def forget(self, key: str, *, over: bool = True) -> None:
         """All of it is known and kept: remove what is left, and end it if it still runs.
 

@@ -119,6 +119,9 @@ class LocalExecutor:
     def kill(self, key: str, *, force: bool = False) -> None:
         self._send({"op": "kill", "key": key, "force": force})
 
+    def give_way(self, key: str) -> None:
+        self._send({"op": "give_way", "key": key})
+
     def forget(self, key: str, *, over: bool = True) -> None:
         self._send({"op": "forget", "key": key, "over": over})
 

@@ -121,6 +121,10 @@ class Several:
         else:
             self._all[self._where.get(key, 0)].kill(key, force=force)
 
+    def give_way(self, key: str) -> None:
+        if key not in self._held:
+            self._all[self._where.get(key, 0)].give_way(key)
+
     def forget(self, key: str, *, over: bool = True) -> None:
         self._held.pop(key, None)
         self._asked.pop(key, None)

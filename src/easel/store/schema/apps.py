@@ -110,6 +110,9 @@ app_trials = Table(
     Column("spent_micros", BigInteger),
     # Among how many apps its cost was divided.
     Column("shared", Integer, nullable=False, server_default="1"),
+    # How far its slice brought the trial, and its device's time for a second of the reference device.
+    Column("share", Float(53), nullable=False, server_default="1"),
+    Column("scale", Float(53), nullable=False, server_default="1"),
     UniqueConstraint("job_id", "app_id"),
     Index("ix_app_trials_app_id", "app_id"),
 )

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    false,
     literal_column,
     text,
 )
@@ -51,6 +52,8 @@ jobs = Table(
     # Entries of the current attempt's journal that are part of what stands here.
     Column("applied", BigInteger, nullable=False),
     Column("kill_requested", Boolean, nullable=False),
+    # A slice that was asked to stop at its next checkpoint, for somebody with a better claim.
+    Column("give_way", Boolean, nullable=False, server_default=false()),
     Column("exit_code", Integer),
     # Why it ended, for code to compare; `reason` is the sentence for people.
     Column("end_reason", String(20)),

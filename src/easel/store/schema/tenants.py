@@ -57,5 +57,7 @@ trial_history = Table(
     Column("seconds", Float(53), nullable=False),
     Column("peak_mb", Float(53)),
     Column("examples", Integer, nullable=False),
+    # How far this slice of a trial came; `seconds` are its own.
+    Column("share", Float(53), nullable=False, server_default="1"),
     sqlite_autoincrement=True,
 )
