@@ -51,7 +51,10 @@ class CurvePrior:
     log_cost: CellPrior
 
     def moved(self, quality: Array, log_cost: Array) -> CurvePrior:
-        """For a tenant whose candidates end so much higher, as an angle, and whose costs are that much larger."""""
+        (
+            """For a tenant whose candidates end so much higher, as an angle, and whose costs are that much larger."""
+            ""
+        )
         E = len(self.rungs)
         return CurvePrior(
             self.rungs,

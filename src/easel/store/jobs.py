@@ -298,6 +298,12 @@ def to_give_way(tx: Tx) -> list[str]:
     return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
 
 
+def giving_way(tx: Tx) -> frozenset[JobId]:
+    """Jobs that were asked to stop at their next checkpoint and have not."""
+    query = select(jobs.c.id).where(IS_ACTIVE, jobs.c.give_way.is_(True))
+    return frozenset(JobId(row.id) for row in tx.execute(query))
+
+
 def ask_to_give_way(tx: Tx, job_ids: Sequence[JobId]) -> list[JobId]:
     """Those that were asked now: they run, and had not been asked before."""
     asked = []

@@ -18,6 +18,7 @@ from easel.declare.resources import Resources
 from easel.errors import EaselError
 from easel.ids import JobId
 from easel.records.decision import Decision, LeaveIdle, StartTrial
+from easel.records.device import Device
 from easel.records.event import Event
 from easel.records.job import TERMINAL, JobState
 from easel.records.queue import Owner
@@ -29,6 +30,7 @@ from easel.store import devices, jobs, tenants
 from easel.store.engine import Store, Tx
 from easel.store.events import events_after, last_seq
 from easel.tenancy import places
+from easel.tenancy.newcomers import who_gives_way
 from easel.tenancy.outlook import outlook
 from easel.tenancy.source import Change, Flight, StartGrant, TenantGone, TenantOffer, TenantSource, TrialEnded
 
@@ -334,8 +336,23 @@ class Keeper:
         if not self.offers:
             return 0
         with self.store.read() as tx:
-            free = self._places(tx)
-        return sum(self._fill(place) for place in free)
+            machines = devices.machines(tx)
+            free = self._places(tx, machines)
+            giving = jobs.giving_way(tx)
+        started = sum(self._fill(place) for place in free)
+        rooms = [one.capacity for one in machines if one.connected]
+        self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
+        return started
+
+    def _make_room(self, asked: Sequence[JobId]) -> None:
+        """A slice that is asked stops at its next checkpoint and loses nothing; whoever waits starts then."""
+        if not asked:
+            return
+        with self.store.write() as tx:
+            self._check(tx)
+            for job in jobs.ask_to_give_way(tx, asked):
+                project, user = self.flights[job].owner
+                tx.emit("job.asked_to_give_way", job, project_id=project, actor=user, body={})
 
     def _settle(self) -> None:
         """One transaction for all that ended: results, models that may serve now, the events that tell of them."""
@@ -393,7 +410,7 @@ class Keeper:
         if self.guard is not None:
             self.guard(tx)
 
-    def _places(self, tx: Tx) -> list[PoolDevice]:
+    def _places(self, tx: Tx, machines: Sequence[Device]) -> list[PoolDevice]:
         """Work that cannot start takes no place: its queue is paused, its owner's budget is spent."""
         known = jobs.states(tx, list(self.flights))
         taken = []
@@ -402,7 +419,7 @@ class Keeper:
             stuck = state is JobState.QUEUED and flight.owner in self._blocked
             if state not in TERMINAL and not stuck:
                 taken.append(places.Taken(device or flight.trial.device, flight.resources))
-        return places.idle(devices.machines(tx), taken)
+        return places.idle(machines, taken)
 
     def decide(self, place: PoolDevice) -> Decision:
         """What the policy would start on `place` now."""

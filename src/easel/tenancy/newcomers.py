@@ -1,21 +1,28 @@
-"""Whoever has no model yet is served first: a policy around a policy."""
+"""Whoever has no model yet is served first, by something short, and others' slices give way to it. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from easel.declare.resources import Room
+from easel.ids import JobId
 from easel.records.decision import Decision, StartTrial
 from easel.schedule.policies import Policy
 from easel.schedule.state import PoolState, Tenant
+from easel.tenancy.source import Flight
 
 RULE = "first model"
+FIRST_S = 3.0
+"""A first model is wanted within so many seconds, where anything is thought to be that quick."""
 
 
 @dataclass(frozen=True)
 class NewcomersFirst:
     """The policy's own choice among tenants that have nothing yet and nothing running, if there are any.
 
-    A first model helps its owner more than any later one. A tenant of weight 0 asked not to be in anybody's way.
+    A first model helps its owner more than any later one, and soon more than late. A tenant of weight 0 asked not to be
+    in anybody's way.
     """
 
     policy: Policy
@@ -27,12 +34,54 @@ class NewcomersFirst:
     def decide(self, state: PoolState) -> Decision:
         new = {name: one for name, one in state.tenants.items() if is_newcomer(one)}
         if new and len(new) < len(state.tenants):
-            chosen = self.policy.decide(replace(state, tenants=new))
+            chosen = self._quick(replace(state, tenants=new))
             if isinstance(chosen, StartTrial):
                 reasons = replace(chosen.reasons, rule=f"{RULE}: {chosen.reasons.rule}")
                 return replace(chosen, reasons=reasons)
-        return self.policy.decide(state)
+        return self._quick(state)
+
+    def _quick(self, state: PoolState) -> Decision:
+        """The policy's choice; of a newcomer the best that is soon there, where anything is."""
+        chosen = self.policy.decide(state)
+        if not isinstance(chosen, StartTrial) or chosen.reasons.cost <= FIRST_S:
+            return chosen
+        tenant = state.tenants[chosen.tenant]
+        if not is_newcomer(tenant):
+            return chosen
+        hurried = tenant.changed(deadline=min(tenant.deadline, state.now + FIRST_S))
+        soon = self.policy.decide(replace(state, tenants={tenant.name: hurried}))
+        return soon if isinstance(soon, StartTrial) else chosen
 
 
 def is_newcomer(tenant: Tenant) -> bool:
     return not (tenant.held or tenant.pulls or tenant.running) and tenant.weight > 0
+
+
+def who_gives_way(
+    state: PoolState, flights: Mapping[JobId, Flight], giving: Collection[JobId], rooms: Iterable[Room]
+) -> list[JobId]:
+    """Slices to be asked to stop at their next checkpoint: one for each newcomer that could run on some device and for
+    whom nobody is `giving` way yet. Those that are thought to take longest, of tenants that have a model.
+    """
+    capacity = list(rooms)
+    waiting = sum(
+        is_newcomer(one) and one.open.any() and any(_fits(one, room) for room in capacity)
+        for one in state.tenants.values()
+    )
+    missing = waiting - len([job for job in flights if job in giving])
+    if missing <= 0:
+        return []
+    able: Sequence[Flight] = sorted(
+        (one for job, one in flights.items() if job not in giving and _may_give_way(one, state)),
+        key=lambda one: -one.trial.reasons.cost,
+    )
+    return [one.job_id for one in able[:missing]]
+
+
+def _fits(tenant: Tenant, room: Room) -> bool:
+    return not tenant.needs or bool((tenant.fits(room) & tenant.open).any())
+
+
+def _may_give_way(flight: Flight, state: PoolState) -> bool:
+    tenant = state.tenants.get(flight.trial.tenant)
+    return flight.goes_on and tenant is not None and bool(tenant.pulls)
