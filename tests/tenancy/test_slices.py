@@ -155,6 +155,7 @@ def test_a_slice_gives_way_to_a_newcomer_once_and_nothing_of_it_is_lost(engine: 
         if number and goes_on(Candidate.from_json(arguments(job)["candidate"])):
             break
         pool.end(job, 0.6, result={"reached": arguments(job).get("until", 1.0)})
+    pool.begin(job)
     app(engine, "newcomer", 1, who="ben")
     assert pool.turn() == []
     assert asked(engine) == [job.id]
@@ -215,15 +216,15 @@ def test_slices_on_the_engine_outlive_their_worker_their_device_and_damage(
 ) -> None:
     app(engine, "flowers", n=1200)
     controller = engine.controller()
-    first = learning_job(engine, "tabm", 0.25)
+    first = learning_job(engine, "tabm", 1 / 12)
     (first,) = engine.finish(controller, first, seconds=240)
     assert first.state is JobState.FINISHED, first.reason
     assert first.result is not None
-    assert math.isclose(first.result["reached"], 0.25)
+    assert math.isclose(first.result["reached"], 1 / 12)
     # The device is gone, with what lay on it; the lake has the checkpoint.
     engine.end_worker()
     wipe_checkpoints(engine)
-    second = learning_job(engine, "tabm", 0.5, after=first)
+    second = learning_job(engine, "tabm", 1 / 4, after=first)
     engine.turn_until(controller, lambda: engine.job(second).state is JobState.RUNNING, 60)
     # The worker dies in the middle of a slice.
     pid = engine.worker_pid
@@ -242,7 +243,7 @@ def test_slices_on_the_engine_outlive_their_worker_their_device_and_damage(
     (third,) = engine.finish(controller, third, seconds=240)
     assert third.state is JobState.FINISHED, third.reason
     assert third.result is not None
-    assert 0.5 < third.result["reached"] < 1.0
+    assert 0.25 < third.result["reached"] < 1.0
     assert third.result["stopped"] == "gave way"
     assert third.result["resumed_epochs"] > second.result["resumed_epochs"]
     with engine.store.write() as tx:

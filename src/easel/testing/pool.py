@@ -74,6 +74,14 @@ class PoolUnderTest:
             row: AnyRow = tx.execute(select(jobs.c.seq).where(jobs.c.id == job_id)).one()
             return int(row.seq)
 
+    def begin(self, job: Job | JobId) -> None:
+        """A device has begun the job."""
+        job_id = job.id if isinstance(job, Job) else job
+        with self.store.write() as tx:
+            row = tx.execute(select(jobs).where(jobs.c.id == job_id)).one()
+            running = {"state": JobState.RUNNING.value, "revision": row.revision + 1, "started_at": tx.now}
+            tx.execute(update(jobs).where(jobs.c.id == job_id).values(**running))
+
     def end(
         self,
         job: Job | JobId,
