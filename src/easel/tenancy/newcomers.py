@@ -65,7 +65,7 @@ def who_gives_way(
     """
     capacity = list(rooms)
     waiting = sum(
-        is_newcomer(one) and one.open.any() and any(_fits(one, room) for room in capacity)
+        is_newcomer(one) and bool(one.open.any()) and any(_fits(one, room) for room in capacity)
         for one in state.tenants.values()
     )
     missing = waiting - len([job for job in flights if job in giving])
