@@ -28,6 +28,8 @@ class TrainingState:
     best_epoch: int = -1
     best_loss: float = math.inf
     curve: list[tuple[float, float]] = field(default_factory=list)
+    steps: int = 0
+    """Of the epoch after those, where it was stopped in the middle."""
 
 
 Learners = Mapping[str, tuple[nn.Module, torch.optim.Optimizer]]
@@ -66,7 +68,7 @@ class CheckpointWriter:
         if self._path is None:
             return
         self.close()
-        note = json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve])
+        note = json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve, state.steps])
         self._thread = threading.Thread(target=self._save, args=(tensors, note), name="checkpoint")
         self._thread.start()
 
@@ -106,10 +108,12 @@ def _on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def restore(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]]:
     """Returns how far the training was and its best weights, after putting the learners back to that moment."""
     with safe_open(path, framework="pt") as stored:
-        epoch, best_epoch, best_loss, curve = json.loads(stored.metadata()["state"])
+        epoch, best_epoch, best_loss, curve, *rest = json.loads(stored.metadata()["state"])
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     put_back(tensors, learners)
-    return TrainingState(epoch, best_epoch, best_loss, [(a, b) for a, b in curve]), below("best.", tensors)
+    steps = int(rest[0]) if rest else 0
+    state = TrainingState(epoch, best_epoch, best_loss, [(a, b) for a, b in curve], steps)
+    return state, below("best.", tensors)
 
 
 def restored(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]] | None:

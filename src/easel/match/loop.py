@@ -23,6 +23,8 @@ from easel.match.train_steps import GRAPH_STEPS, Augment, EagerSteps, Objective,
 Progress = Callable[[float, float], None]
 """`(share done, validation loss)`."""
 LARGEST_BATCH = 1024
+PART_STEPS = 50
+"""After so many steps of a longer epoch it is asked whether to stop there."""
 STEPS_AN_EPOCH = 32
 """On a GPU batches grow as long as an epoch keeps about so many steps."""
 
@@ -127,7 +129,18 @@ def fit(
     try:
         until = schedule.epochs if schedule.until is None else min(schedule.until, schedule.epochs)
         for epoch in range(state.epoch, state.epoch if waited else until):
-            trained = training.epoch(epoch, seed)
+            trained, state.steps = training.epoch(
+                epoch, seed, state.steps, lambda: give_way() or out_of_time()
+            )
+            if state.steps:
+                # Asked in the middle of a long epoch: it goes on from this very step.
+                stopped = GAVE_WAY if give_way() else OUT_OF_TIME
+                if state.best_epoch < 0:
+                    found = evaluate(network, validate, objective)
+                    state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
+                if checkpoint is not None:
+                    writer.write(snapshot(training.learners, best), state)
+                break
             lost, found = torch.stack([trained, _loss(network, validate, objective)]).tolist()
             if not math.isfinite(found):
                 stopped = f"diverged in epoch {epoch + 1}"
@@ -152,11 +165,12 @@ def fit(
                 break
     finally:
         writer.close()
-    if state.best_epoch < 0:
+    if state.best_epoch < 0 or not math.isfinite(state.best_loss):
         raise Diverged(f"training {stopped} before it learned anything; a smaller learning rate may help")
     network.load_state_dict(best)
     network.eval()
-    reached = state.epoch / schedule.epochs if stopped in CAN_GO_ON else 1.0
+    done = state.epoch + state.steps / training.steps
+    reached = done / schedule.epochs if stopped in CAN_GO_ON else 1.0
     return TrainingRun(
         state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed, reached
     )
@@ -200,8 +214,38 @@ class _Training:
             and schedule.epochs * (len(train) // self._batch) >= GRAPH_STEPS
         )
 
-    def epoch(self, number: int, seed: int) -> Tensor:
-        """Trains for one epoch; returns the mean loss, on the device."""
+    @property
+    def steps(self) -> int:
+        """How many an epoch has."""
+        return max(1, len(self._train) // self._batch)
+
+    def epoch(self, number: int, seed: int, begun: int, stop: Callable[[], bool]) -> tuple[Tensor, int]:
+        """Trains for one epoch, of which `begun` steps are done; returns the mean loss, on the device, and 0.
+
+        On a CPU `stop` is asked every few steps: where it says so, returns how many steps are done.
+        """
+        if self.device.type == "cpu":
+            return self._parts(number, seed, begun, stop)
+        return self._whole(number, seed), 0
+
+    def _parts(self, number: int, seed: int, begun: int, stop: Callable[[], bool]) -> tuple[Tensor, int]:
+        self._network.train()
+        steps, total = self.steps, torch.zeros(())
+        torch.manual_seed(seed * 100_003 + number)
+        order = torch.randperm(len(self._train))[: steps * self._batch].view(steps, self._batch)
+        rates = self._schedule.rates(number, steps)
+        done = begun
+        while done < steps:
+            if done:
+                torch.manual_seed((seed * 100_003 + number) * 1_009 + done)
+            end = min(done + PART_STEPS, steps)
+            total += self._eager.run(order[done:end], rates[done:end]) * (end - done)
+            done = end
+            if done < steps and stop():
+                return total / (done - begun), done
+        return total / (steps - begun), 0
+
+    def _whole(self, number: int, seed: int) -> Tensor:
         if self._steps is not None:
             return self._epoch(number, seed)
         held = snapshot(self.learners, {}) if self.device.type == "cuda" else {}

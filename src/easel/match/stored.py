@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +44,28 @@ def write_lines(pairs: Iterable[StoredPair]) -> list[bytes]:
     ]
 
 
+Wanted = Callable[[str, int], bool]
+"""Whether the pair of this digest and fold is read."""
+_BEGINNING = re.compile(rb'\{"digest": "([0-9a-f]+)", "fold": (\d+), ')
+
+
 def read_lines(
-    data: bytes, files: Files = no_files, off: frozenset[str] = frozenset()
+    data: bytes,
+    files: Files = no_files,
+    off: frozenset[str] = frozenset(),
+    wanted: Wanted = lambda digest, fold: True,
 ) -> Iterator[StoredPair]:
-    """The pairs that are not `off`: the files of those that are need not be there."""
+    """The pairs that are `wanted` and not `off`: the files of the others need not be there.
+
+    Lines begin with digest and fold, so that what is not wanted costs no more than a look.
+    """
     for line in data.splitlines():
+        begins = _BEGINNING.match(line)
+        if begins is not None and not wanted(begins[1].decode(), int(begins[2])):
+            continue
         row = json.loads(line)
+        if begins is None and not wanted(row["digest"], row["fold"]):
+            continue
         if row["digest"] not in off:
             yield StoredPair(
                 row["digest"], row["fold"], open_value(row["input"], files), open_value(row["output"], files)

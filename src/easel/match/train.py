@@ -42,9 +42,16 @@ class Conditions:
     epochs: int | None = None
     until: float | None = None
     """A share of the whole trial at which to stop: of the epochs of a network, of the examples of other families."""
+    examples_are_part: bool = False
+    """The examples are only those that a slice of such a share needs: nothing more is left out of them."""
     embeddings: Path | None = None
     give_way: Callable[[], bool] = lambda: False
     """Asked between epochs and between rounds of trees: whether to stop there and keep what was learned."""
+
+    @property
+    def part(self) -> float | None:
+        """The share of the given examples to train on; None: all of them."""
+        return None if self.examples_are_part else self.until
 
 
 @dataclass(frozen=True)

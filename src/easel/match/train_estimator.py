@@ -36,7 +36,7 @@ def train_estimator(
         return train_trees(candidate, program, inputs, truth, plan, target, conditions)
     began = conditions.clock()
     predicted = []
-    plan = [part_of(one, conditions.until, conditions.seed) for one in plan]
+    plan = [part_of(one, conditions.part, conditions.seed) for one in plan]
     for number, one in enumerate(plan):
         source = fit_source(candidate, program, [inputs[i] for i in one.train])
         estimator = _fit(

@@ -58,7 +58,7 @@ def train_network(
     data = Data(tensors(source, inputs), {"y": _target_tensor(target, outputs)})
     solved = network_family(candidate).solve is not None
     if solved:
-        plan = [part_of(one, conditions.until, conditions.seed) for one in plan]
+        plan = [part_of(one, conditions.part, conditions.seed) for one in plan]
     validated = np.concatenate([one.validate for one in plan])
     labels = data.targets["y"].cpu().numpy() if isinstance(target, Classes) else None
     bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors, labels))

@@ -30,13 +30,16 @@ from easel.match.pictures import LARGEST_SIDE
 from easel.match.read import read_example
 from easel.match.report import describe
 from easel.match.slices import goes_on
-from easel.match.stored import StoredPair, read_lines
+from easel.match.split import FOLDS
+from easel.match.stored import StoredPair, Wanted, read_lines
 from easel.match.suspects import rank_suspects
 from easel.match.templates import match_program
 from easel.match.train import Conditions, Learned, train
 
 __trials__ = ("learn", "suspect", "combine")
 LARGEST_PREDICTIONS = 64 * 2**20
+MANY, FEW_VALIDATED = 10_000, 2_000
+"""Of more examples a slice on a share reads only what it needs, and so many to validate it."""
 _NOT_TWO = "there are no two models that could be combined and were validated on the same examples"
 
 
@@ -54,12 +57,16 @@ class LearningContext(Protocol):
     def asked_to_give_way(self) -> bool: ...
 
 
-def read_pairs(folder: Path, off: frozenset[str]) -> Iterator[StoredPair]:
-    """The pairs that are switched on, each once. A picture is read when its pair is."""
+def everything(digest: str, fold: int) -> bool:
+    return True
+
+
+def read_pairs(folder: Path, off: frozenset[str], wanted: Wanted = everything) -> Iterator[StoredPair]:
+    """The `wanted` pairs that are switched on, each once. A picture is read when its pair is."""
     seen = set(off)
     for path in sorted(folder.rglob("*.jsonl")):
         for pair in read_lines(
-            path.read_bytes(), lambda name: (folder / name.lstrip("/")).read_bytes(), frozenset(seen)
+            path.read_bytes(), lambda name: (folder / name.lstrip("/")).read_bytes(), frozenset(seen), wanted
         ):
             if pair.digest not in seen:
                 seen.add(pair.digest)
@@ -67,7 +74,7 @@ def read_pairs(folder: Path, off: frozenset[str]) -> Iterator[StoredPair]:
 
 
 def read_examples(
-    program: Program, place: LearningContext, side: int
+    program: Program, place: LearningContext, side: int, wanted: Wanted = everything
 ) -> tuple[list[str], list[int], list[Example]]:
     """Digests, folds and typed records, in an order that does not depend on when they were fed.
 
@@ -76,7 +83,7 @@ def read_examples(
     off = frozenset(place.arguments.get("off", ()))
     read = [
         (pair.digest, pair.fold, compact_example(read_example(program, pair.input, pair.output), side))
-        for pair in read_pairs(place.input, off)
+        for pair in read_pairs(place.input, off, wanted)
     ]
     if not read:
         raise InvalidInput("all examples are switched off: switch some on, or feed new ones")
@@ -85,19 +92,36 @@ def read_examples(
     return list(digests), list(folds), list(examples)
 
 
+def part_of_many(until: float | None, count: int) -> Wanted | None:
+    """Of `count` examples those that a slice of this share trains on, and a few thousand to validate it; None: all.
+
+    By the digest, so that a larger share has those of a smaller one too.
+    """
+    if until is None or until >= 1.0 or count < MANY:
+        return None
+    train, validate = float(until), max(float(until), FEW_VALIDATED * FOLDS / count)
+
+    def wanted(digest: str, fold: int) -> bool:
+        place = int(digest[:8], 16) / 16**8
+        return place < (validate if fold == 0 else train)
+
+    return wanted
+
+
 def learn(place: LearningContext) -> dict[str, Any]:
     """Train, leave the model, its report and each example's validation loss in the output; the measurement.
 
     Arguments: `program`, `candidate`, `seed`, `budget_s`, and optionally `metric`, `off`, the digests of examples
-    that are switched off, `vectors`, the path of a GloVe file among the files, and `until`, the share of the trial at
-    which this slice of it ends. A trial that is not over leaves its checkpoint in the output too.
+    that are switched off, `vectors`, the path of a GloVe file among the files, `examples`, how many there are, and
+    `until`, the share of the trial at which this slice of it ends. A trial that is not over leaves its checkpoint in the output too.
     """
     wanted = place.arguments
     program = parse_program(wanted["program"])
     candidate = Candidate.from_json(wanted["candidate"])
-    digests, folds, examples = read_examples(program, place, looks_at(candidate))
-    vectors = wanted.get("vectors")
     until = wanted.get("until")
+    part = None if goes_on(candidate) else part_of_many(until, int(wanted.get("examples", 0)))
+    digests, folds, examples = read_examples(program, place, looks_at(candidate), part or everything)
+    vectors = wanted.get("vectors")
     key = _key(candidate.name, digests, int(wanted["seed"]))
     if goes_on(candidate):
         open_checkpoint(place.checkpoint, key)
@@ -108,6 +132,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
         checkpoints=place.checkpoint if goes_on(candidate) else None,
         metric=wanted.get("metric"),
         until=None if until is None else float(until),
+        examples_are_part=part is not None,
         give_way=place.asked_to_give_way,
         embeddings=None if vectors is None else place.input / str(vectors).lstrip("/"),
     )

@@ -69,6 +69,7 @@ def learn_spec(
     what = candidate.name
     if until is not None:
         arguments["until"] = until
+        arguments["examples"] = app_examples.count_on(tx, app.id)
         what = f"{what} to {until:.0%}"
     spec = trial_spec(app, LEARN, arguments, what, f"{app.name}-model", resources, limit_s)
     return spec if earlier is None else replace(spec, input=earlier.examples, resume=earlier.checkpoint)
