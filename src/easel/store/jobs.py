@@ -20,7 +20,8 @@ from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import Job, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
-from easel.store.schema.jobs import IS_ACTIVE, job_needs, jobs
+from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_needs, jobs
+from easel.store.upsert import chunks
 
 SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
 
@@ -296,6 +297,24 @@ def to_give_way(tx: Tx) -> list[str]:
     """Keys of attempts that were asked to stop at their next checkpoint."""
     query = select(jobs.c.id, jobs.c.attempt).where(IS_ACTIVE, jobs.c.give_way.is_(True))
     return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
+
+
+def wants_of_queued(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, str]]:
+    """The labels that those of these jobs which wait in the queue want of their device."""
+    found: dict[JobId, dict[str, str]] = {}
+    for some in chunks(job_ids):
+        query = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(some), IS_QUEUED)
+        found |= {JobId(row.id): dict(row.spec.get("wants") or {}) for row in tx.execute(query)}
+    return found
+
+
+def want_nothing(tx: Tx, job_ids: Sequence[JobId]) -> None:
+    """These, as far as they wait, may run on any device."""
+    for job_id in job_ids:
+        here = (jobs.c.id == job_id, IS_QUEUED)
+        row = tx.execute(select(jobs.c.spec).where(*here)).first()
+        if row is not None:
+            tx.execute(update(jobs).where(*here).values(spec={**row.spec, "wants": {}}))
 
 
 def giving_way(tx: Tx) -> frozenset[JobId]:

@@ -103,6 +103,7 @@ class Keeper:
         self._joined: set[str] = set()
         self._largest = Resources(0.5, 16)
         self._stale = False
+        self._wants: dict[str, Mapping[str, str]] = {}
         self.now = 0.0
 
     # What happened. ---------------------------------------------------------------------------------------
@@ -339,10 +340,21 @@ class Keeper:
             machines = devices.machines(tx)
             free = self._places(tx, machines)
             giving = jobs.giving_way(tx)
+            self._wants = {one.name: wants for one in machines if (wants := places.wants_of(one))}
+            waiting = jobs.wants_of_queued(tx, list(self.flights)) if self._wants else {}
+        gone = places.strayed(waiting.values(), machines)
+        self._set_free([job for job, stray in zip(waiting, gone, strict=True) if stray])
         started = sum(self._fill(place) for place in free)
         rooms = [one.capacity for one in machines if one.connected]
         self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
         return started
+
+    def _set_free(self, stray: Sequence[JobId]) -> None:
+        """Slices that wait for a device that has left may run anywhere: what they go on from lies in the lake."""
+        if stray:
+            with self.store.write() as tx:
+                self._check(tx)
+                jobs.want_nothing(tx, stray)
 
     def _make_room(self, asked: Sequence[JobId]) -> None:
         """A slice that is asked stops at its next checkpoint and loses nothing; whoever waits starts then."""
@@ -447,7 +459,8 @@ class Keeper:
     def _start(self, decision: StartTrial, place: PoolDevice, need: Resources) -> bool:
         source, name = self._of[decision.tenant], decision.tenant
         offer = self.offers[name]
-        grant = StartGrant(self._limit(decision, place), need, self.state.step + 1, self._free(offer))
+        wants = self._wants.get(place.name, {})
+        grant = StartGrant(self._limit(decision, place), need, self.state.step + 1, self._free(offer), wants)
         try:
             with self.store.write() as tx:
                 self._check(tx)

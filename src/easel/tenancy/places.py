@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from easel.declare.resources import Resources, Room
@@ -10,7 +10,7 @@ from easel.records.device import Device
 from easel.schedule.state import PoolDevice
 
 SPEED, PRICE = "speed", "price"
-"""Notes of a device that say how fast and how dear it is against the reference of 1."""
+"""Labels (or notes) of a device that say how fast and how dear it is against the reference of 1."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,20 @@ def after(place: PoolDevice, asked: Resources) -> PoolDevice:
     return place if place.room is None else replace(place, room=less(place.room, asked))
 
 
+def wants_of(device: Device) -> dict[str, str]:
+    """What a job asks for so that it runs on such a device; nothing where the device says nothing of itself."""
+    return {name: value for name, value in device.labels.items() if name in (SPEED, PRICE)}
+
+
+def strayed(wanted: Iterable[Mapping[str, str]], devices: Sequence[Device]) -> list[bool]:
+    """For each of what jobs want whether no connected device has it."""
+    there = [device.labels for device in devices if device.connected]
+    return [bool(asked) and not any(asked.items() <= labels.items() for labels in there) for asked in wanted]
+
+
 def _number(device: Device, note: str) -> float:
     try:
-        value = float(device.notes.get(note, "1"))
+        value = float(device.labels.get(note) or device.notes.get(note, "1"))
     except ValueError:
         return 1.0
     return value if 0 < value < float("inf") else 1.0

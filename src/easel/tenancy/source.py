@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -84,12 +84,13 @@ Change: TypeAlias = TenantOffer | TrialEnded | TenantGone
 @dataclass(frozen=True)
 class StartGrant:
     """What a trial gets: how long it may run and what it takes of its device. `members` are those of the tenant whose
-    owners may start something now; `turn` is the number of the start."""
+    owners may start something now; `turn` is the number of the start, `wants` the labels of its device."""
 
     limit_s: float
     resources: Resources
     turn: int
     members: frozenset[str]
+    wants: Mapping[str, str] = field(default_factory=dict)
 
 
 Settlement = TypeVar("Settlement")

@@ -240,7 +240,7 @@ class AppSource:
         examples = lead.counted if begun is None or earlier is None else begun.examples
         until = None if trial.slice is None else trial.slice.share
         spec = learn_spec(tx, first, candidate, grant.resources, grant.limit_s, until, earlier)
-        job = submit_job(tx, owner, spec)
+        job = submit_job(tx, owner, replace(spec, wants=grant.wants))
         name, kept = candidate.name, decision_json(trial)
         scale = 1.0 if trial.slice is None else trial.slice.scale
         app_trials.add(

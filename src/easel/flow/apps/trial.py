@@ -113,8 +113,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
 
     Arguments: `program`, `candidate`, `seed`, `budget_s`, and optionally `metric`, `off`, the digests of examples
     that are switched off, `vectors`, the path of a GloVe file among the files, `examples`, how many there are, and
-    `until`, the share of the trial at which this slice of it ends. A trial that is not over leaves its checkpoint in the
-    output too.
+    `until`, the share of the trial at which this slice of it ends. A trial that is not over leaves its checkpoint too.
     """
     wanted = place.arguments
     program = parse_program(wanted["program"])
