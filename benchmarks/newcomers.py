@@ -62,7 +62,7 @@ def wait_until_busy(client: Client, limit: float = 120.0) -> None:
     """Both cores run slices of apps that have a model."""
     began = time.perf_counter()
     while time.perf_counter() - began < limit:
-        running_now = [t for name in BUSY for t in client.apps.trials(name) if not t.ended]
+        running_now = [t for name in BUSY for t in client.apps.trials(name) if t.state == "running"]
         if len(running_now) >= 2:
             return
         time.sleep(0.1)

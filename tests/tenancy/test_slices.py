@@ -24,7 +24,7 @@ from easel.records.decision import Decision
 from easel.records.job import TERMINAL, Job, JobState
 from easel.schedule.curve_belief import CurveBelief
 from easel.schedule.state import PoolDevice
-from easel.store import app_trials, jobs
+from easel.store import app_trials, devices, jobs
 from easel.store.events import events_after
 from easel.testing.engine import EngineUnderTest, until
 from easel.testing.pool import PoolUnderTest
@@ -264,3 +264,33 @@ def test_the_model_of_a_slice_serves(engine: EngineUnderTest, tmp_path: Path) ->
     ask = [{"size": 2.0, "town": "Bern"}]
     found = infer(engine.lake, Models(tmp_path), engine.caller(), "flowers", ask)
     assert found.answers[0]["label"] == "yes"
+
+
+def test_slices_are_chosen_for_a_kind_of_device_and_run_there_while_there_is_one(
+    engine: EngineUnderTest,
+) -> None:
+    """Two devices that differ by a declared speed: what takes long goes to the fast one, predicted for it."""
+    pool = PoolUnderTest(engine.lake)
+    pool.device("slow", notes={"label speed": "0.5"})
+    pool.device("fast", notes={"label speed": "4"})
+    app(engine, "flowers")
+    started = pool.turn()
+    assert sorted(job.spec.wants["speed"] for job in started) == ["0.5", "4"]
+    with engine.store.read() as tx:
+        found = {one.decision["device"]: one for one in app_trials.trials(tx)}
+    assert {name: one.scale for name, one in found.items()} == {"slow": 2.0, "fast": 0.25}
+    for job in started:
+        pool.end(job, 0.6, seconds=2.0, result={"reached": arguments(job)["until"]})
+    pool.keeper.turn()
+    (tenant,) = pool.keeper.state.tenants.values()
+    took = {pull.candidate: pull.seconds for pull in tenant.pulls}
+    by_device = {name: took[tenant.candidates.index(one.name)] for name, one in found.items()}
+    assert by_device["slow"] == pytest.approx(1.0, rel=1e-6), "two seconds of it are one of the reference"
+    assert by_device["fast"] == pytest.approx(8.0, rel=1e-6)
+    # The fast device leaves: who waits for it may run anywhere.
+    waiting = [job for job in pool.waiting() if job.spec.wants.get("speed") == "4"]
+    assert waiting
+    with engine.store.write() as tx:
+        devices.away(tx, "fast")
+    pool.turn()
+    assert not [job for job in pool.waiting() if job.spec.wants.get("speed") == "4"]
