@@ -13,6 +13,7 @@ from tests.match.test_train import candidate_of
 from tests.match.worlds import World
 
 from easel.errors import InvalidInput
+from easel.match import loop
 from easel.match.estimator_body import EstimatorBody
 from easel.match.kinds import GAVE_WAY, SLICE_ENDED
 from easel.match.slices import SliceState, fit_slice
@@ -148,3 +149,20 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_slice(family: str, tmp_pat
     after, part = fit_slice(state, 0.5)
     assert after.reached == 0.5
     assert part.measurement.quality > 0.0
+
+
+def test_a_long_epoch_is_stopped_in_its_middle_and_gone_on_with_from_that_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "PART_STEPS", 1)
+    world = worlds.waves()
+    whole = begun(world, "fcn", tmp_path / "whole", 3)
+    once = train(whole.candidate, whole.program, whole.examples, whole.folds, whole.conditions)
+    state = begun(world, "fcn", tmp_path / "given", 3)
+    asked = replace(state, conditions=replace(state.conditions, give_way=lambda: True))
+    after, part = fit_slice(asked, 1.0)
+    assert part.measurement.stopped == GAVE_WAY
+    assert 0.0 < after.reached < 1 / 3, "not even one epoch"
+    after, last = fit_slice(replace(after, conditions=state.conditions), 1.0)
+    assert after.over
+    np.testing.assert_allclose(last.learned.predicted, once.learned.predicted, atol=1e-5)
