@@ -345,7 +345,7 @@ class Keeper:
         gone = places.strayed(waiting.values(), machines)
         self._set_free([job for job, stray in zip(waiting, gone, strict=True) if stray])
         started = sum(self._fill(place) for place in free)
-        rooms = [one.capacity for one in machines if one.connected]
+        rooms = [one.capacity for one in machines if one.open]
         self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
         return started
 
