@@ -190,15 +190,22 @@ def kill(
     say(f"Job {killed.id} is {killed.state if killed.about.over else 'being stopped'}")
 
 
+rerun_app = typer.Typer()
+
+
 @app.command("rerun")
+@rerun_app.command("rerun")
 def rerun(
     job: JobArgument,
     input_set: Annotated[str | None, typer.Option("--input", help="Another input file set")] = None,
+    from_cell: Annotated[
+        int | None, typer.Option(min=1, help="Of a notebook: the code cell to begin with")
+    ] = None,
     project: InProject = None,
 ) -> None:
     """Run it again as a new job, on the same versions of code and input."""
     with connect(project) as client:
-        print(client.jobs.get(job).rerun(input_set).id)
+        print(client.jobs.get(job).rerun(input_set, from_cell=from_cell).id)
 
 
 @app.command("wait")

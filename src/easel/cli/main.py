@@ -36,6 +36,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "tokens": CommandEntry("Your tokens", "easel.cli.tokens"),
     "run": CommandEntry("Run a command as a job", "easel.cli.run", "run_app"),
     "logs": CommandEntry("What a job printed: easel logs -f JOB", "easel.cli.jobs", "logs_app"),
+    "rerun": CommandEntry("Run a job again on the same versions", "easel.cli.jobs", "rerun_app"),
     "reproduce": CommandEntry(
         "Lay a job's code, input and command out here", "easel.cli.reproduce", "reproduce_app"
     ),

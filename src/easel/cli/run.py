@@ -13,6 +13,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.jobs import finish
+from easel.cli.notebooks import check_notebook, give_parameters, is_notebook
 from easel.cli.output import AsJson, InProject, say
 from easel.errors import InvalidInput
 from easel.sdk.client import Client
@@ -62,6 +63,10 @@ def run(
         list[str] | None,
         typer.Option(help="lr=0.1,0.01: one job for each value, {lr} in the command; several combine"),
     ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-P", help="NAME=VALUE for a notebook; a file set NAME:VERSION becomes its input"),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the log")] = False,
     project: InProject = None,
     as_json: AsJson = False,
@@ -70,7 +75,9 @@ def run(
     if command and command[0].startswith("-"):
         raise InvalidInput(f"easel run has no option {command[0]}: see easel run --help")
     fields = job_file(file) if file else {}
-    if command:
+    if command and is_notebook(command):
+        fields["run"] = {"kind": "notebook", "path": command[0], "parameters": {}}
+    elif command:
         fields["run"] = {"kind": "command", "argv": command}
     if "run" not in fields:
         raise InvalidInput("what shall run? easel run -- python train.py, or --file job.yaml")
@@ -98,6 +105,10 @@ def run(
     _merge(environment, "secrets", _pairs(secret))
     fields.setdefault("name", _name(fields["run"]))
     what = fields.pop("run")
+    if parameter:
+        if what["kind"] != "notebook":
+            raise InvalidInput("-P sets parameters of a notebook: easel run train.ipynb -P lr=0.1")
+        give_parameters(what, fields, _pairs(parameter))
     if no_code and code is not None:
         raise InvalidInput("--code and --no-code exclude each other: give one of them")
     if no_code:
@@ -106,6 +117,8 @@ def run(
         say(f"--code {code} is the file set of that name; for the folder here write --code ./{code}")
     if after:
         fields["after"] = after
+    if what["kind"] == "notebook" and "code" not in fields and Path(what["path"]).is_file():
+        check_notebook(Path(what["path"]))
     with connect(project) as client:
         if array:
             raise typer.Exit(_run_array(client, what, fields, array, detach))
@@ -120,6 +133,8 @@ def run(
 
 def _submit(client: Client, run: dict[str, Any], fields: dict[str, Any]) -> JobHandle:
     command = run.get("argv")
+    if run["kind"] == "notebook":
+        fields = {**fields, "notebook": run["path"], "parameters": run.get("parameters")}
     if run["kind"] == "entry":
         fields = {**fields, "entry": run["target"], "arguments": run.get("arguments")}
     if "code" in fields:
@@ -220,5 +235,5 @@ def _number(text: str) -> str | float:
 
 
 def _name(run: dict[str, Any]) -> str:
-    text = run["target"] if run["kind"] == "entry" else " ".join(run["argv"])
+    text = run.get("target") or run.get("path") or " ".join(run.get("argv", ()))
     return "".join(c for c in text if c.isprintable() and c not in "/\\")[:60].strip() or "job"

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -72,7 +73,31 @@ class FreeRun:
     kind: Literal["free"] = "free"
 
 
-Runnable = Command | EntryPoint | Trial | FreeRun
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """A notebook of the code, its cells run in order; `parameters` override those of its cell tagged `parameters`.
+
+    `first` is the code cell to begin with, counted from 1: of those before it only definitions are made again.
+    """
+
+    path: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    first: int = 1
+    kind: Literal["notebook"] = "notebook"
+
+    def __post_init__(self) -> None:
+        path = PurePosixPath(self.path)
+        if path.is_absolute() or ".." in path.parts or path.suffix != ".ipynb" or "\x00" in self.path:
+            raise InvalidInput(f"{self.path[:80]!r} is not the path of a notebook (.ipynb) of the code")
+        wrong = next((name for name in self.parameters if not name.isidentifier() or iskeyword(name)), None)
+        if wrong is not None:
+            raise InvalidInput(f"{wrong[:80]!r} cannot be a parameter: it is not a name in Python")
+        _check_json(self.parameters, f"the parameters of {self.path}")
+        if self.first < 1:
+            raise InvalidInput("cells are counted from 1")
+
+
+Runnable = Command | EntryPoint | Trial | FreeRun | Notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +216,13 @@ class JobSpec:
 def _check_call(target: str, arguments: Mapping[str, Any]) -> None:
     if not _TARGET.fullmatch(target):
         raise InvalidInput(f"entry point {target[:80]!r} is not of the form package.module:function")
+    _check_json(arguments, f"the arguments of {target}")
+
+
+def _check_json(values: Mapping[str, Any], what: str) -> None:
     try:
-        size = len(json.dumps(dict(arguments), allow_nan=False))
+        size = len(json.dumps(dict(values), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the arguments of {target} are not JSON: {error}") from error
+        raise InvalidInput(f"{what} are not JSON: {error}") from error
     if size > 1_000_000:
-        raise InvalidInput(f"the arguments of {target} exceed 1 MB: put them in the input file set")
+        raise InvalidInput(f"{what} exceed 1 MB: put them in the input file set")

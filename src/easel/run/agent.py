@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from easel.clock import Clock
+from easel.declare.job import Notebook
 from easel.errors import EaselError, InvalidInput
 from easel.records.attempt import EndReason
 from easel.records.job import JobState, Usage
+from easel.run.cells import CellReader
 from easel.run.cgroup import Cgroup
 from easel.run.confinement import Limits
 from easel.run.depot import Depot, outputs
@@ -47,7 +49,7 @@ from easel.run.images import Image, NoImage, images_of
 from easel.run.interpreters import ForbiddenInterpreter
 from easel.run.journal import Journal, born
 from easel.run.launch import Folders, prepare
-from easel.run.log_writer import LogWriter
+from easel.run.log_writer import LogWriter, forms_of
 from easel.run.loglines import TagLine
 from easel.run.order import MB, Order
 from easel.run.requirements import read_requirements
@@ -182,6 +184,8 @@ class Agent:
             return None
         try:
             wanted = read_requirements(self.folders.work, self.order.requirements)
+            if isinstance(self.order.run, Notebook):
+                wanted = wanted.plus("nbclient", "ipykernel")
             built = self._environments().get(self.order.project_id, wanted, lambda: stop.asked)
         except (NoEnvironment, InvalidInput) as error:
             stop.check()
@@ -266,6 +270,8 @@ class Agent:
             raise Failure(
                 EndReason.CANNOT_START, reason, 127 if missing else code, final=missing, usage=watch.usage
             )
+        if code > 0 and watch.cells is not None and watch.cells.said is not None:
+            raise Failure(EndReason.EXIT_CODE, watch.cells.said, code, usage=watch.usage)
         if code != 0:
             name = f" ({signal.Signals(-code).name})" if code < 0 and -code in list(signal.Signals) else ""
             raise Failure(EndReason.EXIT_CODE, f"exit code {code}{name}", code, usage=watch.usage)
@@ -321,6 +327,9 @@ class _Watch:
         self.usage = Usage()
         self._kill_at: float | None = None
         self._own_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        notebook = isinstance(agent.order.run, Notebook)
+        hidden = forms_of(agent.order.secrets.values())
+        self.cells = CellReader(agent.folders.work, hidden) if notebook else None
         self._due = {"sample": 0.0, "beat": self.started + BEAT_S, "disk": self.started + DISK_S}
 
     def until_the_end(self) -> None:
@@ -351,6 +360,7 @@ class _Watch:
                     pass
         selector.close()
         os.close(end)
+        self.read_cells()
         self.log.close()
 
     def _patience(self) -> float:
@@ -397,6 +407,7 @@ class _Watch:
             if now - self.started >= self.load.due:
                 points = self.load.points(now - self.started, self.meter)
                 self.agent.journal.append(MetricPoints(points))
+            self.read_cells()
         if now >= self._due["beat"]:
             self.agent.journal.append(UsageSoFar(self.meter.usage(now - self.started)))
             self._due["beat"] = now + BEAT_S
@@ -410,6 +421,11 @@ class _Watch:
         if self._kill_at is not None and now >= self._kill_at:
             self._kill_at = now + 0.2
             self._kill()
+
+    def read_cells(self) -> None:
+        """What a notebook's cells left since the last look; nothing where it is none."""
+        while self.cells is not None and (entries := self.cells.more()):
+            self.agent.journal.append(*entries)
 
     def _stop(self, end: EndReason, reason: str, at_once: bool = False) -> None:
         """Ask the command to end; after the grace it is made to."""

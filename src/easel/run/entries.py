@@ -84,6 +84,15 @@ class ProgressMade:
 
 
 @dataclass(frozen=True, slots=True)
+class CellRun:
+    """A cell of a notebook as it stands (-1: the notebook as it begins); `data` is its JSON, compressed."""
+
+    cell: int
+    state: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """What a job left.
 
@@ -135,6 +144,7 @@ EntryBody = (
     | MetricPoints
     | TagsSet
     | ProgressMade
+    | CellRun
     | Kept
     | ResultTold
     | AttemptDone
@@ -210,6 +220,8 @@ def _encode_body(body: EntryBody) -> tuple[str, Wire]:
             return "tags", {"v": [list(tag) for tag in tags]}
         case ProgressMade(fraction):
             return "progress", {"v": fraction}
+        case CellRun(cell, state, data):
+            return "cell", {"cell": cell, "state": state, "data": b64encode(data).decode()}
         case Kept(files, inline):
             return "output", {
                 "files": [[f.path, f.digest, f.size, f.object, f.offset] for f in files],
@@ -295,6 +307,7 @@ _READERS: dict[str, Callable[[Wire], EntryBody]] = {
     "metrics": lambda wire: MetricPoints([(name, step, value) for name, step, value in wire["v"]]),
     "tags": lambda wire: TagsSet([(of, key, value) for of, key, value in wire["v"]]),
     "progress": lambda wire: ProgressMade(float(wire["v"])),
+    "cell": lambda wire: CellRun(int(wire["cell"]), str(wire["state"]), b64decode(wire["data"])),
     "output": _output,
     "result": lambda wire: ResultTold(dict(wire["v"])),
     "done": lambda wire: AttemptDone(_usage(wire.get("usage")) or Usage()),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from easel.declare.job import Command, FreeRun
+from easel.declare.job import Command, FreeRun, Notebook
 from easel.errors import InvalidInput
 from easel.run.egress import VARIABLES
 from easel.run.images import Image
@@ -28,6 +28,7 @@ _THREADS = (
     "LOKY_MAX_CPU_COUNT",
 )
 _ENTRY = Path(__file__).with_name("entry.py")
+_NOTEBOOK = Path(__file__).with_name("notebook_runner.py")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -181,6 +182,11 @@ def _argv(order: Order, folders: Folders, python: str) -> Sequence[str]:
         return order.run.argv
     if isinstance(order.run, FreeRun):
         raise InvalidInput("a free run runs elsewhere: no device starts it")
+    if isinstance(order.run, Notebook):
+        call = {"path": order.run.path, "parameters": dict(order.run.parameters), "first": order.run.first}
+        (folders.work / ".easel-call.json").write_text(json.dumps(call))
+        (folders.work / ".easel-notebook.py").write_text(_NOTEBOOK.read_text())
+        return (python, ".easel-notebook.py", ".easel-call.json")
     (folders.work / ".easel-call.json").write_text(
         json.dumps({"target": order.run.target, "arguments": dict(order.run.arguments)})
     )

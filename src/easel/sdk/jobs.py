@@ -147,9 +147,19 @@ class JobHandle:
         )
         return self
 
-    def rerun(self, input: str | None = None) -> JobHandle:  # noqa: A002 - the API's word
-        """A new job that names this one as its parent."""
-        body = ask(wire.RerunJob, input=input)
+    def notebook(self) -> dict[str, Any]:
+        """Of a job that runs a notebook: the executed copy with all outputs so far."""
+        found: dict[str, Any] = self._client.connection.request("GET", f"{self._path}/notebook.ipynb").json()
+        return found
+
+    def rerun(
+        self,
+        input: str | None = None,  # noqa: A002 - the API's word
+        *,
+        from_cell: int | None = None,
+    ) -> JobHandle:
+        """A new job that names this one as its parent; a notebook may begin with another code cell."""
+        body = ask(wire.RerunJob, input=input, from_cell=from_cell)
         return JobHandle(self._client, self._client.connection.post(f"{self._path}/rerun", body, wire.Job))
 
 
@@ -169,6 +179,8 @@ class Jobs:
         *,
         entry: str | None = None,
         arguments: Mapping[str, Any] | None = None,
+        notebook: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
         name: str | None = None,
         code: str | os.PathLike[str] | None = None,
         input: str | None = None,  # noqa: A002 - the API's word
@@ -186,7 +198,7 @@ class Jobs:
         origin: wire.CodeOrigin | None = None,
         key: str | None = None,
     ) -> JobHandle:
-        """Queue a command, a function of yours, or `entry`: a function `module:function` of the code.
+        """Queue a command, a function of yours, `entry`: a function `module:function` of the code, or its `notebook`.
 
         A command is a list, or text that a shell runs. A function is sent by its source, with the folder of its
         module as code. `code` is a folder here (`"."`), a file set, a file of the lake or `git+URL@REV`.
@@ -200,6 +212,8 @@ class Jobs:
             name = name or call.target.partition(":")[2]
         elif entry is not None:
             run = {"kind": "entry", "target": entry, "arguments": dict(arguments or {})}
+        elif notebook is not None:
+            run = {"kind": "notebook", "path": notebook, "parameters": dict(parameters or {})}
         elif isinstance(command, str):
             run = {"kind": "command", "argv": ["sh", "-c", command]}
         else:
@@ -264,8 +278,10 @@ class Jobs:
         run = spec["run"]
         tags = next(self._client.lake.find("job", f"name = '{about.id}'", limit=1), None)
         found: dict[str, Any] = {
-            "command": " ".join(run["argv"]) if run["kind"] == "command" else run.get("target"),
-            "arguments": run.get("arguments"),
+            "command": " ".join(run["argv"])
+            if run["kind"] == "command"
+            else run.get("target", run.get("path")),
+            "arguments": run.get("arguments", run.get("parameters")),
             "code": about.code_set,
             "commit": origin.get("commit"),
             "input": about.input_set,

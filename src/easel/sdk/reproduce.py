@@ -84,6 +84,9 @@ def script_of(job: wire.Job) -> str:
 def _command(run: Mapping[str, Any]) -> str:
     if run["kind"] == "command":
         return f"exec {shlex.join(run['argv'])}"
+    if run["kind"] == "notebook":
+        given = [part for name, value in run["parameters"].items() for part in ("-r", name, str(value))]
+        return f"exec papermill {shlex.join([run['path'], '-', *given])}  # pip install papermill"
     module, _, name = run["target"].partition(":")
     call = f"print({name}(**json.loads({json.dumps(run['arguments'])!r})))"
     text = f"import json, sys; sys.path.insert(0, '.'); from {module} import {name}; {call}"

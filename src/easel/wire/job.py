@@ -42,6 +42,17 @@ class EntryPoint(Request):
     arguments: Json = Field(default_factory=dict)
 
 
+class Notebook(Request):
+    """A notebook of your own code, run cell by cell."""
+
+    kind: Literal["notebook"]
+    path: Annotated[str, Field(max_length=1000, examples=["train.ipynb"])]
+    parameters: Json = Field(
+        default_factory=dict, description="Override what the cell tagged `parameters` assigns"
+    )
+    first: Annotated[int, Field(ge=1, le=100_000, description="The code cell to begin with")] = 1
+
+
 class Resources(Request):
     vcpu: Annotated[float, Field(ge=0.5, le=MAX_VCPU, multiple_of=0.5)] = 1.0
     memory_mb: Annotated[int, Field(ge=16, le=MAX_MEMORY_MB)] = 1024
@@ -86,7 +97,7 @@ class JobFields(Request):
     """What to run and on what."""
 
     name: Label = "job"
-    run: Annotated[Command | EntryPoint, Field(discriminator="kind")]
+    run: Annotated[Command | EntryPoint | Notebook, Field(discriminator="kind")]
     code: Annotated[Reference | None, Field(description="A file set, or one file such as /wordcount.zip")] = (
         None
     )
@@ -111,6 +122,8 @@ class JobFields(Request):
         run: declare.Runnable
         if isinstance(self.run, Command):
             run = declare.Command(tuple(self.run.argv))
+        elif isinstance(self.run, Notebook):
+            run = declare.Notebook(self.run.path, self.run.parameters, self.run.first)
         else:
             run = declare.EntryPoint(self.run.target, self.run.arguments)
         return declare.JobSpec(
@@ -147,7 +160,8 @@ class SubmitJob(JobFields):
 
 
 def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Of a YAML file: `command` (text or list), or `entry` and `arguments`, become what the API calls `run`."""
+    """Of a YAML file: `command` (text or list), `entry` and `arguments`, or `notebook` and `parameters` become what
+    the API calls `run`."""
     if "command" in fields:
         command = fields.pop("command")
         argv = shlex.split(command) if isinstance(command, str) else list(command)
@@ -155,6 +169,9 @@ def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
     if "entry" in fields:
         target, arguments = fields.pop("entry"), fields.pop("arguments", {})
         fields["run"] = {"kind": "entry", "target": target, "arguments": arguments}
+    if "notebook" in fields:
+        path, parameters = fields.pop("notebook"), fields.pop("parameters", {})
+        fields["run"] = {"kind": "notebook", "path": path, "parameters": parameters}
     return fields
 
 
@@ -212,6 +229,29 @@ class RerunJob(Request):
     input: Annotated[Reference | None, Field(description="Another input; without it the very same one")] = (
         None
     )
+    from_cell: Annotated[
+        int | None, Field(ge=1, le=100_000, description="Of a notebook: the code cell to begin with")
+    ] = None
+
+
+class NotebookCell(Answer):
+    """One cell as it stands. `body` is in the notebook format; its outputs are the job's words: trust nothing."""
+
+    number: int
+    state: Annotated[str, Field(description="waiting, running, done, failed or skipped")]
+    at: Moment | None
+    body: Json
+
+
+class ExecutedNotebook(Answer):
+    """A notebook as far as a job has run it. `cells` are those that changed after `since`; `next` is where to go on."""
+
+    path: str
+    attempt: int
+    total: int
+    next: int
+    over: bool
+    cells: list[NotebookCell]
 
 
 class JobAttempt(Answer):

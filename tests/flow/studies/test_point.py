@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from easel.declare.job import Command, EntryPoint
+from easel.declare.job import Command, EntryPoint, Notebook
 from easel.errors import InvalidInput
 from easel.flow.studies.point import fill, job_for
 from easel.flow.studies.prices import rates_of
@@ -58,6 +58,16 @@ def test_an_entry_point_is_called_with_the_point() -> None:
     run = job_for(study_fields(text).spec(), "digits", 0, POINT, None, None).run
     assert isinstance(run, EntryPoint)
     assert dict(run.arguments) == POINT
+
+
+def test_a_notebook_gets_the_point_as_parameters() -> None:
+    text = STUDY.replace(
+        "command: python train.py --rate {rate} --momentum {momentum} --layout={x}",
+        "notebook: train.ipynb\n  parameters: {epochs: 3}",
+    )
+    run = job_for(study_fields(text).spec(), "digits", 0, POINT, None, None).run
+    assert isinstance(run, Notebook)
+    assert dict(run.parameters) == {"epochs": 3, "optimiser": "adam", "rate": 1e-4}
 
 
 def test_an_argument_that_does_not_apply_is_left_out_even_without_a_flag() -> None:

@@ -24,6 +24,7 @@ from easel.lake.blobs.store import Incoming
 from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import ACTIVE, TERMINAL, JobState, Usage
 from easel.run.entries import (
+    CellRun,
     JournalEntry,
     Kept,
     LoggedLines,
@@ -47,7 +48,7 @@ from easel.run.lifecycle import (
     to_json,
 )
 from easel.run.retry import backoff_s
-from easel.store import job_attempts, job_logs, job_series, jobs, offers
+from easel.store import job_attempts, job_cells, job_logs, job_series, jobs, offers
 from easel.store.engine import AnyRow, NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
@@ -89,6 +90,7 @@ class Batch:
     events: list[NewEvent] = field(default_factory=list)
     chunks: list[LogChunk] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
+    cells: list[job_cells.CellRow] = field(default_factory=list)
     outputs: list[tuple[_Work, NewOutput]] = field(default_factory=list)
     attempts: list[job_attempts.EndedAttempt] = field(default_factory=list)
     pending: dict[AttemptKey, _Output] = field(default_factory=dict)
@@ -268,6 +270,9 @@ class _Fold:
                 self.batch.metrics += [metric_row(work.row, told.attempt, at, *point) for point in points]
             case ProgressMade(fraction):
                 work.changes["progress"] = fraction
+            case CellRun(cell, state, cell_data):
+                row = job_cells.CellRow(work.row.id, told.attempt, cell, state, entry.number, at, cell_data)
+                self.batch.cells.append(row)
             case UsageSoFar(usage):
                 work.life = replace(work.life, usage=usage)
             case TagsSet(tags):
@@ -443,6 +448,7 @@ class _Fold:
         job_attempts.add(self.tx, self.batch.attempts)
         job_logs.add_chunks(self.tx, self.batch.chunks)
         job_series.add_metrics(self.tx, self.batch.metrics)
+        job_cells.put(self.tx, self.batch.cells)
         over = [
             w for w in works.values() if w.life.state in TERMINAL and life_of(w.row).state not in TERMINAL
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from easel.declare.job import FreeRun, JobSpec
+from easel.declare.job import FreeRun, JobSpec, Notebook
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput
 from easel.flow.jobs.advance import columns_of, life_of
@@ -63,13 +63,22 @@ def _fail_dependants(tx: Tx, caller: Caller, killed: str) -> None:
                 ended.append(job)
 
 
-def rerun_job(tx: Tx, caller: Caller, job_id: str, *, input_set: str | None = None) -> Job:
-    """A new job that names this one as its parent: the same versions of code and input, or another input."""
+def rerun_job(
+    tx: Tx, caller: Caller, job_id: str, *, input_set: str | None = None, from_cell: int | None = None
+) -> Job:
+    """A new job that names this one as its parent: the same versions of code and input, or another input.
+
+    A notebook may begin `from_cell`: what the cells before it left is its parent's.
+    """
     parent = jobs.find(tx, caller.project_id, job_id)
     if isinstance(parent.spec.run, FreeRun):
         raise InvalidInput(f"{job_id} ran elsewhere, Easel only keeps its record: run it again where it ran")
     row = jobs.rows(tx, [parent.id])[parent.id]
     spec: JobSpec = replace(parent.spec, code=row.code_set, input=input_set or row.input_set)
+    if from_cell is not None:
+        if not isinstance(spec.run, Notebook):
+            raise InvalidInput(f"{job_id} is not a notebook: only those have cells to begin from")
+        spec = replace(spec, run=replace(spec.run, first=from_cell))
     return submit_jobs(tx, caller, [Submission(spec, parent_id=parent.id)])[0]
 
 

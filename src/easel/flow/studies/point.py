@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from easel.declare.job import Command, EntryPoint, JobSpec
+from easel.declare.job import Command, EntryPoint, JobSpec, Notebook
 from easel.declare.space import Point
-from easel.declare.study import StudySpec, provisioned
+from easel.declare.study import PROVISIONED, StudySpec, provisioned
 
 # `${HOME}` is the shell's; `{{name}}` stands for the braces themselves.
 _HOLE = re.compile(r"\{\{([A-Za-z0-9_.-]+)\}\}|(?<![${])\{([A-Za-z0-9_.-]+)\}(?!\})")
@@ -39,6 +39,10 @@ def job_for(
         run = Command(fill(run.argv, {d.name for d in spec.space.dimensions}, point))
     elif isinstance(run, EntryPoint):
         run = EntryPoint(run.target, {**run.arguments, **point})
+    elif isinstance(run, Notebook):
+        share_name = {spec.share.name} if spec.share else set()
+        given = {name: value for name, value in point.items() if name not in {*PROVISIONED, *share_name}}
+        run = replace(run, parameters={**run.parameters, **given})
     limits = [limit for limit in (spec.job.time_limit_s, limit_s) if limit is not None]
     return replace(
         spec.job,

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.declare.verbs import Verb
 from easel.flow.jobs import control, look, submit
 from easel.flow.jobs.look import Lines
+from easel.flow.jobs.notebook import executed_copy, notebook_of
 from easel.flow.jobs.waiting import why_waiting
 from easel.flow.lake.visible import need_job, visible_job, visible_jobs
 from easel.records import job as records
@@ -97,7 +99,7 @@ def rerun_job(caller: Member, create: Create, job: JobId, body: wire.RerunJob) -
     """A new job with this one as its parent."""
 
     def make(tx: Tx) -> wire.Job:
-        return shown(control.rerun_job(tx, caller, job, input_set=body.input))
+        return shown(control.rerun_job(tx, caller, job, input_set=body.input, from_cell=body.from_cell))
 
     return create(caller, body, make)
 
@@ -178,6 +180,28 @@ def _page(found: Lines) -> wire.LogPage:
     return wire.LogPage(
         lines=lines, next=found.next, attempt=found.attempt, over=found.over and not found.lines
     )
+
+
+@router.get("/{job}/notebook", response_model=wire.ExecutedNotebook)
+def job_notebook(
+    state: State,
+    caller: Member,
+    job: JobId,
+    since: Annotated[int, Query(ge=-1, lt=2**62, description="Only cells that changed after this")] = -1,
+    attempt: Annotated[int | None, Query(ge=1, le=1000)] = None,
+) -> wire.ExecutedNotebook:
+    """The cells of a notebook as they stand. Their outputs are the job's words: show them without running them."""
+    with state.store.read() as tx:
+        found = notebook_of(tx, caller, job, since=since, attempt=attempt)
+    return wire.ExecutedNotebook.model_validate(found, from_attributes=True)
+
+
+@router.get("/{job}/notebook.ipynb", response_class=JSONResponse)
+def job_notebook_file(state: State, caller: Member, job: JobId) -> JSONResponse:
+    """The executed copy as a file, with all outputs so far."""
+    with state.store.read() as tx:
+        found = executed_copy(tx, caller, job)
+    return JSONResponse(found, headers={"Content-Disposition": f'attachment; filename="{job}.ipynb"'})
 
 
 @router.get("/{job}/metrics", response_model=wire.SeriesList)

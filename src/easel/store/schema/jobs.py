@@ -169,6 +169,19 @@ job_logs = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+# Cells of notebooks as they stand, compressed; cell -1 is the notebook as it began. `number` is the journal entry.
+job_cells = Table(
+    "job_cells",
+    metadata,
+    Column("job_id", String(40), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("cell", Integer, primary_key=True, autoincrement=False),
+    Column("state", String(12), nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
 # `value` is NULL for what is no number; `text` then says which: nan, inf or -inf. One point a step: whoever may log
 # several at a step (MLflow's clients do) has the others in `job_metric_repeats`.
 job_metrics = Table(
