@@ -10,8 +10,10 @@ import { resourcesOf } from "../ui/Devices";
 import { Failure } from "../ui/Failure";
 import { count, duration, figure, memory, moment } from "../ui/format";
 import { useProject } from "../ui/Frame";
+import { JobCode } from "../ui/JobCode";
 import { Loaded } from "../ui/Loaded";
 import { Log } from "../ui/Log";
+import { Notebook } from "../ui/Notebook";
 import { isOver, State } from "../ui/State";
 import { Tags } from "../ui/Tags";
 import { Time } from "../ui/Time";
@@ -68,6 +70,8 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
         <Tags project={project} kind="job" reference={job.id} />
       </section>
       <Curves project={project} job={job} />
+      {job.kind === "notebook" && <Notebook job={job} />}
+      <JobCode job={job} />
       <Log key={job.attempt} project={project} job={job.id} />
       <details>
         <summary>Everything it was submitted with</summary>
