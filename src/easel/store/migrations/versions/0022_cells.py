@@ -5,8 +5,8 @@ from alembic import op
 
 from easel.store.schema.metadata import Moment
 
-revision = "0018"
-down_revision = "0017"
+revision = "0022"
+down_revision = "0021"
 
 
 def upgrade() -> None:
