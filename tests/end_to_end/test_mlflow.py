@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,6 +76,35 @@ def test_a_stock_client_gets_the_same_answers_as_from_mlflow_itself(
     theirs = said(python, tmp_path / "theirs", f"sqlite:///{tmp_path}/mlflow.db")
     ours = said(python, tmp_path / "ours", f"{server.address}/mlflow/{project}", server.admin_token)
     assert ours == theirs
+
+
+@pytest.mark.skipif(
+    sys.executable not in PYTHONS, reason="mlflow is not installed: `pip install mlflow-skinny`"
+)
+def test_autologging_inside_a_job_needs_no_configuration(server: ServerProcess, tmp_path: Path) -> None:
+    """The job has no network. Its own run takes what PyTorch's loop logs; nested runs of the others are free runs."""
+    server.client().projects.create("auto")
+    client = server.client(project="auto")
+    (tmp_path / "code").mkdir()
+    shutil.copy(SCRIPT.with_name("mlflow_autologging.py"), tmp_path / "code" / "train.py")
+    job = client.jobs.submit(["python", "train.py"], code=tmp_path / "code", resources={"memory_mb": 4000})
+    ended = job.wait(400)
+    assert ended.state == "finished", "\n".join(job.tail())
+    tracked = TrackingServer(f"{server.address}/mlflow/auto", server.admin_token)
+    runs = {run.name: run for run in tracked.runs("0")}
+    own = tracked.run(job.id)
+    assert own.params == {"lr": "0.5"}
+    losses = [point.value for point in tracked.history(job.id, "loss")]
+    assert len(losses) == 5
+    assert losses == sorted(losses, reverse=True)
+    assert "notes.txt" in {file.path for file in tracked.files(own)}
+    for name, param in (("sklearn", ("C", "0.5")), ("lightgbm", ("num_leaves", "4"))):
+        run = runs[name]
+        assert run.params[param[0]] == param[1]
+        assert run.tags["mlflow.parentRunId"] == job.id
+        assert run.metrics
+        assert run.status == "FINISHED"
+    tracked.close()
 
 
 def write(path: Path, content: str) -> None:

@@ -34,7 +34,17 @@ class World:
 
 @pytest.fixture
 def world(sqlite_store: Store, tmp_path: Path) -> Iterator[World]:
-    store = sqlite_store
+    yield from populated(sqlite_store, tmp_path)
+
+
+@pytest.fixture
+def either_world(store: Store, tmp_path: Path) -> Iterator[World]:
+    """For the few routes whose statements differ by database."""
+    yield from populated(store, tmp_path)
+
+
+def populated(store: Store, tmp_path: Path) -> Iterator[World]:
+    """An app on this store with two projects, an admin and a member in each."""
     settings = Settings(home=tmp_path / "home", failed_logins_per_minute=5)
     admin = create_platform_admin(store)
     assert admin is not None

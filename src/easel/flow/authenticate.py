@@ -55,7 +55,7 @@ def authenticate(
     known: Callable[[identity.Credential], None] = lambda _credential: None,
 ) -> Caller:
     """The caller, or the reason why not. A project that the caller may not enter does not exist for them."""
-    with store.read() as tx:
+    with store.glance() as tx:
         found = identity.check_secret(tx, hashed(secret.text), project, session=secret.is_session)
         now = tx.now
     if found is None:

@@ -16,6 +16,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 
@@ -52,17 +53,17 @@ def open_way(pid: int, allowed: Allowed = is_public) -> Proxy:
     return proxy
 
 
-def listener_in(pid: int) -> socket.socket:
-    """A listening socket on the loopback of another process's network: made by a child that enters it."""
+def listener_in(pid: int, port: int = PORT) -> socket.socket:
+    """A listening socket on the loopback of another process's network: made by a thread or a child that enters it."""
+    if os.geteuid() == 0:  # root may enter with one thread, which ends there; others must enter as a process
+        with ThreadPoolExecutor(1) as entering:
+            return entering.submit(_made_in, pid, port).result()
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            _enter(pid)
-            made = socket.socket()
-            made.bind(("127.0.0.1", PORT))
-            made.listen(_AT_ONCE)
+            made = _made_in(pid, port)
             socket.send_fds(theirs, [b"."], [made.fileno()])
             code = 0
         except OSError as error:
@@ -76,6 +77,14 @@ def listener_in(pid: int) -> socket.socket:
     if not numbers:
         raise OSError(f"the job's network cannot be reached: {said.decode(errors='replace')}")
     return socket.socket(fileno=numbers[0])
+
+
+def _made_in(pid: int, port: int) -> socket.socket:
+    _enter(pid)
+    made = socket.socket()
+    made.bind(("127.0.0.1", port))
+    made.listen(_AT_ONCE)
+    return made
 
 
 def _enter(pid: int) -> None:

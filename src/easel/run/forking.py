@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from easel.clock import Clock
@@ -12,6 +12,8 @@ from easel.run.agent import Agent
 from easel.run.attempts import Attempt
 from easel.run.depot import Depot
 from easel.run.journal import Journal
+from easel.run.order import Order
+from easel.run.tracking import reachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,14 @@ class Surroundings:
     bwrap: str | None
     clock: Clock
     interpreters: tuple[Path, ...] = ()
+    server: str | None = None
+    """The address of the server that this worker joined, where it is another machine's."""
+
+    def seen(self, order: Order) -> Order:
+        """The order with addresses that are good from here."""
+        if order.tracking is None:
+            return order
+        return replace(order, tracking=reachable(order.tracking, self.server))
 
 
 def fork_agent(attempt: Attempt, here: Surroundings, wake_fd: int) -> int:
@@ -36,7 +46,7 @@ def fork_agent(attempt: Attempt, here: Surroundings, wake_fd: int) -> int:
         os.setsid()
         journal = Journal(attempt.folders.journal, here.clock, 3)
         Agent(
-            attempt.order,
+            here.seen(attempt.order),
             attempt.folders,
             attempt.gpus,
             attempt.cgroup,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from easel.declare.job import Command, FreeRun, Notebook
 from easel.errors import InvalidInput
+from easel.run import tracking
 from easel.run.egress import VARIABLES
 from easel.run.images import Image
 from easel.run.interpreters import interpreters
@@ -118,6 +119,7 @@ def prepare(
     environment = {**environment, **_lasting(image, order)} if image else environment
     if order.network and not order.host_network and bwrap:
         environment = {**VARIABLES, **environment}
+    environment |= _tracking(order, bwrap is not None)
     environment |= {} if bwrap else {"TMPDIR": str(folders.tmp), "HOME": str(folders.tmp)}
     environment |= {} if built is None else {"VIRTUAL_ENV": str(built)}
     argv = _argv(order, folders, "python" if image is None else "python3")
@@ -133,10 +135,20 @@ def prepare(
         devices=(*nodes, *map(Path, shared)) if gpus else (),
         network=order.network,
         host_network=order.host_network,
+        tracking=order.tracking,
         root=image.root if image else None,
         shared_memory_mb=order.resources.memory_mb,
     )
     return Launch(argv, environment, walls)
+
+
+def _tracking(order: Order, walled: bool) -> dict[str, str]:
+    """With these `mlflow.start_run()` attaches to the job's own run."""
+    if order.tracking is None:
+        return {}
+    apart = walled and not order.host_network
+    address = tracking.inside(order.tracking) if apart else order.tracking
+    return {"MLFLOW_TRACKING_URI": address, "MLFLOW_RUN_ID": order.job_id}
 
 
 def _lasting(image: Image, order: Order) -> dict[str, str]:

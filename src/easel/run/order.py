@@ -48,6 +48,8 @@ class Order:
     wheels: str | None = None
     network: bool = False
     host_network: bool = False
+    tracking: str | None = None
+    """The address of MLflow's API of its project, as the server knows itself."""
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float | None = None

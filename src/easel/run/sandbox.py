@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from easel.run import seccomp
+from easel.run import seccomp, tracking
 from easel.run.confinement import Limits, Staging, confine, job_user, own_by
 from easel.run.egress import Allowed, is_public, open_way
 
@@ -72,6 +73,8 @@ class Walls:
     devices: tuple[Path, ...] = ()
     network: bool = False
     """Whether a port of its loopback leads to the proxy of `egress`, and so to public addresses."""
+    tracking: str | None = None
+    """The address of MLflow's API to which another port of its loopback leads."""
     host_network: bool = False
     """Whether it shares this machine's own network, loopback included. Only an admin can say so."""
     root: Path | None = None
@@ -234,7 +237,8 @@ def start(
         files = {target: _readable(text.encode()) for target, text in _FILES.items()}
         filter_fd = _readable(filter_)
         opened = [*files.values(), filter_fd]
-        gate = _Gate() if walls.network and not walls.host_network else None
+        ways = walls.network or walls.tracking is not None
+        gate = _Gate() if ways and not walls.host_network else None
         opened += [gate.info_write, gate.block_read] if gate else []
         numbers = opened[-2:] if gate else [None, None]
         given = Descriptors(files if walls.root is None else {}, filter_fd, status, *numbers)
@@ -258,25 +262,37 @@ def start(
         for number in opened:
             os.close(number)
     if gate is not None:
-        gate.open(allowed)
+        gate.open(walls, allowed)
     return process
 
 
 class _Gate:
-    """Holds a program back until its network leads to the proxy."""
+    """Holds a program back until its network leads to where it may."""
 
     def __init__(self) -> None:
         self.info_read, self.info_write = os.pipe2(os.O_CLOEXEC)
         self.block_read, self.block_write = os.pipe2(os.O_CLOEXEC)
 
-    def open(self, allowed: Allowed) -> None:
+    def open(self, walls: Walls, allowed: Allowed) -> None:
         with os.fdopen(self.info_read, "rb") as info, os.fdopen(self.block_write, "wb") as block:
             told = info.read()
             if told:  # otherwise bubblewrap failed, and says so itself
-                open_way(int(json.loads(told)["child-pid"]), allowed)
+                pid = int(json.loads(told)["child-pid"])
+                if walls.network:
+                    open_way(pid, allowed)
+                if walls.tracking is not None:
+                    _open_tracking(pid, walls.tracking)
                 with suppress(BrokenPipeError):
                     block.write(b".")
                     block.flush()
+
+
+def _open_tracking(pid: int, address: str) -> None:
+    """Most programs do not need it: one that does is told by its own connection that there is none."""
+    try:
+        tracking.open_way(pid, address)
+    except OSError as error:
+        sys.stderr.write(f"easel worker: MLflow inside a job will find no server: {error}\n")
 
 
 def _readable(data: bytes) -> int:

@@ -277,7 +277,14 @@ class Worker:
         attempt.cgroup = self.cgroups.make(attempt.key)
         attempt.cgroup.limit(attempt.order.resources, attempt.order.processes)
         read_fd, write_fd = os.pipe2(os.O_NONBLOCK)
-        here = Surroundings(self.config.home, self.depot, self.bwrap, self.clock, self.config.interpreters)
+        here = Surroundings(
+            self.config.home,
+            self.depot,
+            self.bwrap,
+            self.clock,
+            self.config.interpreters,
+            self.config.depot if self.config.depot.startswith(("http://", "https://")) else None,
+        )
         pid = fork_agent(attempt, here, write_fd)
         os.close(write_fd)
         self.selector.register(read_fd, selectors.EVENT_READ, ("wake", None))

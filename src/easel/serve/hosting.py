@@ -105,7 +105,7 @@ def options_of(settings: Settings, *, spawn_worker: bool = True, address: str = 
             settings.host_network_projects,
             settings.package_index,
             str(settings.package_wheels) if settings.package_wheels else None,
-            JobTracking(settings.public_url, signing_key(settings.folder)) if settings.public_url else None,
+            JobTracking(address or settings.public_url, signing_key(settings.folder)),
         ),
         pace=Pace(lease=settings.controller_lease_s, lost_after=settings.job_lost_after_s),
         rules=Rules(

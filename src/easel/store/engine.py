@@ -32,6 +32,9 @@ _EVENTS_LOCK = 0x4541534C  # any constant: the advisory lock that gives events o
 
 
 _ADD_NOTE = insert(audit_pending)
+_PLANS = "SET max_parallel_workers_per_gather = 0; SET jit = off; SET random_page_cost = 1.1"
+"""How PostgreSQL plans for us: many short questions at once, on disks that do not turn."""
+
 _ADD_EVENTS = insert(events)  # built once: nearly every change runs it
 
 
@@ -88,6 +91,19 @@ class Tx:
             del self.emitted[before:]
             raise
 
+    @contextmanager
+    def planned_anew(self) -> Iterator[None]:
+        """For questions whose best plan depends on their values: PostgreSQL keeps no plan of them."""
+        driver: Any = self.conn.connection.driver_connection
+        if self.conn.dialect.name != "postgresql":
+            yield
+            return
+        before, driver.prepare_threshold = driver.prepare_threshold, None
+        try:
+            yield
+        finally:
+            driver.prepare_threshold = before
+
     def write_events(self) -> None:
         """The last thing before the commit.
 
@@ -138,6 +154,7 @@ class Store:
         self.clock = clock or SystemClock()
         self.rng = rng or SystemRandom()
         self.engine = _connect(url, pool_size)
+        self._at_once = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         # SQLite has one writer: waiting here is fair and cheap, waiting inside SQLite is polling.
         self._writer: threading.Lock | None = threading.Lock() if self.is_sqlite else None
         self._listeners: list[Callable[[], None]] = []
@@ -155,6 +172,16 @@ class Store:
         with _away_means_try_later(), self.engine.connect() as conn, conn.begin() as transaction:
             yield Tx(conn, self.clock.now(), self.rng)
             transaction.rollback()
+
+    @contextmanager
+    def glance(self) -> Iterator[Tx]:
+        """For one question: without a transaction around it, which would take two more trips to the database."""
+        if self.is_sqlite:
+            with self.read() as tx:
+                yield tx
+            return
+        with _away_means_try_later(), self._at_once.connect() as conn:
+            yield Tx(conn, self.clock.now(), self.rng)
 
     @contextmanager
     def snapshot(self) -> Iterator[Tx]:
@@ -234,6 +261,7 @@ def _connect(url: str, pool_size: int) -> Engine:
             connect_args={"connect_timeout": 3},
         )
         event.listen(engine, "handle_error", _hide_values)
+        event.listen(engine, "connect", _prepare_postgres)
         return engine
     scheme = url.split(":", 1)[0]
     raise Misconfigured(f"database address begins with {scheme!r}: use sqlite:///… or postgresql://…")
@@ -246,6 +274,11 @@ def _hide_values(context: ExceptionContext) -> None:
         context.original_exception.args = (said,)
         if context.sqlalchemy_exception is not None:
             context.sqlalchemy_exception.args = (f"({type(context.original_exception).__name__}) {said}",)
+
+
+def _prepare_postgres(dbapi: Any, _record: Any) -> None:
+    dbapi.execute(_PLANS)
+    dbapi.commit()
 
 
 def _prepare_sqlite(dbapi: Any, _record: Any) -> None:

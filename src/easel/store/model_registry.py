@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +11,7 @@ from easel.ids import ProjectId
 from easel.records.run import ModelVersion, RegisteredModel
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.tracking import model_versions, registered_models
-from easel.store.upsert import is_in, lock
+from easel.store.upsert import lock
 
 
 def hold(tx: Tx, project_id: ProjectId) -> None:
@@ -63,15 +62,11 @@ def remove(tx: Tx, seen: RegisteredModel) -> None:
         tx.execute(delete(table).where(table.c.project_id == seen.project_id, table.c.name == seen.name))
 
 
-def versions(
-    tx: Tx, project_id: ProjectId, *, name: str | None = None, names: Sequence[str] | None = None
-) -> list[ModelVersion]:
-    """Versions of one model, of several, or of all."""
+def versions(tx: Tx, project_id: ProjectId, *, name: str | None = None) -> list[ModelVersion]:
+    """Versions of one model or of all."""
     query = select(model_versions).where(model_versions.c.project_id == project_id)
     if name is not None:
         query = query.where(model_versions.c.name == name)
-    if names is not None:
-        query = query.where(is_in(tx, model_versions.c.name, names))
     order = (model_versions.c.name, model_versions.c.version)
     return [_version(row) for row in tx.execute(query.order_by(*order))]
 

@@ -14,7 +14,7 @@ from easel.ids import ProjectId
 from easel.records.run import RunRecord
 from easel.store.engine import AnyRow, Tx
 from easel.store.lake.tags import SHORT
-from easel.store.runs import PARAM, run_of, selected, tag_key
+from easel.store.runs import PARAM, RUN_COLUMNS, run_of, tag_key
 from easel.store.schema.jobs import job_series, jobs
 from easel.store.schema.lake import tags
 from easel.store.schema.tracking import run_datasets
@@ -63,13 +63,21 @@ class RunSearch:
     limit: int = 1000
 
 
+Columns = Sequence[ColumnElement[Any]]
+
+
 def search(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRecord]:
     """A page of runs, at most `limit` of them."""
+    return [run_of(row) for row in rows(tx, project_id, request, RUN_COLUMNS)]
+
+
+def rows(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Sequence[AnyRow]:
+    """The same with the columns that the caller wants."""
     if request.order and request.order[0].of == "metric":
-        found = _by_metric(tx, project_id, request)
+        found = _by_metric(tx, project_id, request, columns)
         if found is not None:
             return found
-    query = _base(tx, project_id, request)
+    query = _base(tx, project_id, request, columns)
     order: list[ColumnElement[Any]] = []
     for number, key in enumerate(request.order):
         query, by = _joined(tx, query, key, number)
@@ -77,10 +85,12 @@ def search(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRecord]
     return _page(tx, query.order_by(*order, *_usual(request.order)), request)
 
 
-def _by_metric(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRecord] | None:
+def _by_metric(
+    tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns
+) -> Sequence[AnyRow] | None:
     """The page, if runs that have the metric fill it: they are read in the order of its index."""
     first = request.order[0]
-    query = _base(tx, project_id, request).join(
+    query = _base(tx, project_id, request, columns).join(
         job_series,
         and_(
             job_series.c.job_id == jobs.c.id,
@@ -99,9 +109,9 @@ def _by_metric(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRec
     return found if len(found) == request.limit else None
 
 
-def _page(tx: Tx, query: Select[*tuple[Any, ...]], request: RunSearch) -> list[RunRecord]:
-    rows: Sequence[AnyRow] = tx.execute(query.offset(request.offset).limit(request.limit)).all()
-    return [run_of(row) for row in rows]
+def _page(tx: Tx, query: Select[*tuple[Any, ...]], request: RunSearch) -> Sequence[AnyRow]:
+    with tx.planned_anew():
+        return tx.execute(query.offset(request.offset).limit(request.limit)).all()
 
 
 def _usual(order: Sequence[RunOrder]) -> list[ColumnElement[Any]]:
@@ -110,8 +120,8 @@ def _usual(order: Sequence[RunOrder]) -> list[ColumnElement[Any]]:
     return usual if "id" in named else [*usual, jobs.c.id.asc()]
 
 
-def _base(tx: Tx, project_id: ProjectId, request: RunSearch) -> Select[*tuple[Any, ...]]:
-    query = selected().where(jobs.c.project_id == project_id)
+def _base(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Select[*tuple[Any, ...]]:
+    query = select(*columns).select_from(jobs).where(jobs.c.project_id == project_id)
     if len(request.experiments) == 1:
         query = query.where(jobs.c.experiment == request.experiments[0])
     else:
@@ -171,6 +181,8 @@ def _tag_condition(tx: Tx, term: RunTerm) -> Condition:
     if term.operator == "=":
         if len(text) > SHORT:
             return and_(tags.c.text == text[:SHORT], tags.c.whole == text)
+        if len(text) < SHORT:  # of a longer one the text has this length: the index alone answers
+            return tags.c.text == text
         return and_(tags.c.text == text, tags.c.whole.is_(None))
     return textual(tx, func.coalesce(tags.c.whole, tags.c.text), term.operator, text)
 

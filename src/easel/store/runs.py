@@ -27,13 +27,13 @@ FREE = "free"
 PARAM = "param."
 """A run's parameter `lr` is the tag `param.lr` of its job."""
 _ESCAPED = "tag."
-_RUN = (
+RUN_COLUMNS = (
     jobs.c.id,
     jobs.c.project_id,
     jobs.c.user_id,
     jobs.c.name,
     jobs.c.kind,
-    jobs.c.spec,
+    jobs.c.spec["run"]["user"].as_string().label("said_user"),
     jobs.c.state,
     jobs.c.attempt,
     jobs.c.artifact_id,
@@ -53,7 +53,7 @@ def run_of(row: AnyRow) -> RunRecord:
         user_id=UserId(row.user_id),
         name=row.name,
         free=free,
-        said_user=row.spec["run"].get("user", "") if free else "",
+        said_user=(row.said_user or "") if free else "",
         state=JobState(row.state),
         attempt=row.attempt,
         artifact_id=row.artifact_id,
@@ -66,7 +66,7 @@ def run_of(row: AnyRow) -> RunRecord:
 
 
 def selected() -> Select[*tuple[Any, ...]]:
-    return select(*_RUN)
+    return select(*RUN_COLUMNS)
 
 
 def find(tx: Tx, project_id: ProjectId, run_id: str) -> RunRecord | None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.serve.conftest import world
+from tests.serve.conftest import either_world, world
 
-__all__ = ["world"]
+__all__ = ["either_world", "world"]

@@ -304,7 +304,6 @@ def test_a_job_s_token_opens_its_own_project_while_it_is_active(world: World) ->
     body = {
         "name": "train",
         "run": {"kind": "command", "argv": ["true"]},
-        "environment": {"network": True},
     }
     job = world.call("astro-member", "POST", "/api/v1/projects/astro/jobs", json=body).json()
     state = world.app.state.easel
@@ -317,10 +316,7 @@ def test_a_job_s_token_opens_its_own_project_while_it_is_active(world: World) ->
     )
     with state.store.read() as tx:
         order = order_of(tx, Owners(tx), row, SecretStore(state.settings.folder / "secrets"), limits)
-    assert order.variables == {
-        "MLFLOW_TRACKING_URI": "https://easel.lab/mlflow/astro",
-        "MLFLOW_RUN_ID": job["id"],
-    }
+    assert order.tracking == "https://easel.lab/mlflow/astro"
     token = order.secrets["MLFLOW_TRACKING_TOKEN"]
     headers = {"Authorization": f"Bearer {token}"}
     logged = world.http.post(
@@ -337,6 +333,22 @@ def test_a_job_s_token_opens_its_own_project_while_it_is_active(world: World) ->
     with state.store.write() as tx:
         tx.execute(update(job_table).where(job_table.c.id == job["id"]).values(state="finished"))
     assert world.http.get(BASE + "experiments/get?experiment_id=0", headers=headers).status_code == 401
+
+
+def test_what_is_left_out_lets_clients_go_on_and_prompts_are_kept(world: World) -> None:
+    assert get(world, "webhooks") == {"webhooks": []}
+    assert post(world, "traces/search", {"locations": []}) == {"traces": []}
+    mark = {"key": "mlflow.prompt.is_prompt", "value": "true"}
+    text = {"key": "mlflow.prompt.text", "value": "Hi {{name}}"}
+    post(world, "registered-models/create", {"name": "greet", "tags": [mark]})
+    version = {"name": "greet", "source": "dummy-source", "tags": [mark, text]}
+    assert post(world, "model-versions/create", version)["model_version"]["version"] == "1"
+    post(world, "model-versions/create", {"name": "greet", "source": "dummy-source"}, status=400)
+    assert get(world, "registered-models/search") == {}
+    asked = "tags.`mlflow.prompt.is_prompt` = 'true'"
+    assert [m["name"] for m in get(world, "registered-models/search", filter=asked)["registered_models"]] == [
+        "greet"
+    ]
 
 
 ODD = [

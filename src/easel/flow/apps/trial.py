@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import platform
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -27,6 +28,7 @@ from easel.match.kinds import Task
 from easel.match.metrics import metric_for
 from easel.match.model import Model, load_model
 from easel.match.pictures import LARGEST_SIDE
+from easel.match.pyfunc import describe_for_mlflow
 from easel.match.read import read_example
 from easel.match.report import describe
 from easel.match.slices import goes_on
@@ -140,6 +142,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
     # Models of one app lie at different paths, so that the versions of some can be read side by side.
     output = place.output / key
     trained.model.save(output / "model")
+    describe_for_mlflow(output / "model", platform.python_version(), trained.measurement.metric)
     reached = trained.learned.reached
     if reached < 1.0 and goes_on(candidate):
         keep_checkpoint(place.checkpoint, output / "checkpoint")
@@ -204,6 +207,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
     model = Model(program, candidate, None, target, body, calibration)
     output = place.output / _key(candidate.name, digests, int(wanted["seed"]))
     model.save(output / "model")
+    describe_for_mlflow(output / "model", platform.python_version(), metric)
     scores = all_scores(task, truth, final, calibration)
     return {
         "metric": metric,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from easel.declare.job import JobSpec
+from easel.declare.job import JobSpec, Trial
 from easel.errors import Denied, Misconfigured
 from easel.flow.jobs.files import checkpoint_files, code_files, files_of
 from easel.flow.jobs.people import Owners
@@ -33,7 +33,7 @@ class OrderLimits:
     wheels: str | None = None
     """A folder of wheels on each device, from which alone environments are built."""
     tracking: JobTracking | None = None
-    """How MLflow inside a job finds its run; None where the server has no public address: jobs reach no other."""
+    """How MLflow inside a job finds its run."""
 
     def check_network(self, caller: Caller) -> None:
         """Refuses a job that wants the network where no admin has given its project leave."""
@@ -61,7 +61,7 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
     missing = next((environment.secrets[name] for name, value in secrets.items() if value is None), None)
     if missing is not None:
         raise Misconfigured(f"there is no secret {missing!r} in this project: an admin can add it")
-    told, token = _tracking(caller, row, spec, limits)
+    address, token = _tracking(caller, row, spec, limits)
     return Order(
         job_id=row.id,
         attempt=row.attempt,
@@ -79,7 +79,8 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
         wheels=limits.wheels,
         network=environment.network,
         host_network=environment.network and spec.workers > 1 and limits.shares_network(caller),
-        variables={**told, **environment.variables},
+        tracking=address,
+        variables=environment.variables,
         secrets={**token, **{name: value for name, value in secrets.items() if value is not None}},
         time_limit_s=spec.time_limit_s,
         disk_mb=limits.disk_mb,
@@ -94,14 +95,15 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
 
 def _tracking(
     caller: Caller, row: AnyRow, spec: JobSpec, limits: OrderLimits
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Variables and the token with which MLflow inside the job logs to the job's own run.
+) -> tuple[str | None, dict[str, str]]:
+    """The address and the token with which MLflow inside the job logs to the job's own run.
 
-    Only where the job has a network, and does not name another server itself.
+    Nothing for a job that names another server itself, and for trials of apps, which are our own code.
     """
     named = {*spec.environment.variables, *spec.environment.secrets}
-    if limits.tracking is None or not spec.environment.network or "MLFLOW_TRACKING_URI" in named:
-        return {}, {}
+    if limits.tracking is None or "MLFLOW_TRACKING_URI" in named or isinstance(spec.run, Trial):
+        return None, {}
     assert caller.project is not None
-    told = limits.tracking.variables(caller.project.name, row)
-    return told, {"MLFLOW_TRACKING_TOKEN": limits.tracking.token(row)}
+    return limits.tracking.of_project(caller.project.name), {
+        "MLFLOW_TRACKING_TOKEN": limits.tracking.token(row)
+    }

@@ -35,6 +35,7 @@ from easel.store.lake.grants import rights_of
 SCHEME = "mlflow-artifacts:/"
 _OF_RUN = re.compile(r"(?:.+/)?(?P<id>job_[0-9a-z]{26})/artifacts(?:/(?P<rest>.*))?")
 _OF_MODEL = re.compile(r"(?:.+/)?models/(?P<id>m-[0-9a-f]{32})/artifacts(?:/(?P<rest>.*))?")
+_OF_SET = re.compile(r"filesets/(?P<name>[A-Za-z0-9_.-]+)/(?P<number>\d{1,9})(?:/(?P<rest>.*))?")
 _PAGE = 1000
 
 
@@ -46,6 +47,8 @@ class ArtifactPlace:
     path: str
     run: RunRecord | None = None
     model: LoggedModel | None = None
+    file_set: str | None = None
+    """The version of a set that is read, as `name:number`: it never changes."""
 
     @property
     def full(self) -> str:
@@ -96,6 +99,9 @@ def locate(tx: Tx, caller: Caller, path: str) -> ArtifactPlace:
     if match := _OF_RUN.fullmatch(plain):
         record = flow_runs.find(tx, caller, match["id"])
         return ArtifactPlace(run_folder(record), match["rest"] or "", run=record)
+    if match := _OF_SET.fullmatch(plain):
+        name, number = match["name"], match["number"]
+        return ArtifactPlace(f"/{name}/", match["rest"] or "", file_set=f"{name}:{number}")
     return ArtifactPlace("/mlflow-artifacts/", plain)
 
 
@@ -116,6 +122,8 @@ def model_uri(model: LoggedModel, location: str | None) -> str:
 
 
 def check_writable(caller: Caller, place: ArtifactPlace) -> None:
+    if place.file_set is not None:
+        raise Denied(f"{place.file_set} is a version of a file set, which never changes")
     owner = place.run.user_id if place.run else place.model.creator if place.model else caller.user.id
     if owner != caller.user.id and caller.role is not Role.ADMIN:
         raise Denied(
@@ -170,6 +178,8 @@ def listing(tx: Tx, caller: Caller, place: ArtifactPlace) -> list[ListedFile]:
 
 def _readable(place: ArtifactPlace, path: str) -> list[tuple[str, str]]:
     """Where a path may be read: (reference, root that is cut off). A job's output set stands behind its own folder."""
+    if place.file_set is not None:
+        return [(f"{escape(path)}@{place.file_set}", place.folder)]
     found = [(escape(path), place.folder)]
     if place.run is not None and not place.run.free and place.run.output_set:
         name = place.run.output_set.partition(":")[0]

@@ -31,11 +31,9 @@ class JobTracking:
     address: str
     key: bytes = field(repr=False)
 
-    def variables(self, project: str, job: AnyRow) -> dict[str, str]:
-        return {
-            "MLFLOW_TRACKING_URI": f"{self.address.rstrip('/')}/mlflow/{project}",
-            "MLFLOW_RUN_ID": job.id,
-        }
+    def of_project(self, project: str) -> str:
+        """The address of MLflow's API. Without a server's it is a path: workers that joined know theirs."""
+        return f"{self.address.rstrip('/')}/mlflow/{project}"
 
     def token(self, job: AnyRow) -> str:
         return f"{PREFIX}.{job.id}.{job.attempt}.{_signature(self.key, job.id, job.attempt)}"

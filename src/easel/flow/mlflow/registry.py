@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from easel.errors import EaselError
 from easel.flow.lake.file_set import create_in, create_of
-from easel.flow.mlflow import artifacts, experiments, logged_models
+from easel.flow.mlflow import app_models, artifacts, experiments, logged_models
 from easel.flow.mlflow import runs as flow_runs
 from easel.flow.mlflow.checks import MAX_REGISTRY_TAG, KeyValue, check_alias, check_model_name, check_tag
 from easel.flow.mlflow.errors import absent, invalid, taken
-from easel.flow.mlflow.pages import page_of
-from easel.flow.mlflow.query import (
-    LISTED,
-    NULLABLE,
-    ORDERED,
-    Comparison,
-    Entity,
-    Operator,
-    holds,
-    parse_filter,
-    parse_order,
-)
-from easel.flow.mlflow.runs import milliseconds
 from easel.lake.paths import escape
 from easel.records.identity import Caller
 from easel.records.run import ModelVersion, RegisteredModel
@@ -35,8 +22,8 @@ from easel.store.engine import Tx
 from easel.store.lake import artifacts as catalogue
 from easel.store.lake.grants import rights_of
 
+PROMPT = "mlflow.prompt.is_prompt"
 STAGES = ("None", "Staging", "Production", "Archived")
-_PROMPT = "mlflow.prompt.is_prompt"
 _ACTIVE_STAGES = ("Staging", "Production")
 _NOT_ABSOLUTE = (
     "Invalid model version source: '{}'. If supplying a source as an http, https, local file path, ftp, objectstore, "
@@ -51,10 +38,26 @@ _LOCAL = (
 
 
 def find(tx: Tx, caller: Caller, name: str) -> RegisteredModel:
-    found = model_registry.find(tx, caller.project_id, name)
+    """A registered model, or an app's, which is one as soon as it has a model."""
+    found = model_registry.find(tx, caller.project_id, name) or app_models.find(tx, caller, name)
     if found is None:
         raise absent(f"Registered Model with name={name} not found")
     return found
+
+
+def _own(tx: Tx, caller: Caller, name: str) -> RegisteredModel:
+    """One that may be changed here. What an app's models are is the app's business."""
+    found = find(tx, caller, name)
+    if app_models.OF_APP in found.tags and model_registry.find(tx, caller.project_id, name) is None:
+        raise invalid(
+            f"'{name}' is the model of an app: it is changed by feeding, refining and pinning the app"
+        )
+    return found
+
+
+def _own_version(tx: Tx, caller: Caller, name: str, version: str) -> ModelVersion:
+    _own(tx, caller, name)
+    return find_version(tx, caller, name, version)
 
 
 def create(
@@ -63,8 +66,7 @@ def create(
     check_model_name(name)
     kept = {tag.key: tag.value for tag in (check_tag(t, most=MAX_REGISTRY_TAG, cut=False) for t in tags)}
     model_registry.hold(tx, caller.project_id)
-    if model_registry.find(tx, caller.project_id, name) is not None:
-        raise taken(f"Registered Model (name={name}) already exists.")
+    _check_free(tx, caller, name)
     new = RegisteredModel(
         project_id=caller.project_id,
         name=name,
@@ -80,6 +82,12 @@ def create(
     model_registry.add(tx, new)
     _tell(tx, caller, "model.registered", name, {})
     return new
+
+
+def _check_free(tx: Tx, caller: Caller, name: str) -> None:
+    known = model_registry.find(tx, caller.project_id, name) or app_models.find(tx, caller, name)
+    if known is not None:
+        raise taken(f"Registered Model (name={name}) already exists.")
 
 
 def _set_name(tx: Tx, caller: Caller, name: str) -> str:
@@ -98,36 +106,36 @@ def _set_name(tx: Tx, caller: Caller, name: str) -> str:
 def rename(tx: Tx, caller: Caller, name: str, new_name: str) -> RegisteredModel:
     check_model_name(new_name)
     model_registry.hold(tx, caller.project_id)
-    found = find(tx, caller, name)
-    if new_name != name and model_registry.find(tx, caller.project_id, new_name) is not None:
-        raise taken(f"Registered Model (name={new_name}) already exists.")
+    found = _own(tx, caller, name)
+    if new_name != name:
+        _check_free(tx, caller, new_name)
     model_registry.rename(tx, found, new_name)
     return find(tx, caller, new_name)
 
 
 def describe(tx: Tx, caller: Caller, name: str, description: str | None) -> RegisteredModel:
-    model_registry.change(tx, find(tx, caller, name), description=description)
+    model_registry.change(tx, _own(tx, caller, name), description=description)
     return find(tx, caller, name)
 
 
 def delete(tx: Tx, caller: Caller, name: str) -> None:
     """Forget the name and its versions. The files stay in their set, so that what came of them can be traced."""
     model_registry.hold(tx, caller.project_id)
-    model_registry.remove(tx, find(tx, caller, name))
+    model_registry.remove(tx, _own(tx, caller, name))
     _tell(tx, caller, "model.unregistered", name, {})
 
 
 def set_tag(tx: Tx, caller: Caller, name: str, tag: KeyValue) -> None:
     kept = check_tag(tag, most=MAX_REGISTRY_TAG, cut=False)
     model_registry.hold(tx, caller.project_id)
-    found = find(tx, caller, name)
+    found = _own(tx, caller, name)
     model_registry.change(tx, found, tags={**found.tags, kept.key: kept.value}, updated_at=found.updated_at)
 
 
 def delete_tag(tx: Tx, caller: Caller, name: str, key: str) -> None:
     check_tag(KeyValue(key, ""))
     model_registry.hold(tx, caller.project_id)
-    found = find(tx, caller, name)
+    found = _own(tx, caller, name)
     left = {k: v for k, v in found.tags.items() if k != key}
     model_registry.change(tx, found, tags=left, updated_at=found.updated_at)
 
@@ -136,7 +144,7 @@ def set_alias(tx: Tx, caller: Caller, name: str, alias: str, version: str) -> No
     check_model_name(name)
     check_alias(alias)
     model_registry.hold(tx, caller.project_id)
-    found = find_version(tx, caller, name, version)
+    found = _own_version(tx, caller, name, version)
     model = find(tx, caller, name)
     aliases = {**model.aliases, alias: found.version}
     model_registry.change(tx, model, aliases=aliases, updated_at=model.updated_at)
@@ -146,7 +154,7 @@ def set_alias(tx: Tx, caller: Caller, name: str, alias: str, version: str) -> No
 def delete_alias(tx: Tx, caller: Caller, name: str, alias: str) -> None:
     check_alias(alias)
     model_registry.hold(tx, caller.project_id)
-    model = find(tx, caller, name)
+    model = _own(tx, caller, name)
     left = {k: v for k, v in model.aliases.items() if k != alias}
     model_registry.change(tx, model, aliases=left, updated_at=model.updated_at)
 
@@ -155,7 +163,7 @@ def by_alias(tx: Tx, caller: Caller, name: str, alias: str) -> ModelVersion:
     """The version that an alias names; `latest` is the newest."""
     model = find(tx, caller, name)
     if alias.lower() == "latest":
-        every = model_registry.versions(tx, caller.project_id, name=name)
+        every = versions_of(tx, caller, name)
         if not every:
             raise absent(f"Latest version not found for model {name}.")
         return every[-1]
@@ -166,12 +174,33 @@ def by_alias(tx: Tx, caller: Caller, name: str, alias: str) -> ModelVersion:
 
 
 def find_version(tx: Tx, caller: Caller, name: str, version: str) -> ModelVersion:
-    found = None
-    if number_of(version) < 2**31:
-        found = model_registry.find_version(tx, caller.project_id, name, number_of(version))
+    number, found = number_of(version), None
+    if number < 2**31:
+        found = model_registry.find_version(tx, caller.project_id, name, number)
+    if found is None and model_registry.find(tx, caller.project_id, name) is None:
+        found = next((v for v in app_models.versions(tx, caller, name) if v.version == number), None)
     if found is None:
         raise absent(f"Model Version (name={name}, version={version}) not found")
     return found
+
+
+def versions_of(tx: Tx, caller: Caller, name: str | None = None) -> list[ModelVersion]:
+    """Of one model or of all, with those of apps; by name and number."""
+    kept = model_registry.versions(tx, caller.project_id, name=name)
+    if name is not None and kept:
+        return kept
+    names = {model.name for model in model_registry.all_models(tx, caller.project_id)}
+    of_apps = [v for v in app_models.versions(tx, caller, name) if v.name not in names]
+    return sorted([*kept, *of_apps], key=lambda v: (v.name, v.version))
+
+
+def all_models(tx: Tx, caller: Caller) -> list[RegisteredModel]:
+    """By name."""
+    kept = model_registry.all_models(tx, caller.project_id)
+    names = {model.name for model in kept}
+    return sorted(
+        [*kept, *(m for m in app_models.every(tx, caller) if m.name not in names)], key=lambda m: m.name
+    )
 
 
 def number_of(version: str) -> int:
@@ -194,10 +223,11 @@ def create_version(
 ) -> ModelVersion:
     """The next version. Files that lie in Easel become the next version of the model's file set."""
     check_model_name(name)
-    check_source(source, run_id)
+    if not any(tag.key == PROMPT and tag.value.lower() == "true" for tag in tags):  # a prompt has no files
+        check_source(source, run_id)
     kept = {tag.key: tag.value for tag in (check_tag(t, most=MAX_REGISTRY_TAG, cut=False) for t in tags)}
     model_registry.hold(tx, caller.project_id)
-    model = find(tx, caller, name)
+    model = _own(tx, caller, name)
     made = _keep_files(tx, caller, model.file_set, source)
     new = ModelVersion(
         project_id=caller.project_id,
@@ -295,6 +325,8 @@ def download_uri(tx: Tx, caller: Caller, name: str, version: str, depth: int = 0
     """Where the files of a version are, followed through versions that were copied from others."""
     found = find_version(tx, caller, name, version)
     address = urlsplit(found.source)
+    if app_models.OF_APP in find(tx, caller, name).tags and address.path.startswith("/filesets/"):
+        return app_models.folder_uri(tx, caller, found)
     if address.scheme != "models" or depth > 10:
         return found.source
     if match := re.fullmatch(r"/+(m-[0-9a-f]{32})", address.path):
@@ -309,14 +341,14 @@ def download_uri(tx: Tx, caller: Caller, name: str, version: str, depth: int = 0
 def describe_version(
     tx: Tx, caller: Caller, name: str, version: str, description: str | None
 ) -> ModelVersion:
-    found = find_version(tx, caller, name, version)
+    found = _own_version(tx, caller, name, version)
     model_registry.change_version(tx, found, description=description)
     return find_version(tx, caller, name, version)
 
 
 def delete_version(tx: Tx, caller: Caller, name: str, version: str) -> None:
     model_registry.hold(tx, caller.project_id)
-    found = find_version(tx, caller, name, version)
+    found = _own_version(tx, caller, name, version)
     model = find(tx, caller, name)
     left = {alias: number for alias, number in model.aliases.items() if number != found.version}
     model_registry.change(tx, model, aliases=left)
@@ -333,7 +365,7 @@ def transition(
             "stage. Valid stages are ['Staging', 'Production']"
         )
     model_registry.hold(tx, caller.project_id)
-    found = find_version(tx, caller, name, version)
+    found = _own_version(tx, caller, name, version)
     if archive_existing:
         for other in model_registry.versions(tx, caller.project_id, name=name):
             if other.stage == wanted and other.version != found.version:
@@ -355,14 +387,14 @@ def stage_name(stage: str) -> str:
 def set_version_tag(tx: Tx, caller: Caller, name: str, version: str, tag: KeyValue) -> None:
     kept = check_tag(tag, most=MAX_REGISTRY_TAG, cut=False)
     model_registry.hold(tx, caller.project_id)
-    found = find_version(tx, caller, name, version)
+    found = _own_version(tx, caller, name, version)
     model_registry.change_version(tx, found, tags={**found.tags, kept.key: kept.value})
 
 
 def delete_version_tag(tx: Tx, caller: Caller, name: str, version: str, key: str) -> None:
     check_tag(KeyValue(key, ""))
     model_registry.hold(tx, caller.project_id)
-    found = find_version(tx, caller, name, version)
+    found = _own_version(tx, caller, name, version)
     left = {k: v for k, v in found.tags.items() if k != key}
     model_registry.change_version(tx, found, tags=left)
 
@@ -371,124 +403,8 @@ def latest_versions(tx: Tx, caller: Caller, name: str, stages: Sequence[str]) ->
     """The newest version of each stage, or of those that are named."""
     find(tx, caller, name)
     wanted = [stage_name(stage) for stage in stages] or list(STAGES)
-    newest = {v.stage: v for v in model_registry.versions(tx, caller.project_id, name=name)}
+    newest = {v.stage: v for v in versions_of(tx, caller, name)}
     return [newest[stage] for stage in STAGES if stage in wanted and stage in newest]
-
-
-def search_models(
-    tx: Tx,
-    caller: Caller,
-    *,
-    filter_string: str | None,
-    max_results: int,
-    order_by: Sequence[str],
-    page_token: str | None,
-) -> tuple[list[tuple[RegisteredModel, list[ModelVersion]]], str | None]:
-    """A page of models, by name unless another order is asked for, each with the newest version of every stage."""
-    if not 1 <= max_results <= 1000:
-        raise invalid(
-            f"Invalid value {max_results} for parameter 'max_results' supplied: It must be at most 1000"
-        )
-    terms = parse_filter(filter_string)
-    for term in terms:
-        _check_term(term, {"name": LISTED})
-    prompts = any(term.entity is Entity.TAG and term.key.startswith("mlflow.prompt.") for term in terms)
-    found = [
-        model
-        for model in model_registry.all_models(tx, caller.project_id)
-        if (prompts or not _is_prompt(model))
-        and all(holds(t, _tag(model.tags, t.key) if t.entity is Entity.TAG else model.name) for t in terms)
-    ]
-    for key in reversed(parse_order(order_by)):
-        if key.entity is not Entity.ATTRIBUTE or key.key not in (
-            "name",
-            "timestamp",
-            "last_updated_timestamp",
-        ):
-            raise invalid(f"Invalid order by key '{key.key}' specified. Valid keys are name, timestamp")
-        field = "name" if key.key == "name" else "updated_at"
-        found.sort(key=lambda model, by=field: getattr(model, by), reverse=key.descending)  # type: ignore[misc]
-    page, token = page_of(found, page_token, max_results)
-    versions: dict[str, dict[str, ModelVersion]] = {}
-    for version in model_registry.versions(tx, caller.project_id, names=[model.name for model in page]):
-        versions.setdefault(version.name, {})[version.stage] = version
-    return [(model, list(versions.get(model.name, {}).values())) for model in page], token
-
-
-def _tag(tags: Mapping[str, str], key: str) -> str | None:
-    """Clients ask for what is no prompt; what does not say so is none."""
-    return tags.get(key, "false") if key == _PROMPT else tags.get(key)
-
-
-def _is_prompt(model: RegisteredModel) -> bool:
-    return model.tags.get(_PROMPT, "").lower() == "true"
-
-
-def search_versions(
-    tx: Tx,
-    caller: Caller,
-    *,
-    filter_string: str | None,
-    max_results: int,
-    order_by: Sequence[str],
-    page_token: str | None,
-) -> tuple[Sequence[ModelVersion], str | None]:
-    """A page of versions, those that changed last first unless another order is asked for."""
-    if not 1 <= max_results <= 200_000:
-        raise invalid(
-            f"Invalid value {max_results} for parameter 'max_results' supplied: It must be at most 200000"
-        )
-    terms = parse_filter(filter_string)
-    fields = {"name": LISTED, "run_id": LISTED, "source_path": LISTED, "version_number": ORDERED}
-    for term in terms:
-        _check_term(term, fields)
-    only = next((t.value for t in terms if t.key == "name" and t.operator is Operator.EQ), None)
-    found = [
-        version
-        for version in model_registry.versions(
-            tx, caller.project_id, name=only if isinstance(only, str) else None
-        )
-        if all(holds(term, _version_value(version, term)) for term in terms)
-    ]
-    found.sort(key=lambda v: (v.name, -v.version))
-    orders = parse_order(order_by)
-    if not orders:
-        found.sort(key=lambda v: milliseconds(v.updated_at), reverse=True)
-    for key in reversed(orders):
-        names = {
-            "name": "name",
-            "version_number": "version",
-            "creation_timestamp": "created_at",
-            "last_updated_timestamp": "updated_at",
-        }
-        if key.entity is not Entity.ATTRIBUTE or key.key not in names:
-            raise invalid(f"Invalid order by key '{key.key}' specified. Valid keys are {sorted(names)}")
-        found.sort(key=lambda v, by=names[key.key]: getattr(v, by), reverse=key.descending)  # type: ignore[misc]
-    return page_of(found, page_token, max_results)
-
-
-def _check_term(term: Comparison, fields: dict[str, Any]) -> None:
-    if term.entity is Entity.TAG:
-        if term.operator not in NULLABLE:
-            raise invalid(f"Invalid comparator '{term.operator.value}' for a tag")
-        return
-    if term.entity is not Entity.ATTRIBUTE or term.key not in fields:
-        raise invalid(f"Invalid attribute name: '{term.key}'. Expected one of {sorted(fields)} or a tag.")
-    if term.operator not in fields[term.key]:
-        raise invalid(f"Invalid comparator '{term.operator.value}' for '{term.key}'")
-
-
-def _version_value(version: ModelVersion, term: Comparison) -> Any:
-    if term.entity is Entity.TAG:
-        return _tag(version.tags, term.key)
-    match term.key:
-        case "name":
-            return version.name
-        case "run_id":
-            return version.run_id or ""
-        case "source_path":
-            return version.source
-    return float(version.version)
 
 
 def _tell(tx: Tx, caller: Caller, kind: str, name: str, body: dict[str, Any]) -> None:

@@ -22,9 +22,11 @@ from easel.flow.mlflow.query import (
 )
 from easel.flow.mlflow.runs import USER, WholeRun, moment, states_of, whole
 from easel.records.identity import Caller
-from easel.store import run_search
-from easel.store.engine import Tx
+from easel.store import run_pages, run_search
+from easel.store.engine import AnyRow, Tx
+from easel.store.run_pages import WrittenRun
 from easel.store.run_search import RunOrder, RunSearch, RunTerm, View
+from easel.store.runs import RUN_COLUMNS, run_of
 
 MAX_RESULTS = 50_000
 _ALIASES = {
@@ -56,7 +58,7 @@ def search(
     max_results: int = 1000,
     order_by: Sequence[str] = (),
     page_token: str | None = None,
-) -> tuple[list[WholeRun], str | None]:
+) -> tuple[Sequence[WholeRun | WrittenRun], str | None]:
     """A page of runs with all that they logged, and the token of the next page."""
     if not 1 <= max_results <= MAX_RESULTS:
         raise invalid(
@@ -70,9 +72,23 @@ def search(
     if not wanted:
         return [], None
     request = RunSearch(wanted, view, terms, order, offset, max_results + 1)
-    found = run_search.search(tx, caller.project_id, request)
-    token = token_of(offset + max_results) if len(found) > max_results else None
-    return whole(tx, caller, found[:max_results]), token
+    rows = run_search.rows(tx, caller.project_id, request, _columns(tx))
+    token = token_of(offset + max_results) if len(rows) > max_results else None
+    return _with_logs(tx, caller, rows[:max_results]), token
+
+
+def _columns(tx: Tx) -> run_search.Columns:
+    return run_pages.COLUMNS if tx.conn.dialect.name == "postgresql" else RUN_COLUMNS
+
+
+def _with_logs(tx: Tx, caller: Caller, rows: Sequence[AnyRow]) -> Sequence[WholeRun | WrittenRun]:
+    """Runs whose log the database wrote already, and the others with theirs."""
+    if tx.conn.dialect.name != "postgresql":
+        return whole(tx, caller, [run_of(row) for row in rows])
+    written = [run_pages.written_of(row) for row in rows]
+    left = [run_of(row) for row, each in zip(rows, written, strict=True) if each is None]
+    others = iter(whole(tx, caller, left) if left else ())
+    return [each or next(others) for each in written]
 
 
 def _term(each: Comparison) -> RunTerm:

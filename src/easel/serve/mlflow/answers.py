@@ -7,10 +7,21 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from easel.flow.mlflow.artifacts import SCHEME, ListedFile, model_uri, run_uri
 from easel.flow.mlflow.runs import WholeRun, milliseconds, status_of
-from easel.records.run import DatasetUse, Experiment, LoggedModel, ModelUse, ModelVersion, RegisteredModel
+from easel.records.run import (
+    DatasetUse,
+    Experiment,
+    LoggedModel,
+    ModelUse,
+    ModelVersion,
+    RegisteredModel,
+    RunRecord,
+)
 from easel.store.job_series import Point
+from easel.store.run_pages import WrittenRun
 
 Json = dict[str, Any]
 
@@ -38,24 +49,37 @@ def experiment(of: Experiment) -> Json:
 
 
 def run_info(of: WholeRun) -> Json:
-    record = of.record
-    return without_none(
-        {
-            "run_uuid": record.id,
-            "run_id": record.id,
-            "run_name": of.log.tags.get("mlflow.runName", record.name),
-            "experiment_id": str(record.experiment),
-            "user_id": of.user,
-            "status": status_of(record.state),
-            "start_time": milliseconds(record.submitted_at),
-            "end_time": None if record.ended_at is None else milliseconds(record.ended_at),
-            "artifact_uri": run_uri(record, of.location),
-            "lifecycle_stage": "active" if record.deleted_at is None else "deleted",
-        }
-    )
+    name = of.log.tags.get("mlflow.runName", of.record.name)
+    return _info(of.record, name, of.user, of.location)
 
 
-def run(of: WholeRun) -> Json:
+def _info(record: RunRecord, name: str, user: str, location: str | None) -> Json:
+    found = {
+        "run_uuid": record.id,
+        "run_id": record.id,
+        "run_name": name,
+        "experiment_id": str(record.experiment),
+        "user_id": user,
+        "status": status_of(record.state),
+        "start_time": milliseconds(record.submitted_at),
+        "artifact_uri": run_uri(record, location),
+        "lifecycle_stage": "active" if record.deleted_at is None else "deleted",
+    }
+    if record.ended_at is not None:
+        found["end_time"] = milliseconds(record.ended_at)
+    return found
+
+
+def _written(of: WrittenRun) -> Json:
+    logged = {"metrics": of.metrics, "params": of.params, "tags": of.tags}
+    data = {name: orjson.Fragment(text) for name, text in logged.items() if text is not None}
+    return {"info": _info(of.record, of.name, of.user, of.location), "data": data, "inputs": {}}
+
+
+def run(of: WholeRun | WrittenRun) -> Json:
+    """`json_of` writes it: what the database wrote as JSON is passed on."""
+    if isinstance(of, WrittenRun):
+        return _written(of)
     log = of.log
     data: Json = {}
     if log.metrics:

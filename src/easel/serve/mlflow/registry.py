@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from easel.flow.mlflow import registry as flow
+from easel.flow.mlflow import registry_search
 from easel.flow.mlflow.checks import KeyValue
 from easel.records.identity import Caller
 from easel.records.run import ModelVersion, RegisteredModel
@@ -66,7 +67,7 @@ def delete_registered_model(state: AppState, caller: Caller, ask: AskedFields) -
 def search_registered_models(state: AppState, caller: Caller, ask: AskedFields) -> Json:
     most = ask.whole("max_results")
     with state.store.read() as tx:
-        found, token = flow.search_models(
+        found, token = registry_search.search_models(
             tx,
             caller,
             filter_string=ask.text("filter"),
@@ -179,7 +180,7 @@ def transition_stage(state: AppState, caller: Caller, ask: AskedFields) -> Json:
 def search_model_versions(state: AppState, caller: Caller, ask: AskedFields) -> Json:
     most = ask.whole("max_results")
     with state.store.read() as tx:
-        found, token = flow.search_versions(
+        found, token = registry_search.search_versions(
             tx,
             caller,
             filter_string=ask.text("filter"),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+import orjson
+from fastapi import APIRouter, Response
 
 from easel.declare.verbs import Verb
 from easel.records.identity import Caller
@@ -34,8 +34,8 @@ def api(
 
     def register(handler: Handler) -> Handler:
         @acts(Verb.READ if set(verbs) == {"GET"} or _LOOKS.search(path) else Verb.WRITE)
-        def route(state: State, caller: Tracker, ask: Asked) -> JSONResponse:
-            return JSONResponse(handler(state, caller, ask))
+        def route(state: State, caller: Tracker, ask: Asked) -> Response:
+            return Response(orjson.dumps(handler(state, caller, ask)), media_type="application/json")
 
         for prefix in PREFIXES:
             for version in versions:

@@ -176,7 +176,7 @@ def search_runs(state: AppState, caller: Caller, ask: AskedFields) -> Json:
         raise invalid(
             f"Invalid value {most} for parameter 'max_results' supplied: It must be at most {search.MAX_RESULTS}"
         )
-    with state.store.read() as tx:
+    with state.store.glance() as tx:
         found, token = search.search(
             tx,
             caller,

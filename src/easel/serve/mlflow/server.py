@@ -69,6 +69,12 @@ def delete_traces(state: AppState, caller: Caller, ask: AskedFields) -> Json:
     return {"traces_deleted": 0}
 
 
+@api(router, "webhooks", "GET")
+def list_webhooks(state: AppState, caller: Caller, ask: AskedFields) -> Json:
+    """There are none: Easel tells of changes by its own event stream."""
+    return {"webhooks": []}
+
+
 @router.post("/v1/traces", name="mlflow_otlp_traces")
 def otlp(caller: Tracker) -> Response:
     """OpenTelemetry's own protocol: taken and dropped."""
