@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from easel.declare.names import label
 from easel.errors import Denied, InvalidInput, NotFound
@@ -12,6 +12,10 @@ from easel.ids import UserId
 from easel.records.identity import Caller, Token, TokenScope
 from easel.store import identity
 from easel.store.engine import Tx
+from easel.store.sign_on import signs_on
+
+SIGN_ON_TOKEN_LASTS = timedelta(hours=24)
+"""The longest life of a token of somebody who signs on elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ def issue_token(
             raise Denied("your own token may not do all this: ask for less, or use one that may")
     if expires_at is not None and expires_at <= tx.now:
         raise InvalidInput("expires_at lies in the past: the token would never work")
+    if signs_on(tx, user_id):
+        # Rights come from a provider's groups at each log-in: no token outlives them by more than this.
+        latest = tx.now + SIGN_ON_TOKEN_LASTS
+        expires_at = min(expires_at or latest, latest)
     secret = new_token()
     token = identity.add_token(tx, user_id, label(name, "token name"), hashed(secret), expires_at, scope)
     # Not under a project: a token opens all projects of its user, so it is the platform's business.

@@ -12,6 +12,7 @@ from easel.store import identity
 from easel.store.engine import Store
 
 SESSION_LASTS = timedelta(hours=12)
+SIGN_ON_TOKEN = "sign-on: "  # noqa: S105 - how the tokens are named that no person holds
 
 
 def log_in(store: Store, token: str) -> tuple[Caller, str]:
@@ -26,6 +27,10 @@ def log_in(store: Store, token: str) -> tuple[Caller, str]:
     return caller, secret
 
 
-def log_out(store: Store, session_secret: str) -> None:
+def log_out(store: Store, caller: Caller, session_secret: str) -> None:
+    """End the session, and with it the token that a sign-on made for it alone."""
     with store.write() as tx:
         identity.remove_session(tx, hashed(session_secret))
+        token = identity.find_token(tx, caller.token_id)
+        if token is not None and token.name.startswith(SIGN_ON_TOKEN):
+            identity.revoke_token(tx, token.id)

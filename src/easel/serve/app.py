@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from easel.errors import Misconfigured
 from easel.flow.authenticate import Level
 from easel.flow.operate.measure import measure
 from easel.flow.workers.seal import Seal
@@ -58,6 +59,8 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     batcher = ExchangeBatcher(store, Seal(key))
     audit = open_audit(settings, store)
     app.state.easel = AppState(settings, store, metrics, failures, lake, addresses, batcher, audit)
+    app.state.easel.providers = _providers(settings, store)
+    app.state.easel.directories = {each.name: each for each in settings.directories}
     problems.install(app)
     for router in all_routers():
         app.include_router(router)
@@ -81,6 +84,17 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     )
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def _providers(settings: Settings, store: Store) -> dict[str, Any]:
+    """Those of the settings; their library is needed only where there are some."""
+    if not settings.sign_on:
+        return {}
+    try:
+        from easel.flow.sign_on.oidc import OidcProvider
+    except ModuleNotFoundError as error:
+        raise Misconfigured(f"sign_on needs {error.name}: pip install 'easel-ml[sign-on]'") from error
+    return {each.name: OidcProvider(each, store.clock) for each in settings.sign_on}
 
 
 @asynccontextmanager

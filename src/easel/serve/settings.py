@@ -14,6 +14,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from easel.declare.sign_on import LdapSettings, OidcSettings
 from easel.errors import Misconfigured
 
 UNDERSTOOD = "I understand"
@@ -227,6 +228,16 @@ class Settings(BaseSettings):
             description="Told to stop, /readyz says no for so long first: a proxy then sends requests elsewhere",
         ),
     ] = 0.0
+    sign_on: Annotated[
+        tuple[OidcSettings, ...],
+        Field(
+            description="Providers that speak OpenID Connect, as `[[sign_on]]` tables of easel.toml or as JSON"
+        ),
+    ] = ()
+    directories: Annotated[
+        tuple[LdapSettings, ...],
+        Field(description="LDAP directories, as `[[directories]]` tables of easel.toml or as JSON"),
+    ] = ()
     audit_keep_days: Annotated[
         float, Field(ge=0, description="Entries of the audit are kept for so many days; 0 means for ever")
     ] = 400.0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fastapi import Request
 
+from easel.declare.sign_on import LdapSettings
 from easel.flow.audit.log import AuditLog
 from easel.flow.lake.upload import Lake
 from easel.serve.exchange_batcher import ExchangeBatcher
@@ -17,6 +19,7 @@ from easel.serve.settings import Settings
 from easel.store.engine import Store
 
 if TYPE_CHECKING:
+    from easel.flow.sign_on.oidc import OidcProvider
     from easel.serve.access import Failures
 
 
@@ -30,6 +33,8 @@ class AppState:
     addresses: Addresses
     batcher: ExchangeBatcher
     audit: AuditLog
+    providers: Mapping[str, OidcProvider] = field(default_factory=dict)
+    directories: Mapping[str, LdapSettings] = field(default_factory=dict)
     handover: str = ""
     """The socket at which programs on this machine hand over files; empty while there is none."""
     cordoned: str | None = None

@@ -180,6 +180,7 @@ def _signature(thing: Any) -> str:
     except (TypeError, ValueError):
         return ""
     text = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", re.sub(r"\(self(, )?", "(", text))
+    text = re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", text)
     return text.replace("'", "").replace('"', "").replace("|", "\\|")
 
 

@@ -49,7 +49,7 @@ def open_session(request: Request, response: Response, state: State, body: LogIn
 def close_session(request: Request, response: Response, state: State, caller: SignedIn) -> None:
     """Log the browser out. The token itself stays valid."""
     if session := request.cookies.get(SESSION_COOKIE):
-        log_out(state.store, session)
+        log_out(state.store, caller, session)
     response.delete_cookie(SESSION_COOKIE, path="/", samesite="strict", httponly=True)
 
 

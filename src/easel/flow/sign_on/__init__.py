@@ -1,0 +1,1 @@
+"""Sign on elsewhere: OpenID Connect, LDAP, and machines without a browser."""

@@ -1,0 +1,92 @@
+"""A browser's way to a provider and back: single use, bound to the browser, back to our own pages only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from easel.declare.sign_on import GroupRules
+from easel.errors import InvalidInput, NotFound, Unauthenticated
+from easel.flow.log_in import SESSION_LASTS, SIGN_ON_TOKEN
+from easel.flow.secrets import hashed, new_session, new_token, same
+from easel.flow.sign_on.rules import Person, Refused, admit
+from easel.ids import UserId
+from easel.records.identity import Caller
+from easel.store import identity, sign_on
+from easel.store.engine import Store, Tx
+
+if TYPE_CHECKING:
+    from easel.flow.sign_on.oidc import OidcProvider
+
+LASTS = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session that a sign-on opened; `secret` is the cookie's."""
+
+    caller: Caller
+    secret: str
+    next: str
+
+
+def own_page(address: str) -> str:
+    """The address, if it is a path of ours: a log-in must not send anybody elsewhere."""
+    bad = not address.startswith("/") or address[1:2] in ("/", "\\") or "\\" in address
+    if bad or len(address) > 2000 or any(ord(c) < 32 for c in address):
+        raise InvalidInput("after the log-in the browser goes to a page of this server only: give a path")
+    return address
+
+
+def start(store: Store, provider: OidcProvider, next_page: str, redirect_uri: str) -> tuple[str, str]:
+    """Where the browser goes, and the secret that it must bring back in a cookie."""
+    page = own_page(next_page)
+    gone = provider.depart(redirect_uri)
+    with store.write() as tx:
+        row = sign_on.SignOn(provider.settings.name, gone.nonce, gone.verifier, page)
+        sign_on.begin(tx, hashed(gone.state), row, LASTS)
+    return gone.url, gone.state
+
+
+def finish(
+    store: Store, provider: OidcProvider, answer: Mapping[str, str], cookie: str, redirect_uri: str
+) -> Opened:
+    """The session of who came back. A state counts once, for the browser and the provider that it was made for."""
+    state = answer.get("state", "")
+    if not state or not cookie or not same(state, cookie):
+        raise Unauthenticated("this log-in was not begun in this browser, or took too long: begin again")
+    with store.write() as tx:
+        begun = sign_on.take(tx, hashed(state))
+    if begun is None or begun.provider != provider.settings.name:
+        raise Unauthenticated("this log-in was used already, or took too long: begin again")
+    person = provider.arrive(answer, begun.nonce, begun.verifier, redirect_uri)
+    return open_session(store, provider.settings, person, begun.next)
+
+
+def open_session(store: Store, rules: GroupRules, person: Person, next_page: str) -> Opened:
+    """A session for somebody whom a provider vouches for, with a token that ends with it."""
+    refused: Refused | None = None
+    secret = new_session()
+    with store.write() as tx:
+        try:
+            user = admit(tx, rules, person)
+        except Refused as error:
+            refused = error
+        else:
+            caller = _token(tx, rules, user.id, secret)
+    if refused is not None:
+        raise refused
+    return Opened(caller, secret, next_page)
+
+
+def _token(tx: Tx, rules: GroupRules, user_id: UserId, secret: str) -> Caller:
+    user = identity.find_user(tx, user_id)
+    if user is None:
+        raise NotFound("the account is gone")
+    until = tx.now + SESSION_LASTS
+    token = identity.add_token(tx, user.id, f"{SIGN_ON_TOKEN}{rules.shown}"[:100], hashed(new_token()), until)
+    identity.add_session(tx, hashed(secret), token.id, until)
+    tx.emit("session.opened", user.id, actor=user.id, body={"provider": rules.name})
+    return Caller(user, token.id)
