@@ -303,6 +303,31 @@ def test_a_machine_without_a_browser_logs_in_with_a_code(world: World) -> None:
     assert world.call("bio-member", "POST", path, json={"allow": True}).status_code == 404
 
 
+def test_the_command_line_waits_for_the_code_and_gets_the_token(world: World) -> None:
+    from easel.sdk.sign_on import Shown, device_login
+
+    class Typing:
+        """Somebody types the code in while the command line waits."""
+
+        seen: Shown | None = None
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+        def sleep(self, seconds: float) -> None:
+            assert self.seen is not None
+            self.now += seconds
+            ok(world.call("astro-member", "POST", f"/api/v1/device/{self.seen.code}", json={"allow": True}))
+
+    person = Typing()
+    token = device_login(world.http, "easel on node7", lambda shown: setattr(person, "seen", shown), person)  # type: ignore[arg-type]
+    world.tokens["node7"] = token
+    assert ok(world.call("node7", "GET", "/api/v1/me"))["user"]["name"] == "astro-member"
+    assert person.seen is not None
+    assert person.seen.complete.endswith(person.seen.code)
+
+
 def test_a_denied_or_unknown_code_gives_nothing(world: World) -> None:
     begun = ok(world.http.post("/api/v1/device/code"))
     form = {

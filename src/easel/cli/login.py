@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
+import webbrowser
 from typing import Annotated
 
+import httpx
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, say, show_one
+from easel.clock import SystemClock
+from easel.errors import NotFound, TryLater
 from easel.sdk.client import Client
 from easel.sdk.credentials import DEFAULT_SERVER, Credentials, credentials_file, forget, remember
+from easel.sdk.sign_on import Shown, device_login, open_http, sign_on_ways
 
 login_app = typer.Typer()
 logout_app = typer.Typer()
@@ -25,9 +32,22 @@ def login(
     project: Annotated[
         str | None, typer.Option("--project", "-p", help="The project to use from now on")
     ] = None,
+    with_code: Annotated[
+        bool | None,
+        typer.Option("--code/--token", help="Show a code for a browser, or ask for a token"),
+    ] = None,
 ) -> None:
-    """Log in and remember it. The token is asked for, or read from standard input when that is a pipe."""
-    secret = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    """Log in and remember it. The token is asked for, or read from standard input when that is a pipe.
+
+    With --code, and where people sign on elsewhere, a code is shown to type into a browser that is logged in.
+    """
+    server = server.rstrip("/")
+    if with_code is None:
+        with_code = sys.stdin.isatty() and _signs_on(server)
+    if with_code:
+        secret = _by_code(server)
+    else:
+        secret = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     credentials = Credentials(server.rstrip("/"), secret.strip(), project)
     with Client(credentials.server, credentials.token, project) as client:
         me = client.whoami()
@@ -35,6 +55,35 @@ def login(
             client.projects.get(project)
     remember(credentials, credentials_file())
     say(f"Logged in to {credentials.server} as {me.user.name}")
+
+
+def _signs_on(server: str) -> bool:
+    """Whether people of this server sign on elsewhere; an older server knows of no such thing."""
+    with open_http(server) as http:
+        try:
+            return bool(sign_on_ways(http).items)
+        except NotFound:
+            return False
+        except httpx.TransportError as error:
+            raise TryLater(
+                f"no answer from {server} ({type(error).__name__}): is the address right?"
+            ) from error
+
+
+def _by_code(server: str) -> str:
+    def show(shown: Shown) -> None:
+        say(f"Open {shown.page} in any browser, and type in this code: {shown.code}")
+        local = not os.environ.get("SSH_CONNECTION") and (
+            sys.platform == "darwin" or os.environ.get("DISPLAY")
+        )
+        if local and webbrowser.open(shown.complete):
+            say("A browser was opened: check that it shows this code, and allow it there.")
+
+    try:
+        with open_http(server) as http:
+            return device_login(http, f"easel on {platform.node()}", show, SystemClock())
+    except httpx.TransportError as error:
+        raise TryLater(f"no answer from {server} ({type(error).__name__}): is the address right?") from error
 
 
 @logout_app.command()

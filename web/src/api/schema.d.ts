@@ -4,6 +4,66 @@
  */
 
 export interface paths {
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Audit Entries
+         * @description Who did what on this installation, newest first; filter by actor, project, route, outcome, time …
+         */
+        get: operations["audit_entries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Audit
+         * @description The audit as JSON lines, oldest first, with the hashes by which anybody can check it.
+         */
+        get: operations["export_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify Audit
+         * @description Check that no entry was changed, removed or put in; with a hash noted elsewhere also that all was not redone.
+         */
+        get: operations["verify_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bills": {
         parameters: {
             query?: never;
@@ -43,6 +103,30 @@ export interface paths {
          * @description Take requests again.
          */
         delete: operations["uncordon_server"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/device/{user_code}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look At Device
+         * @description What waits for this code.
+         */
+        get: operations["look_at_device"];
+        put?: never;
+        /**
+         * Answer Device
+         * @description Allow or deny the log-in of a command line.
+         */
+        post: operations["answer_device"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -164,6 +248,66 @@ export interface paths {
          * @description What is well and what is wrong: this server, its database and disk, the controller and the pool.
          */
         get: operations["server_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept
+         * @description Join with a code as a new person; the first token is in this answer and nowhere else.
+         */
+        post: operations["accept"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/join": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join
+         * @description Join with a code as who you are.
+         */
+        post: operations["join"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/log-out-address": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Log Out Address
+         * @description Where the browser logs out of the provider too; null where it need not.
+         */
+        get: operations["log_out_address"];
         put?: never;
         post?: never;
         delete?: never;
@@ -314,10 +458,18 @@ export interface paths {
         get: operations["project"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete Project
+         * @description Remove an archived project with all its rows. Bytes that nobody else names go with the next collection.
+         */
+        delete: operations["delete_project"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change Project
+         * @description Describe it, hand it to another owner, archive it (reads only) or open it again.
+         */
+        patch: operations["change_project"];
         trace?: never;
     };
     "/api/v1/projects/{project}/apps": {
@@ -720,6 +872,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Project Audit
+         * @description Who did what in this project, newest first.
+         */
+        get: operations["project_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/bills": {
         parameters: {
             query?: never;
@@ -800,6 +972,26 @@ export interface paths {
          * @description This project's events as they happen (server-sent events); resume with Last-Event-ID.
          */
         get: operations["project_stream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Project
+         * @description All of it as one tar archive: rows, file sets and bytes. Only its owner may.
+         */
+        get: operations["export_project"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1163,6 +1355,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List All
+         * @description The project's invitations, newest first, without their codes.
+         */
+        get: operations["list_all"];
+        put?: never;
+        /**
+         * Invite
+         * @description A code with which one person joins; it is in this answer and nowhere else.
+         */
+        post: operations["invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/invitations/{invitation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw
+         * @description Withdraw an invitation that nobody accepted yet.
+         */
+        delete: operations["withdraw"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1703,6 +1939,90 @@ export interface paths {
          * @description Remove a secret. Jobs that name it fail from now on.
          */
         delete: operations["remove_secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/service-accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Service Account List
+         * @description The project's service accounts with their tokens: scope, expiry and last use.
+         */
+        get: operations["service_account_list"];
+        put?: never;
+        /**
+         * Add Service Account
+         * @description A program that works in this project; issue tokens for it next.
+         */
+        post: operations["add_service_account"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/service-accounts/{account}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Service Token
+         * @description A token with a scope and an end; its secret is in this answer and nowhere else.
+         */
+        post: operations["add_service_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/service-accounts/{account}/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Service Token
+         * @description Revoke a token: it stops working at once.
+         */
+        delete: operations["remove_service_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/service-accounts/{account}/tokens/{token_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate Service Token
+         * @description A new token like an old one, which works on for some hours.
+         */
+        post: operations["rotate_service_token"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2284,6 +2604,66 @@ export interface paths {
         patch: operations["change_user"];
         trace?: never;
     };
+    "/api/v1/projects/{project}/users/{user}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable User
+         * @description End somebody's sessions, tokens and waiting jobs at once; their work is kept and may be handed over.
+         */
+        post: operations["disable_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/users/{user}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable User
+         * @description Let somebody in again, with new tokens.
+         */
+        post: operations["enable_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/users/{user}/hand-over": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand Over Work
+         * @description Make another member the owner of somebody's apps, studies, profiles and rights on files.
+         */
+        post: operations["hand_over_work"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/users/{user}/tokens": {
         parameters: {
             query?: never;
@@ -2348,6 +2728,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sign-on": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ways
+         * @description Where people may log in besides with a token.
+         */
+        get: operations["ways"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-on/{provider}/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Callback
+         * @description The browser is back: check what the provider says, and open a session.
+         */
+        get: operations["callback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-on/{provider}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Password
+         * @description Log in at a directory with name and password.
+         */
+        post: operations["password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-on/{provider}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Start
+         * @description Send the browser to the provider.
+         */
+        get: operations["start"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -2387,6 +2847,66 @@ export interface paths {
          * @description Revoke a token: it stops working at once, and so do sessions opened with it.
          */
         delete: operations["remove_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everybody
+         * @description Everybody on this installation, with the projects each is in.
+         */
+        get: operations["everybody"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable Anybody
+         * @description End somebody's sessions, tokens and waiting jobs at once, in all projects.
+         */
+        post: operations["disable_anybody"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable Anybody
+         * @description Let somebody in again, with new tokens.
+         */
+        post: operations["enable_anybody"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2642,6 +3162,24 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** AcceptInvitation */
+        AcceptInvitation: {
+            /** Code */
+            code: string;
+            /**
+             * Name
+             * @description Letters, digits, '.', '_' and '-'
+             * @example astro
+             */
+            name: string;
+        };
+        /** Accepted */
+        Accepted: {
+            member: components["schemas"]["Member"];
+            /** Project */
+            project: string;
+            token: components["schemas"]["IssuedToken"];
+        };
         /** AddFiles */
         AddFiles: {
             /** Files */
@@ -2664,6 +3202,11 @@ export interface components {
         Announce: {
             /** Objects */
             objects: components["schemas"]["NewObject"][];
+        };
+        /** AnswerDevice */
+        AnswerDevice: {
+            /** Allow */
+            allow: boolean;
         };
         /** Answers */
         Answers: {
@@ -2848,6 +3391,86 @@ export interface components {
             gone?: string | null;
             /** Key */
             key: string;
+        };
+        /** AuditEntry */
+        AuditEntry: {
+            /**
+             * Actor
+             * @description A user's id; null where nobody was logged in
+             */
+            actor: string | null;
+            /** Actor Name */
+            actor_name: string | null;
+            /** Address */
+            address: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Count
+             * @description So many equal reads within a moment
+             */
+            count: number;
+            /**
+             * Hash
+             * @description SHA-256 over the hash of the entry before and this entry
+             */
+            hash: string;
+            /** Method */
+            method: string;
+            /**
+             * Outcome
+             * @description allowed, refused, failed or unanswered
+             */
+            outcome: string;
+            /** Path */
+            path: string;
+            /** Project Id */
+            project_id: string | null;
+            /** Request Id */
+            request_id: string;
+            /**
+             * Route
+             * @description The template of the address, such as /api/v1/projects/{project}
+             */
+            route: string;
+            /** Seq */
+            seq: number;
+            /**
+             * Status
+             * @description The HTTP status; 0 where no answer was given
+             */
+            status: number;
+            /**
+             * Token
+             * @description The id of the token or of the session's token
+             */
+            token: string | null;
+        };
+        /** AuditVerdict */
+        AuditVerdict: {
+            /**
+             * Broken At
+             * @description The first entry that does not fit
+             */
+            broken_at: number | null;
+            /** Entries */
+            entries: number;
+            /** First */
+            first: number;
+            /**
+             * Hash
+             * @description The hash of the last entry that fits: note it elsewhere
+             */
+            hash: string;
+            /** Last */
+            last: number;
+            /** Whole */
+            whole: boolean;
+            /** Why */
+            why: string;
         };
         /**
          * BestMeasured
@@ -3048,6 +3671,24 @@ export interface components {
             program?: string | null;
         };
         /**
+         * ChangeProject
+         * @description What is null stays as it is.
+         */
+        ChangeProject: {
+            /**
+             * Archived
+             * @description True: from now on it can only be read
+             */
+            archived?: boolean | null;
+            /** Description */
+            description?: string | null;
+            /**
+             * Owner
+             * @description Name or id of the new owner
+             */
+            owner?: string | null;
+        };
+        /**
          * ChangeQueue
          * @description What is left out stays as it is. Without a user it holds for everybody without a setting of their own.
          */
@@ -3183,6 +3824,23 @@ export interface components {
             /** Sources */
             sources: string[];
         };
+        /** CreateInvitation */
+        CreateInvitation: {
+            /**
+             * Days
+             * @description It ends after so many days
+             * @default 7
+             */
+            days?: number;
+            /**
+             * Note
+             * @description For whom, or why; only admins see it
+             * @default
+             */
+            note?: string;
+            /** @default member */
+            role?: components["schemas"]["Role"];
+        };
         /** CreateProject */
         CreateProject: {
             /**
@@ -3196,6 +3854,45 @@ export interface components {
              * @example astro
              */
             name: string;
+        };
+        /** CreateServiceAccount */
+        CreateServiceAccount: {
+            /**
+             * Name
+             * @description Letters, digits, '.', '_' and '-'
+             * @example astro
+             */
+            name: string;
+            /** @default member */
+            role?: components["schemas"]["Role"];
+        };
+        /** CreateServiceToken */
+        CreateServiceToken: {
+            /**
+             * Days
+             * @description It stops working after so many days
+             * @default 90
+             */
+            days?: number;
+            /**
+             * Name
+             * @example laptop
+             */
+            name: string;
+            /**
+             * Projects
+             * @description Empty: this project only
+             * @default []
+             */
+            projects?: string[];
+            /**
+             * Verbs
+             * @description What it may do
+             * @default [
+             *       "read"
+             *     ]
+             */
+            verbs?: components["schemas"]["Verb"][];
         };
         /** CreateStudy */
         CreateStudy: {
@@ -3286,6 +3983,18 @@ export interface components {
              * @example laptop
              */
             name: string;
+            /**
+             * Projects
+             * @description Where it works; empty: wherever you may
+             * @default []
+             */
+            projects?: string[];
+            /**
+             * Verbs
+             * @description All that it may do; empty: everything
+             * @default []
+             */
+            verbs?: components["schemas"]["Verb"][];
         };
         /** CreateUser */
         CreateUser: {
@@ -3312,16 +4021,28 @@ export interface components {
         };
         /** CreatedUser */
         CreatedUser: {
+            /** Disabled At */
+            disabled_at?: string | null;
             /** Id */
             id: string;
             /** Name */
             name: string;
             role: components["schemas"]["Role"];
             /**
+             * Service
+             * @default false
+             */
+            service?: boolean;
+            /**
              * Since
              * Format: date-time
              */
             since: string;
+            /**
+             * Source
+             * @description The provider whose groups made them a member
+             */
+            source?: string | null;
             token: components["schemas"]["IssuedToken"];
         };
         /** CsvText */
@@ -3381,6 +4102,25 @@ export interface components {
              */
             rates?: "pool" | "trial";
         };
+        /** Departure */
+        Departure: {
+            /**
+             * Handed Over
+             * @description Things that somebody else owns now
+             */
+            handed_over: number;
+            /**
+             * Jobs
+             * @description Jobs that were ended
+             */
+            jobs: number;
+            /**
+             * Tokens
+             * @description Tokens that stopped working
+             */
+            tokens: number;
+            user: components["schemas"]["User"];
+        };
         /** Device */
         Device: {
             /** Connected */
@@ -3429,6 +4169,29 @@ export interface components {
             /** Items */
             items: components["schemas"]["Device"][];
         };
+        /** DeviceLogin */
+        DeviceLogin: {
+            /**
+             * Address
+             * @description Where it is
+             */
+            address: string;
+            /**
+             * Client
+             * @description What asks, as it calls itself
+             */
+            client: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+        };
         /** Difference */
         Difference: {
             /**
@@ -3463,6 +4226,20 @@ export interface components {
             probability: number[];
             /** Values */
             values: (boolean | number | string)[];
+        };
+        /** DisableUser */
+        DisableUser: {
+            /**
+             * Hand Over To
+             * @description Name or id of the member who takes over apps and studies
+             */
+            hand_over_to?: string | null;
+            /**
+             * Kill Running
+             * @description Also end jobs that run already
+             * @default false
+             */
+            kill_running?: boolean;
         };
         /** Done */
         Done: {
@@ -3952,6 +4729,19 @@ export interface components {
             /** Name */
             name: string;
         };
+        /** HandOver */
+        HandOver: {
+            /**
+             * To
+             * @description Name or id of a member
+             */
+            to: string;
+        };
+        /** HandedOver */
+        HandedOver: {
+            /** Things */
+            things: number;
+        };
         /**
          * Happiness
          * @description The best score of each app over time; `mean` over the apps that had a model by then.
@@ -4027,6 +4817,67 @@ export interface components {
              */
             skip_bad?: boolean;
         };
+        /** Invitation */
+        Invitation: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Ended At
+             * @description When it was accepted or withdrawn
+             */
+            ended_at: string | null;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Id */
+            id: string;
+            /** Note */
+            note: string;
+            role: components["schemas"]["Role"];
+            /**
+             * User Id
+             * @description Who accepted it
+             */
+            user_id: string | null;
+        };
+        /** IssuedInvitation */
+        IssuedInvitation: {
+            /**
+             * Code
+             * @description Shown once. Null when a retried request finds it was shown
+             */
+            code: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Ended At
+             * @description When it was accepted or withdrawn
+             */
+            ended_at: string | null;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Id */
+            id: string;
+            /** Note */
+            note: string;
+            role: components["schemas"]["Role"];
+            /**
+             * User Id
+             * @description Who accepted it
+             */
+            user_id: string | null;
+        };
         /** IssuedToken */
         IssuedToken: {
             /**
@@ -4044,6 +4895,8 @@ export interface components {
             name: string;
             /** Revoked At */
             revoked_at: string | null;
+            /** @description Null: all that its user may */
+            scope?: components["schemas"]["Scope-Output"] | null;
             /**
              * Secret
              * @description Shown once. Null when a retried request finds that it was shown already
@@ -4255,6 +5108,20 @@ export interface components {
             /** Items */
             items: string[];
         };
+        /** JoinProject */
+        JoinProject: {
+            /** Code */
+            code: string;
+        };
+        /**
+         * Joined
+         * @description Whoever accepted an invitation: in which project, as what.
+         */
+        Joined: {
+            member: components["schemas"]["Member"];
+            /** Project */
+            project: string;
+        };
         /** KillJob */
         KillJob: {
             /**
@@ -4286,6 +5153,11 @@ export interface components {
             stream: string;
             /** Text */
             text: string;
+        };
+        /** LogOutAddress */
+        LogOutAddress: {
+            /** Url */
+            url: string | null;
         };
         /**
          * LogPage
@@ -4346,16 +5218,28 @@ export interface components {
         };
         /** Member */
         Member: {
+            /** Disabled At */
+            disabled_at?: string | null;
             /** Id */
             id: string;
             /** Name */
             name: string;
             role: components["schemas"]["Role"];
             /**
+             * Service
+             * @default false
+             */
+            service?: boolean;
+            /**
              * Since
              * Format: date-time
              */
             since: string;
+            /**
+             * Source
+             * @description The provider whose groups made them a member
+             */
+            source?: string | null;
         };
         /** Move */
         Move: {
@@ -4594,6 +5478,16 @@ export interface components {
              */
             next_cursor?: string | null;
         };
+        /** Page[AuditEntry] */
+        Page_AuditEntry_: {
+            /** Items */
+            items: components["schemas"]["AuditEntry"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
         /** Page[Difference] */
         Page_Difference_: {
             /** Items */
@@ -4674,6 +5568,16 @@ export interface components {
              */
             next_cursor?: string | null;
         };
+        /** Page[Invitation] */
+        Page_Invitation_: {
+            /** Items */
+            items: components["schemas"]["Invitation"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
         /** Page[Job] */
         Page_Job_: {
             /** Items */
@@ -4688,6 +5592,16 @@ export interface components {
         Page_Member_: {
             /** Items */
             items: components["schemas"]["Member"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
+        /** Page[Person] */
+        Page_Person_: {
+            /** Items */
+            items: components["schemas"]["Person"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -4718,6 +5632,16 @@ export interface components {
         Page_Project_: {
             /** Items */
             items: components["schemas"]["Project"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
+        /** Page[ServiceAccount] */
+        Page_ServiceAccount_: {
+            /** Items */
+            items: components["schemas"]["ServiceAccount"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -4791,6 +5715,16 @@ export interface components {
              */
             url: string;
         };
+        /** Password */
+        Password: {
+            /**
+             * Password
+             * Format: password
+             */
+            password: string;
+            /** User */
+            user: string;
+        };
         /**
          * PastTrial
          * @description One trial that ended; without a quality it failed.
@@ -4807,6 +5741,33 @@ export interface components {
             quality: number | null;
             /** Tenant */
             tenant: string;
+        };
+        /**
+         * Person
+         * @description Somebody on this installation, as its admins see them.
+         */
+        Person: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Disabled At */
+            disabled_at?: string | null;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Platform Admin */
+            platform_admin: boolean;
+            /** Projects */
+            projects: string[];
+            /**
+             * Service
+             * @description A program, not a person
+             * @default false
+             */
+            service?: boolean;
         };
         /** PinModel */
         PinModel: {
@@ -5014,16 +5975,31 @@ export interface components {
         /** Project */
         Project: {
             /**
+             * Archived At
+             * @description Since when it can only be read
+             */
+            archived_at?: string | null;
+            /**
              * Created At
              * Format: date-time
              */
             created_at: string;
             /** Description */
             description: string;
+            /**
+             * Exported At
+             * @description When all of it was last handed out
+             */
+            exported_at?: string | null;
             /** Id */
             id: string;
             /** Name */
             name: string;
+            /**
+             * Owner Id
+             * @description Who answers for it; null: any of its admins
+             */
+            owner_id?: string | null;
         };
         /**
          * ProposeProgram
@@ -5421,6 +6397,15 @@ export interface components {
          * @enum {string}
          */
         Role: "member" | "admin";
+        /** RotateToken */
+        RotateToken: {
+            /**
+             * Overlap Hours
+             * @description How long the old one still works
+             * @default 24
+             */
+            overlap_hours?: number;
+        };
         /**
          * SaveCode
          * @description A version of a code set: `base` without some paths, plus the files of a committed upload.
@@ -5445,7 +6430,17 @@ export interface components {
          * Scope
          * @enum {string}
          */
-        Scope: "path" | "fileset";
+        "Scope-Input": "path" | "fileset";
+        /**
+         * Scope
+         * @description What a token may do; `projects` null: wherever its user may.
+         */
+        "Scope-Output": {
+            /** Projects */
+            projects: string[] | null;
+            /** Verbs */
+            verbs: components["schemas"]["Verb"][];
+        };
         /** SecretNames */
         SecretNames: {
             /** Items */
@@ -5474,6 +6469,36 @@ export interface components {
             points: components["schemas"]["Point"][];
             /** Total */
             total: number;
+        };
+        /** ServiceAccount */
+        ServiceAccount: {
+            /** Disabled At */
+            disabled_at?: string | null;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            role: components["schemas"]["Role"];
+            /**
+             * Service
+             * @default false
+             */
+            service?: boolean;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Source
+             * @description The provider whose groups made them a member
+             */
+            source?: string | null;
+            /**
+             * Tokens
+             * @default []
+             */
+            tokens?: components["schemas"]["Token"][];
         };
         /** SetBudget */
         SetBudget: {
@@ -5563,6 +6588,28 @@ export interface components {
              * @description How much its gain counts; 1 is usual
              */
             weight?: number | null;
+        };
+        /** SignOnWay */
+        SignOnWay: {
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
+            /**
+             * Password
+             * @description Asks for name and password here rather than on its own page
+             */
+            password: boolean;
+        };
+        /** SignOnWays */
+        SignOnWays: {
+            /** Items */
+            items: components["schemas"]["SignOnWay"][];
+        };
+        /** SignedOn */
+        SignedOn: {
+            /** Name */
+            name: string;
         };
         /**
          * Simulate
@@ -6029,6 +7076,8 @@ export interface components {
             name: string;
             /** Revoked At */
             revoked_at: string | null;
+            /** @description Null: all that its user may */
+            scope?: components["schemas"]["Scope-Output"] | null;
         };
         /**
          * TraceDirection
@@ -6176,13 +7225,26 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /** Disabled At */
+            disabled_at?: string | null;
             /** Id */
             id: string;
             /** Name */
             name: string;
             /** Platform Admin */
             platform_admin: boolean;
+            /**
+             * Service
+             * @description A program, not a person
+             * @default false
+             */
+            service?: boolean;
         };
+        /**
+         * Verb
+         * @enum {string}
+         */
+        Verb: "read" | "write" | "run" | "manage";
         /**
          * VerifyStudy
          * @description Nothing to say: the study knows what it recommends.
@@ -6287,6 +7349,108 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    audit_entries: {
+        parameters: {
+            query?: {
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AuditEntry_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_audit: {
+        parameters: {
+            query?: {
+                /** @description Only entries after this number */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify_audit: {
+        parameters: {
+            query?: {
+                /** @description Number of an entry noted elsewhere */
+                seq?: number | null;
+                /** @description Its hash */
+                hash?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditVerdict"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     whole_report: {
         parameters: {
             query?: {
@@ -6368,6 +7532,72 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    look_at_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceLogin"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    answer_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerDevice"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceLogin"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {
@@ -6593,6 +7823,101 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    accept: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptInvitation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    join: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JoinProject"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Joined"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log_out_address: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogOutAddress"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -6876,6 +8201,75 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_project: {
+        parameters: {
+            query: {
+                /** @description The project's name, once more */
+                confirm: string;
+                /** @description Nobody wants an export */
+                without_export?: boolean;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeProject"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -7716,6 +9110,46 @@ export interface operations {
             };
         };
     };
+    project_audit: {
+        parameters: {
+            query?: {
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AuditEntry_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     bill_report: {
         parameters: {
             query?: {
@@ -7914,6 +9348,35 @@ export interface operations {
                 content: {
                     "text/event-stream": unknown;
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -8550,7 +10013,7 @@ export interface operations {
     remove_grant: {
         parameters: {
             query: {
-                scope: components["schemas"]["Scope"];
+                scope: components["schemas"]["Scope-Input"];
                 pattern: string;
                 principal: string;
             };
@@ -8666,6 +10129,114 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Happiness"];
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_all: {
+        parameters: {
+            query?: {
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Invitation_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    invite: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateInvitation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedInvitation"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    withdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invitation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -9768,6 +11339,188 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    service_account_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ServiceAccount_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_service_account: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateServiceAccount"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccount"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_service_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description A service account's name or id */
+                account: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateServiceToken"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedToken"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_service_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A service account's name or id */
+                account: string;
+                token_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rotate_service_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description A service account's name or id */
+                account: string;
+                token_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateToken"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedToken"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {
@@ -11032,6 +12785,113 @@ export interface operations {
             };
         };
     };
+    disable_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A user's name or id */
+                user: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DisableUser"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Departure"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    enable_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A user's name or id */
+                user: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    hand_over_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A user's name or id */
+                user: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandOver"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandedOver"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     add_user_token: {
         parameters: {
             query?: never;
@@ -11164,6 +13024,133 @@ export interface operations {
             };
         };
     };
+    ways: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignOnWays"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    callback: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Password"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOn"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start: {
+        parameters: {
+            query?: {
+                /** @description A path of this server */
+                next?: string;
+            };
+            header?: never;
+            path: {
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     tokens: {
         parameters: {
             query?: {
@@ -11255,6 +13242,112 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    everybody: {
+        parameters: {
+            query?: {
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Person_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    disable_anybody: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A user's id */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DisableUser"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Departure"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    enable_anybody: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A user's id */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {
