@@ -25,7 +25,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class GroupRights:
     """What the rules give: whether at all, whether the platform, and the role by name of project."""
 
     allowed: bool
@@ -33,7 +33,7 @@ class Rights:
     roles: dict[str, Role]
 
 
-def rights_by(rules: GroupRules, groups: Collection[str]) -> Rights:
+def rights_by(rules: GroupRules, groups: Collection[str]) -> GroupRights:
     """Pure. Where several groups name a project, the higher role counts."""
     admin = bool(rules.admin_group) and rules.admin_group in groups
     allowed = admin or not rules.allowed_group or rules.allowed_group in groups
@@ -42,7 +42,7 @@ def rights_by(rules: GroupRules, groups: Collection[str]) -> Rights:
         project, _, role = target.partition(":")
         if group in groups and roles.get(project) is not Role.ADMIN:
             roles[project] = Role(role)
-    return Rights(allowed, admin, roles if allowed else {})
+    return GroupRights(allowed, admin, roles if allowed else {})
 
 
 def admit(tx: Tx, rules: GroupRules, person: Person) -> User:
@@ -51,9 +51,9 @@ def admit(tx: Tx, rules: GroupRules, person: Person) -> User:
     known = sign_on.find(tx, rules.name, person.subject)
     if not rights.allowed:
         if known is not None:
-            _apply(tx, rules, known, Rights(False, False, {}))
+            _apply(tx, rules, known, GroupRights(False, False, {}))
             identity.revoke_all(tx, known.id)
-        raise Refused(
+        raise LeftGroup(
             f"{rules.shown} says that you are not in the group that may use this Easel: ask an admin"
         )
     if known is not None and known.disabled_at is not None:
@@ -66,7 +66,7 @@ def admit(tx: Tx, rules: GroupRules, person: Person) -> User:
     return found
 
 
-class Refused(Denied):
+class LeftGroup(Denied):
     """A refusal that takes rights away: what was written is kept although it is an error."""
 
 
@@ -85,7 +85,7 @@ def _create(tx: Tx, rules: GroupRules, person: Person) -> User:
     raise Conflict(f"there are too many people called {plain}: ask an admin")
 
 
-def _apply(tx: Tx, rules: GroupRules, user: User, rights: Rights) -> None:
+def _apply(tx: Tx, rules: GroupRules, user: User, rights: GroupRights) -> None:
     """Memberships that this provider gave are as its groups say now; those that people here gave stay."""
     if rules.admin_group and user.platform_admin != rights.platform_admin:
         people.set_platform_admin(tx, user.id, rights.platform_admin)
