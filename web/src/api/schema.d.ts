@@ -1608,6 +1608,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/jobs/{job}/notebook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Notebook
+         * @description The cells of a notebook as they stand. Their outputs are the job's words: show them without running them.
+         */
+        get: operations["job_notebook"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/jobs/{job}/notebook.ipynb": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Notebook File
+         * @description The executed copy as a file, with all outputs so far.
+         */
+        get: operations["job_notebook_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/jobs/{job}/rerun": {
         parameters: {
             query?: never;
@@ -4488,6 +4528,24 @@ export interface components {
              */
             wait_s?: number;
         };
+        /**
+         * ExecutedNotebook
+         * @description A notebook as far as a job has run it. `cells` are those that changed after `since`; `next` is where to go on.
+         */
+        ExecutedNotebook: {
+            /** Attempt */
+            attempt: number;
+            /** Cells */
+            cells: components["schemas"]["NotebookCell"][];
+            /** Next */
+            next: number;
+            /** Over */
+            over: boolean;
+            /** Path */
+            path: string;
+            /** Total */
+            total: number;
+        };
         /** Fed */
         Fed: {
             /** Known */
@@ -5082,7 +5140,7 @@ export interface components {
             resources?: components["schemas"]["Resources"];
             retry?: components["schemas"]["RetryRule"];
             /** Run */
-            run: components["schemas"]["Command"] | components["schemas"]["EntryPoint"];
+            run: components["schemas"]["Command"] | components["schemas"]["EntryPoint"] | components["schemas"]["Notebook"];
             /** Tags */
             tags?: {
                 [key: string]: number | string;
@@ -5335,6 +5393,54 @@ export interface components {
             name: string;
             /** Version */
             version: number;
+        };
+        /**
+         * Notebook
+         * @description A notebook of your own code, run cell by cell.
+         */
+        Notebook: {
+            /**
+             * First
+             * @description The code cell to begin with
+             * @default 1
+             */
+            first?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "notebook";
+            /**
+             * Parameters
+             * @description Override what the cell tagged `parameters` assigns
+             */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Path
+             * @example train.ipynb
+             */
+            path: string;
+        };
+        /**
+         * NotebookCell
+         * @description One cell as it stands. `body` is in the notebook format; its outputs are the job's words: trust nothing.
+         */
+        NotebookCell: {
+            /** At */
+            at: string | null;
+            /** Body */
+            body: {
+                [key: string]: unknown;
+            };
+            /** Number */
+            number: number;
+            /**
+             * State
+             * @description waiting, running, done, failed or skipped
+             */
+            state: string;
         };
         /** ObjectAddresses */
         ObjectAddresses: {
@@ -6338,6 +6444,11 @@ export interface components {
         /** RerunJob */
         RerunJob: {
             /**
+             * From Cell
+             * @description Of a notebook: the code cell to begin with
+             */
+            from_cell?: number | null;
+            /**
              * Input
              * @description Another input; without it the very same one
              */
@@ -6975,7 +7086,7 @@ export interface components {
             resources?: components["schemas"]["Resources"];
             retry?: components["schemas"]["RetryRule"];
             /** Run */
-            run: components["schemas"]["Command"] | components["schemas"]["EntryPoint"];
+            run: components["schemas"]["Command"] | components["schemas"]["EntryPoint"] | components["schemas"]["Notebook"];
             /** Tags */
             tags?: {
                 [key: string]: number | string;
@@ -10622,6 +10733,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SeriesPoints"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    job_notebook: {
+        parameters: {
+            query?: {
+                /** @description Only cells that changed after this */
+                since?: number;
+                attempt?: number | null;
+            };
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutedNotebook"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    job_notebook_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
                 };
             };
             /** @description What went wrong and what to do */
