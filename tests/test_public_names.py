@@ -1,4 +1,4 @@
-"""The public faces: what `easel` and `easel.study` offer, and how a name is retired."""
+"""The public faces: what `easel`, `easel.study` and `easel.testing` offer, and how a name is retired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from easel.deprecation import deprecated
 
 ROOT = Path(__file__).parents[1]
-FACES = ("easel", "easel.study")
+FACES = ("easel", "easel.study", "easel.testing")
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -32,7 +32,7 @@ def test_tutorials_and_how_tos_import_public_names_only() -> None:
     deep = {}
     for page in [path for path in pages if path.suffix in (".md", ".py", ".ipynb")]:
         named = re.findall(r"(?:from|import) (easel[\w.]*)", page.read_text())
-        found = [name for name in named if name not in FACES and not name.startswith("easel.testing")]
+        found = [name for name in named if name not in FACES]
         if found and page.name != "trials.md":  # written for those who extend Easel itself
             deep[page.name] = found
     assert deep == {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from easel.metrics import log_metric, log_progress, log_tag
     from easel.sdk.client import Client
     from easel.sdk.decorate import job
-    from easel.tune.minimise import maximise, minimise
+    from easel.tune.minimise import maximise, minimise, run
 
 _LAZY = {
     "Client": "easel.sdk.client",
@@ -21,10 +21,21 @@ _LAZY = {
     "log_tag": "easel.metrics",
     "maximise": "easel.tune.minimise",
     "minimise": "easel.tune.minimise",
+    "run": "easel.tune.minimise",
 }
 """Public names and where they live: `import easel` costs nothing until one is used."""
 
-__all__ = ["Client", "__version__", "job", "log_metric", "log_progress", "log_tag", "maximise", "minimise"]
+__all__ = [
+    "Client",
+    "__version__",
+    "job",
+    "log_metric",
+    "log_progress",
+    "log_tag",
+    "maximise",
+    "minimise",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -83,7 +83,7 @@ def test_every_command_and_option_that_is_named_exists(page: Path) -> None:
     wrong = []
     code = [
         *re.findall(r"`([^`\n]+)`", page.read_text()),
-        *re.findall(r"```\w*\n(.*?)```", page.read_text(), re.S),
+        *re.findall(r"```[\w ]*\n(.*?)```", page.read_text(), re.S),
     ]
     for text in code:
         for call in CALLS.findall(text):

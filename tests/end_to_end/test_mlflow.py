@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from easel.sdk.mlflow.mlruns import MlrunsFolder
-from easel.sdk.mlflow.move import Move
+from easel.sdk.mlflow.move import MlflowMove
 from easel.sdk.mlflow.server import TrackingServer
 from easel.testing.postgres import Postgres
 from easel.testing.server import ServerProcess, running
@@ -139,7 +139,7 @@ def test_a_folder_of_mlflow_is_brought_in_once(server: ServerProcess, tmp_path: 
     client.projects.create("moved")
     target = TrackingServer(f"{server.address}/mlflow/moved", server.admin_token)
     for first in (True, False):
-        moved = Move(MlrunsFolder(tmp_path / "mlruns"), target).everything()
+        moved = MlflowMove(MlrunsFolder(tmp_path / "mlruns"), target).everything()
         assert moved.failed == []
         assert (moved.runs, moved.there, moved.versions) == ((1, 0, 1) if first else (0, 1, 0))
     (experiment,) = [each for each in target.experiments() if each.name == "old"]

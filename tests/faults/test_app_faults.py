@@ -25,9 +25,9 @@ from easel.flow.apps.infer import Models, infer
 from easel.flow.apps.refine import browse, refine
 from easel.flow.apps.trial import read_pairs
 from easel.flow.apps.trial_job import LEARN, trial_spec
+from easel.flow.budgets import set_budget
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.checkout import checkout
-from easel.flow.price.budgets import set_budget
 from easel.match.candidate import Candidate
 from easel.match.raw import plain_value
 from easel.price.budget import Budget

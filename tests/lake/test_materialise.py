@@ -117,7 +117,7 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(tmp_path: Path) -> None:
 segments = st.text(st.sampled_from("abcé"), min_size=1, max_size=3)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(segments, st.dictionaries(segments, st.binary(max_size=8), max_size=4), max_size=4))
 def test_every_file_comes_back_byte_for_byte(tmp_path: Path, folders: dict[str, dict[str, bytes]]) -> None:
     content = {f"/{d}/{f}": data for d, files in folders.items() for f, data in files.items()}

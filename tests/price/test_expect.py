@@ -1,4 +1,4 @@
-"""c(x): runs to come, from profiles or from what their kin took."""
+"""How long runs to come will take, from a guess and from what their family took."""
 
 from __future__ import annotations
 
@@ -7,48 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from easel.errors import InvalidInput
-from easel.price.book import book_named
-from easel.price.expect import NOISE_SD, CostModel, Took, WorkKind, expected_seconds
-from easel.price.grid import ResourceShape
-from easel.price.memory import learn_memory
-from easel.price.runs import ProfiledRun, RunOutcome
-from easel.price.runtime import learn
+from easel.price.expect import NOISE_SD, Took, WorkKind, expected_seconds
 
 FOREST, NETWORK = WorkKind("forest(depth=8)", "forest", 10.0), WorkKind("network", "network", 100.0)
 SIBLING = WorkKind("forest(depth=16)", "forest", 20.0)
-
-
-def profile() -> CostModel:
-    runs = [
-        ProfiledRun(
-            {"epochs": e, "cpus": c, "memory_mb": m},
-            RunOutcome.FINISHED,
-            3.0 * e / c,
-            100.0 + 10 * e,
-            f"job{e}{c}",
-        )
-        for e in (1.0, 2.0, 5.0)
-        for c in (0.5, 1.0, 2.0)
-        for m in (512.0, 1024.0)
-    ]
-    return CostModel(learn(runs), learn_memory(runs), book_named("acai"))
-
-
-def test_a_profiled_command_tells_time_money_and_whether_memory_suffices() -> None:
-    model = profile()
-    assert model.names == ("epochs",)
-    found = model.expect(
-        [{"epochs": 4.0}, {"epochs": 4.0}], [ResourceShape(1.0, 512.0), ResourceShape(2.0, 64.0)]
-    )
-    assert found.time.seconds == pytest.approx([12.0, 6.0], rel=0.1)
-    assert found.cost == pytest.approx(found.per_hour * np.ceil(found.time.seconds) / 3600, rel=1e-9)
-    assert list(found.fits) == [True, False]
-
-
-def test_runs_and_shapes_must_be_as_many() -> None:
-    with pytest.raises(InvalidInput, match="one shape for each run"):
-        profile().expect([{"epochs": 1.0}], [])
 
 
 def test_without_any_run_the_medians_are_the_guesses() -> None:

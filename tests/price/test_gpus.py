@@ -8,8 +8,7 @@ import pytest
 from easel.errors import InvalidInput
 from easel.price.book import FlatPrice, PriceBook, book_named
 from easel.price.design import full_grid
-from easel.price.expect import CostModel
-from easel.price.grid import ANY_GPU, ON_CPU, ResourceShape, paper_grid, product_grid
+from easel.price.grid import ANY_GPU, ON_CPU, paper_grid, product_grid
 from easel.price.memory import MemoryModel
 from easel.price.profiling import plan
 from easel.price.provision import Aim, ChosenOffer, Infeasible, Wish, provision, quote
@@ -84,12 +83,10 @@ def test_a_gpu_is_taken_when_only_it_is_fast_enough_and_left_when_it_is_not_wort
 
 
 def test_a_book_without_gpus_has_them_for_nothing_and_one_with_its_own_kind_refuses_others() -> None:
-    model = profile()
-    free = CostModel(model, NO_MEMORY, book_named("acai"))
-    found = free.expect(
-        [{"epochs": 5.0}] * 2, [ResourceShape(1.0, 1024.0), ResourceShape(1.0, 1024.0, ANY_GPU, 1.0)]
+    free = quote(
+        product_grid((1.0,), (1024.0,), (0.0, 1.0)), {"epochs": 5.0}, profile(), NO_MEMORY, book_named("acai")
     )
-    assert found.per_hour[0] == pytest.approx(found.per_hour[1])
+    assert free.offer(0).per_hour == pytest.approx(free.offer(1).per_hour)
     with pytest.raises(InvalidInput, match="no price for GPU a100"):
         BOOK.rate(1.0, 1024.0, "a100", 1.0)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from easel.declare.resources import Resources, Room
-from easel.records.worker import AttemptOffer, Placement, Puller
+from easel.records.worker import Placement
 from easel.run.executors.engine import PlacementState
 from easel.run.fleet import Ask, Fleet, fleet_of, plan
-from easel.run.leasing import give
 
 SMALL, LARGE = Resources(1.0, 512), Resources(4.0, 4096)
 MACHINES = [Room(4.0, 8192), Room(4.0, 8192)]
@@ -70,42 +69,3 @@ def test_workers_side_by_side_are_there_with_the_last_and_have_something_to_do_w
 
 def test_a_limit_on_placements_holds() -> None:
     assert len(plan([Ask(SMALL)] * 20, fleet(Placement("a", LARGE), up=("a",)), MACHINES, most=3).place) == 2
-
-
-def offer(key: str, asked: Resources = SMALL, **more: object) -> AttemptOffer:
-    fields = {"gang": key, "rank": 0, "size": 1, "wants": {}, "waited_s": 0.0, **more}
-    return AttemptOffer(key=key, resources=asked, **fields)  # type: ignore[arg-type]
-
-
-def test_work_goes_out_in_order_to_whom_it_suits_and_the_cheapest_first() -> None:
-    dear = Puller("dear", Room(2.0, 2048), {"price_per_hour": "3", "gpu": "A100"})
-    cheap = Puller("cheap", Room(1.0, 1024), {"price_per_hour": "0.1"})
-    offers = [offer("a"), offer("b", wants={"gpu": "A100"}), offer("c"), offer("d")]
-    assert give(offers, [dear, cheap]) == {"a": "cheap", "b": "dear", "c": "dear"}
-
-
-def test_a_gang_goes_out_whole_or_not_at_all_and_is_spread() -> None:
-    members = [offer(f"g-{rank}", gang="g", rank=rank, size=3) for rank in range(3)]
-    two = [Puller("x", Room(1.0, 1024)), Puller("y", Room(1.0, 1024))]
-    assert give(members, two) == {}
-    assert give(members, [*two, Puller("z", Room(4.0, 4096))]) == {"g-0": "x", "g-1": "y", "g-2": "z"}
-
-
-def test_nothing_longer_than_a_worker_lasts_is_given_to_it() -> None:
-    short = Puller("short", Room(4.0, 4096), remaining_s=60.0)
-    assert give([offer("long", time_limit_s=600.0), offer("brief", time_limit_s=30.0)], [short]) == {
-        "brief": "short"
-    }
-
-
-def test_after_a_minute_nobody_passes_a_large_one_any_more() -> None:
-    half = Puller("x", Room(2.0, 4096))
-    waiting = [offer("large", LARGE, waited_s=61.0), offer("small")]
-    assert give(waiting, [half]) == {}
-    assert give([offer("large", LARGE, waited_s=1.0), offer("small")], [half]) == {"small": "x"}
-
-
-def test_short_trials_are_taken_ahead_of_room_and_nothing_else_is() -> None:
-    full = Puller("x", Room(0.0, 0), ahead=2)
-    offers = [offer("command"), *(offer(f"t{i}", short=True) for i in range(3))]
-    assert give(offers, [full]) == {"t0": "x", "t1": "x"}

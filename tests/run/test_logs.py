@@ -98,7 +98,7 @@ class Kept:
         return b"".join(data for name, data, _ in self.chunks() if stream in (None, name))
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["out", "err"]), st.binary(max_size=40)), max_size=30))
 def test_within_the_limits_every_byte_of_each_stream_is_kept_in_whole_lines(
     tmp_path: Path, pieces: list[tuple[str, bytes]]
@@ -117,7 +117,7 @@ def test_within_the_limits_every_byte_of_each_stream_is_kept_in_whole_lines(
         assert data.count(b"\n") == lines
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(st.binary(max_size=200), max_size=40))
 def test_no_line_and_no_log_exceeds_its_limit_by_more_than_the_notes(
     tmp_path: Path, pieces: list[bytes]

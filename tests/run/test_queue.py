@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.queue import Line, Owner
-from easel.run.queue import choose
+from easel.run.queue import choose, launch_room
 
 
 def owner(name: str) -> Owner:
@@ -77,3 +78,29 @@ def test_equal_users_with_enough_waiting_get_equal_shares(counts: list[int]) -> 
     chosen = choose(lines, least * len(counts), 0).jobs
     shares = [sum(job.startswith(f"u{i}-") for job in chosen) for i in range(len(counts))]
     assert max(shares) - min(shares) <= 0 or sum(shares) < least * len(counts)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "launching", "cores", "busy", "typical_s", "room"),
+    [
+        (8, 3, 0.0, 0.0, 5.0, 5),  # nothing is known of the devices
+        (8, 3, 4.0, 0.0, 0.0, 5),  # nothing is known of the jobs
+        (8, 9, 0.0, 0.0, 0.0, 0),
+        (8, 0, 4.0, 1.5, 100.0, 3),  # free cores, rounded up
+        (8, 0, 4.0, 6.0, 100.0, 0),  # more is busy than there is
+        (8, 1, 4.0, 4.0, 2.0, 1),  # one second's work of four cores: two jobs of two seconds
+        (8, 0, 4.0, 4.0, 0.1, 8),  # never more than the buffer
+        (8, 5, 4.0, 2.0, 100.0, 0),
+    ],
+)
+def test_as_many_leave_the_queue_as_find_room_and_a_second_of_work_beside(
+    buffer: int, launching: int, cores: float, busy: float, typical_s: float, room: int
+) -> None:
+    assert launch_room(buffer, launching, cores, busy, typical_s) == room
+
+
+def test_nobody_is_let_through_without_room_or_from_an_empty_or_full_line() -> None:
+    assert choose([line("a", 2)], 0, 7).jobs == ()
+    chosen = choose([line("a", 0), line("b", 2, active=4), line("c", 3, active=2)], 5, 7)
+    assert chosen.jobs == ("c0", "c1")
+    assert chosen.served == {owner("c"): 9}

@@ -53,7 +53,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches)
 def test_late_and_repeated_points_end_up_in_the_right_block(
     sqlite_store: Store, drawn: list[tuple[int, int, int, bool]]

@@ -9,8 +9,8 @@ from tests.tenancy.test_keeper import app, rows
 from easel.declare.roles import Role
 from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
+from easel.flow.budgets import set_budget
 from easel.flow.jobs.control import set_queue
-from easel.flow.price.budgets import set_budget
 from easel.ids import UserId
 from easel.price.budget import Budget
 from easel.records.standing import Standing

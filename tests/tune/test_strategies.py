@@ -12,7 +12,7 @@ from easel.declare.goal import maximise, minimise
 from easel.declare.space import Space, point_key
 from easel.errors import InvalidInput
 from easel.records.study import Finished, Observation, PointOutcome
-from easel.testing.strategy import FINITE, GOAL, StrategyContract, measure
+from easel.testing.strategy import FINITE, GOAL, StrategySuite, measure
 from easel.tune.strategies.plain import Random
 from easel.tune.strategy import Strategy, make, names, register
 from easel.tune.surrogate import learn
@@ -30,8 +30,8 @@ OPTIONS: dict[str, dict[str, object]] = {
 }
 
 
-def _contract(name: str) -> type[StrategyContract]:
-    class Kept(StrategyContract):
+def _contract(name: str) -> type[StrategySuite]:
+    class Kept(StrategySuite):
         def make(self) -> Strategy:
             return make(name, **OPTIONS.get(name, {}))
 

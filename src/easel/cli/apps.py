@@ -46,7 +46,7 @@ class PictureFit(StrEnum):
 
 
 class RateGrid(StrEnum):
-    POOL = "pool"
+    CANDIDATES = "candidates"
     TRIAL = "trial"
 
 
@@ -87,7 +87,7 @@ COLUMNS: Columns[wire.App] = [
     ("next", lambda a: None if a.next is None else a.next.candidate),
     ("what it does", lambda a: a.waiting),
 ]
-EXAMPLES: Columns[wire.Example] = [
+EXAMPLES: Columns[wire.FedExample] = [
     ("example", lambda e: e.digest),
     ("class", lambda e: e.answer if e.answer is not None else e.stratum),
     ("on", lambda e: e.on),
@@ -123,8 +123,8 @@ def declare(
     program: Annotated[str, typer.Argument(help="The program, or a file that holds it")],
     metric: Annotated[str | None, typer.Option(help="Without it the task's usual one")] = None,
     rates: Annotated[
-        RateGrid, typer.Option(help="Learning rates as candidates in the pool, or a grid inside each trial")
-    ] = RateGrid.POOL,
+        RateGrid, typer.Option(help="Learning rates as candidates of their own, or a grid inside each trial")
+    ] = RateGrid.CANDIDATES,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -153,7 +153,7 @@ def ls(project: InProject = None, as_json: AsJson = False) -> None:
 
 
 def _prospects(one: wire.App) -> str:
-    """In a sentence what a narrow window has no columns for."""
+    """Returns in a sentence what a narrow window has no columns for."""
     known = None if one.best is None else against_baseline(one.best)
     beside = f" ({known})" if known else ""
     following = f". Next: {one.next.why}" if one.next else ""
@@ -308,7 +308,7 @@ def wait(
     seconds: Annotated[float, typer.Option(help="Give up after so long")] = 120.0,
     project: InProject = None,
 ) -> None:
-    """Until there is a first model."""
+    """Wait until there is a first model."""
     with connect(project) as client:
         ends = time.monotonic() + seconds
         while (found := client.apps.get(name)).serving is None:

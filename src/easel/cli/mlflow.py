@@ -14,7 +14,7 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say
 from easel.sdk.client import Client
 from easel.sdk.mlflow.mlruns import MlrunsFolder
-from easel.sdk.mlflow.move import Move, MoveSummary
+from easel.sdk.mlflow.move import MlflowMove, MoveSummary
 from easel.sdk.mlflow.server import TrackingServer
 
 import_app = typer.Typer(no_args_is_help=True, help="Bring what other systems hold into a project.")
@@ -41,7 +41,7 @@ def import_mlflow(
     with connect(project) as client:
         here = _here(client)
         there = TrackingServer(source) if "://" in source else MlrunsFolder(Path(source))
-        _finish(_moved(Move(there, here)), as_json)
+        _finish(_moved(MlflowMove(there, here)), as_json)
 
 
 @export_app.command("mlflow")
@@ -52,7 +52,7 @@ def export_mlflow(
 ) -> None:
     """Write the project's runs, their histories and files, and registered models to an MLflow server."""
     with connect(project) as client:
-        _finish(_moved(Move(_here(client), TrackingServer(target))), as_json)
+        _finish(_moved(MlflowMove(_here(client), TrackingServer(target))), as_json)
 
 
 def _here(client: Client) -> TrackingServer:
@@ -62,7 +62,7 @@ def _here(client: Client) -> TrackingServer:
     )
 
 
-def _moved(move: Move) -> MoveSummary:
+def _moved(move: MlflowMove) -> MoveSummary:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, transient=True) as progress:
         task = progress.add_task("looking", total=None)

@@ -118,7 +118,7 @@ def write_csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def say(message: str) -> None:
-    """For people, on stderr, so that a pipe gets only data."""
+    """Print a line for people on stderr, so that a pipe gets only data."""
     errors.print(message, markup=False, highlight=False)
 
 

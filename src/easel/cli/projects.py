@@ -63,7 +63,7 @@ def limits(
 
 @app.command("archive")
 def archive(name: str) -> None:
-    """From now on it can only be read; waiting jobs end. `easel projects reopen` undoes it."""
+    """Close a project to new work: it can only be read, waiting jobs end. `easel projects reopen` undoes it."""
     with connect() as client:
         client.projects.change(name, archived=True)
     say(f"{name} is archived: it can be read, and opened again with `easel projects reopen {name}`")

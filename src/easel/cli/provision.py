@@ -125,7 +125,7 @@ def read_values(text: str) -> dict[str, float] | list[float]:
 
 
 def time_of_day(seconds: float) -> str:
-    """So many seconds from now, on the clock of whoever reads it; with the day where it is another."""
+    """Returns so many seconds from now, on the clock of whoever reads it; with the day where it is another."""
     if not math.isfinite(seconds) or seconds > 10 * 365 * 86_400:
         return "never"
     now = datetime.now().astimezone()

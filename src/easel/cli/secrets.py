@@ -16,7 +16,7 @@ app = typer.Typer(no_args_is_help=True, help="Secrets of the project: easel run 
 
 @app.command("ls")
 def ls(project: InProject = None) -> None:
-    """Their names; values are never shown."""
+    """List the names of secrets; values are never shown."""
     with connect(project) as client:
         for name in client.secrets.names():
             print(name)

@@ -102,7 +102,7 @@ def resume(
 
 @app.command("stop")
 def stop(study: str, project: InProject = None, as_json: AsJson = False) -> None:
-    """No new points; running ones are ended. `resume` goes on."""
+    """Stop a study: no new points, running ones are ended. `resume` goes on."""
     with connect(project) as client:
         show_list([client.studies.stop(study)], COLUMNS, as_json, "")
 

@@ -222,7 +222,7 @@ def _run(
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Never into a file that was there: others may hold it open, or be allowed to read it."""
+    """Writes a new private file, never into one that was there: others may hold that open, or may read it."""
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as out:

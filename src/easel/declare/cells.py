@@ -75,7 +75,7 @@ def _units(style: NumberStyle | None) -> set[str]:
 
 
 def _decimal_of(digits: str) -> str:
-    """Of one number alone: the later of two marks, or a comma that cannot group thousands."""
+    """Returns the decimal mark of one number alone: the later of two marks, or a comma that cannot group thousands."""
     if "," in digits and "." in digits:
         return "," if digits.rfind(",") > digits.rfind(".") else "."
     return "," if "," in digits and not _grouped(digits, ",") else "."
@@ -125,7 +125,7 @@ def read_moment(cell: str, form: str | None = None) -> float | None:
 
 
 def seconds_of(moment: datetime) -> float:
-    """Since 1970, in its own zone's clock where it has none, in universal time where it has one."""
+    """Returns seconds since 1970, by the clock where no zone is given, else in universal time."""
     plain = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     return (plain - _EPOCH).total_seconds()
 

@@ -12,7 +12,7 @@ _NAMED = re.compile(r"[0-9a-f]{24}-(?=.)")
 
 
 def home_of(folder: str, path: str, digest: bytes) -> str:
-    """For a picture at `path`, whose parent is its class, a path below the app's `folder`."""
+    """Returns a path below the app's `folder` for a picture at `path`, whose parent is its class."""
     parent, _, name = path.rpartition("/")
     label = parent.rpartition("/")[2]
     kept = name.encode()[-_LONGEST:].decode(errors="ignore")

@@ -86,7 +86,7 @@ def read_program(text: str) -> Program:
 
 
 def program_from_mapping(value: Any) -> Program:
-    """From plain values: `{"input": side, "output": side}`."""
+    """Returns the program of plain values: `{"input": side, "output": side}`."""
     if not isinstance(value, dict) or set(value) != {"input", "output"}:
         keys = ", ".join(map(str, value)) if isinstance(value, dict) else type(value).__name__
         raise ProgramError(f'a program has exactly the two parts "input" and "output"; found: {keys}')

@@ -55,7 +55,7 @@ class Constraint:
             raise InvalidInput(f"the bound on {self.quantity!r} must be finite, not {self.bound}")
 
     def holds(self, values: Mapping[str, float]) -> bool:
-        """False where the quantity was not measured or is not a number."""
+        """Whether the limit is kept; not where the quantity was not measured or is not a number."""
         value = values.get(self.quantity, math.nan)
         return value >= self.bound if self.at_least else value <= self.bound
 

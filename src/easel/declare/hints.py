@@ -33,12 +33,12 @@ class Shape:
 
 
 def program_from_types(source: Any, target: Any) -> Program:
-    """From the types of an input and an output object."""
+    """Returns the program of the types of an input and an output object."""
     return Program(data_type_of(source), data_type_of(target))
 
 
 def program_from_function(function: typing.Callable[..., Any]) -> Program:
-    """From a function of one annotated argument (the input) with an annotated result (the output)."""
+    """Returns the program of a function of one annotated argument (the input) with an annotated result (the output)."""
     hints = typing.get_type_hints(function, include_extras=True)
     target = hints.pop("return", None)
     if target is None or len(hints) != 1:

@@ -55,7 +55,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A function of the platform itself, started from the warm pool. Flows make these, requests never."""
+    """A function of the platform itself, started by a warm fork server. Flows make these, requests never."""
 
     target: str
     arguments: Mapping[str, Any] = field(default_factory=dict)

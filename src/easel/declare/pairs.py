@@ -45,7 +45,7 @@ class Layout:
 
 
 def lay_out(program: Program, header: Sequence[str], *, answers: bool = True) -> Layout:
-    """By name; where the program names nothing, the column with a telling name or the last one is the output.
+    """Lays columns out by name; where the program names none, a telling name or the last column is the output.
 
     Without `answers` there need be no output column.
     """

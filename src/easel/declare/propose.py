@@ -30,8 +30,9 @@ class Proposal:
 
 
 def propose_from_table(columns: Mapping[str, Sequence[str]], target: str | None = None) -> Proposal:
-    """From a table's columns, as text. To predict: the named column (or several, with commas between), one with a
-    telling name, or the last.
+    """Proposes a program from a table's columns, as text.
+
+    To predict: the named column (or several, with commas between), one with a telling name, or the last.
     """
     if len(columns) < 2:
         raise ProgramError("a table needs two columns at least: what to learn from and what to predict")
@@ -193,8 +194,9 @@ def _describe_target(name: str, cells: Sequence[str]) -> tuple[Field, str]:
 
 
 def propose_from_folder(pictures: Mapping[str, tuple[int, int, int] | None]) -> Proposal:
-    """From relative paths `class/picture.png` and, where known, their `(height, width, channels)`; pictures below
-    `input/` and `output/` are pairs.
+    """Proposes a program from relative paths `class/picture.png` and, where known, `(height, width, channels)`.
+
+    Pictures below `input/` and `output/` are pairs.
     """
     inside = {path: shape for path, shape in pictures.items() if path.lower().endswith(PICTURES)}
     if not inside:

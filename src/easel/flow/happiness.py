@@ -67,7 +67,7 @@ def mean_of(curves: Sequence[Sequence[QualityStep]]) -> list[QualityStep]:
 
 
 def thinned(steps: list[QualityStep], most: int = MOST_STEPS) -> list[QualityStep]:
-    """At most so many, the last among them."""
+    """Returns at most so many of them, the last among them."""
     if len(steps) <= most:
         return steps
     return [steps[(i + 1) * len(steps) // most - 1] for i in range(most)]

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from easel.declare.names import label
+from easel.declare.page import PageRequest
 from easel.errors import Denied, InvalidInput, NotFound
 from easel.flow.secrets import hashed, new_token
 from easel.ids import UserId
 from easel.records.identity import Caller, Token, TokenScope
 from easel.store import identity
 from easel.store.engine import Tx
+from easel.store.paging import Page
 from easel.store.sign_on import signs_on
 
 SIGN_ON_TOKEN_LASTS = timedelta(hours=24)
@@ -24,6 +26,11 @@ class IssuedToken:
 
     token: Token
     secret: str
+
+
+def list_tokens(tx: Tx, caller: Caller, page: PageRequest) -> Page[Token]:
+    """Returns the caller's own tokens, without their secrets."""
+    return identity.list_tokens(tx, caller.user.id, page)
 
 
 def issue_token(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from easel.declare.names import slug
+from easel.declare.page import PageRequest
 from easel.declare.roles import Role
 from easel.errors import Conflict, NotFound
 from easel.flow.issue_token import IssuedToken, issue_token
@@ -12,6 +14,22 @@ from easel.ids import UserId
 from easel.records.identity import Caller, Membership
 from easel.store import identity
 from easel.store.engine import Tx
+from easel.store.paging import Page
+
+
+def list_members(tx: Tx, caller: Caller, page: PageRequest) -> Page[Membership]:
+    """Returns the people of the caller's project."""
+    return identity.list_members(tx, caller.project_id, page)
+
+
+def get_member(tx: Tx, caller: Caller, name_or_id: str) -> Membership:
+    """Returns one of them, by name or id; refuses whoever is not of this project."""
+    return identity.get_member(tx, caller.project_id, name_or_id)
+
+
+def names_of(tx: Tx, user_ids: Sequence[str]) -> dict[str, str]:
+    """Returns the names of these users, by id."""
+    return identity.names_of(tx, user_ids)
 
 
 def create_user(

@@ -17,7 +17,7 @@ from easel.schedule.table import ScoreTable
 
 
 def table_of(past: Sequence[Past]) -> ScoreTable:
-    """Of repeated trials the last counts."""
+    """Returns the trials as a table; of repeated ones the last counts."""
     tenants = tuple(dict.fromkeys(row.tenant for row in past))
     candidates = tuple(dict.fromkeys(row.candidate for row in past))
     quality = np.full((len(tenants), len(candidates)), np.nan)

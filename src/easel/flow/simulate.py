@@ -82,7 +82,7 @@ def check(past: Sequence[Past], plan: ReplaySettings) -> None:
 
 
 def simulate(past: Sequence[Past], plan: ReplaySettings, limit_s: float = LIMIT_S) -> Simulated:
-    """In a process of its own, one at a time: the server stays as quick as it was."""
+    """Replays in a process of its own, one at a time: the server stays as quick as it was."""
     check(past, plan)
     if not _one_at_a_time.acquire(blocking=False):
         raise TryLater("another simulation runs; try again when it is done", retry_after=5.0)

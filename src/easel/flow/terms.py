@@ -74,6 +74,11 @@ def _checked(tx: Tx, project_id: ProjectId, wanted: Mapping[str, Any]) -> dict[s
     return values
 
 
+def get_limits(tx: Tx, caller: Caller) -> TermLimits:
+    """Returns the most that members of the project may ask for."""
+    return tenants.limits(tx, caller.project_id)
+
+
 def set_limits(tx: Tx, caller: Caller, wanted: TermLimits) -> None:
     """The most that members of the project may ask for from now on; what was asked for before stays."""
     tenants.set_limits(tx, caller.project_id, wanted)

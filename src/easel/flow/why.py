@@ -121,7 +121,7 @@ def _blocked(kind: str, name: str, obstacle: Obstacle, since: datetime | None, t
 
 
 def _misfit(tx: Tx, keeper: Keeper, tenant: Tenant) -> Obstacle | None:
-    """Nothing that the tenant could try may run on any device of the pool, and why."""
+    """Returns why nothing that the tenant could try fits any device of the pool; None where something does."""
     room = devices.largest_connected(tx)
     if room is None:
         return Obstacle(Standing.NO_DEVICE)

@@ -60,7 +60,7 @@ class IgnoreFile:
             ) from error
 
     def says(self, path: str) -> bool | None:
-        """True: left out; False: taken in again; None: it has no opinion."""
+        """Returns True to leave a path out, False to take it in again, None for no opinion."""
         if not path.startswith(self.base):
             return None
         return self.spec.check_file(path[len(self.base) :]).include

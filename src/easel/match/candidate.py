@@ -45,7 +45,7 @@ class Candidate:
         return float(dict(self.settings).get(key, default))
 
     def features(self) -> dict[str, float | str]:
-        """For a kernel over candidates without history: family, log cost, hyperparameters (log scale)."""
+        """Returns features for a kernel over candidates: family, log cost, hyperparameters (log scale)."""
         found: dict[str, float | str] = {"family": self.family, "log_cost": math.log(max(self.cost_s, 1e-3))}
         for key, value in self.settings:
             positive = isinstance(value, float | int) and not isinstance(value, bool) and value > 0

@@ -17,8 +17,9 @@ from easel.match.family import MatrixShape
 
 
 def after_filling(body: BaseEstimator, shape: MatrixShape) -> BaseEstimator:
-    """For trees: gaps filled, nothing scaled. Numbers alone need no sorting of columns, which takes longer than the
-    model where one object is asked about.
+    """Returns the steps for trees: gaps filled, nothing scaled.
+
+    Numbers alone need no sorting of columns, which takes longer than the model where one object is asked about.
     """
     numbers, categories = _places(shape)
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
@@ -27,7 +28,7 @@ def after_filling(body: BaseEstimator, shape: MatrixShape) -> BaseEstimator:
 
 
 def after_columns(body: BaseEstimator, shape: MatrixShape, norm: str = "") -> BaseEstimator:
-    """For what measures distances: gaps filled, numbers scaled, categories spread."""
+    """Returns the steps for what measures distances: gaps filled, numbers scaled, categories spread."""
     numbers, categories = _places(shape)
     scale = PowerTransformer() if norm == "power" else StandardScaler()
     filled = Pipeline(

@@ -82,7 +82,7 @@ def _arrays(model: Model, inputs: Sequence[Object]) -> dict[str, Any]:
 
 
 def _export_estimator(model: Model, x: np.ndarray, path: Path) -> None:
-    """By skl2onnx; a graph that cannot be made, or that answers otherwise than the model, is refused."""
+    """Exports by skl2onnx; refuses a graph that cannot be made, or that answers otherwise than the model."""
     try:
         from skl2onnx import to_onnx
         from skl2onnx.common.data_types import FloatTensorType

@@ -84,12 +84,12 @@ class _Try:
         return f"{mine}round-{round_number}.safetensors"
 
     def share(self, of_rounds: float) -> float:
-        """Of the whole trial, when this share of its own rounds is done."""
+        """Returns the share of the whole trial that is done when this share of its own rounds is."""
         return (self.number + of_rounds) / self.of
 
 
 def best_bag(fitting: Fitting) -> Bag:
-    """Of the candidate's learning rate, or of the best one of the grid; a rate that diverges is out of the race."""
+    """Returns the bag of the candidate's learning rate, or of the best of the grid; a rate that diverges is out."""
     if fitting.candidate.text("lr", "") != GRID:
         return _fit_all(fitting, _Try(fitting.candidate.number("lr", 1e-3)))
     best: Bag | None = None

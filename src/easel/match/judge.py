@@ -54,7 +54,7 @@ def tempered(probabilities: NDArray[Any], temperature: float) -> NDArray[Any]:
 
 
 def calibrate(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> Calibration:
-    """From validated answers; with fewer than ten nothing is learned from them."""
+    """Learns a calibration from validated answers; fewer than ten teach nothing."""
     if len(truth) < 10:
         return NONE
     if task is Task.REGRESS:
@@ -80,7 +80,7 @@ def fit_temperature(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
 
 
 def label_weights(truth: NDArray[Any], probabilities: NDArray[Any]) -> dict[str, tuple[float, ...]]:
-    """For metrics by label: 1 / prior for balanced accuracy; for F₁ of two classes the best threshold."""
+    """Returns weights by label: 1 / prior for balanced accuracy; for F₁ of two classes the best threshold."""
     count = probabilities.shape[1]
     prior = np.maximum(np.bincount(truth, minlength=count), 1) / len(truth)
     even = tuple((float(prior.max()) / prior).tolist())
@@ -106,7 +106,7 @@ def _best_threshold(positive: NDArray[Any], score: NDArray[Any], rare: int) -> t
 
 
 def conformal_margins(truth: NDArray[Any], values: NDArray[Any]) -> tuple[float, ...]:
-    """For each output the quantile of absolute errors with the finite-sample correction (n + 1) · 0.9 / n."""
+    """Returns for each output the quantile of absolute errors with the finite-sample correction (n + 1) · 0.9 / n."""
     errors = np.abs(np.asarray(truth, float) - np.asarray(values, float)).reshape(len(truth), -1)
     share = min(1.0, np.ceil((len(errors) + 1) * COVER) / len(errors))
     return tuple(np.quantile(errors, share, axis=0, method="higher").tolist())
@@ -115,7 +115,7 @@ def conformal_margins(truth: NDArray[Any], values: NDArray[Any]) -> tuple[float,
 def all_scores(
     task: Task, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
 ) -> dict[str, float]:
-    """In every metric of the task; one that has no value for these answers is left out."""
+    """Returns the score in every metric of the task; one that has no value for these answers is left out."""
     found = {name: score(task, name, truth, predicted, calibration) for name in METRICS[task]}
     return {name: value for name, value in found.items() if np.isfinite(value)}
 
@@ -123,7 +123,7 @@ def all_scores(
 def score(
     task: Task, name: str, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
 ) -> float:
-    """In one metric, with classes chosen as the metric wants them."""
+    """Returns the score in one metric, with classes chosen as the metric wants them."""
     answers = calibration.chosen(predicted, name) if task is Task.CLASSIFY and name in BY_LABEL else predicted
     return METRICS[task][name](truth, answers)
 

@@ -27,7 +27,7 @@ def balanced_accuracy(truth: NDArray[Any], probabilities: NDArray[Any]) -> float
 
 
 def f1(truth: NDArray[Any], probabilities: NDArray[Any]) -> float:
-    """Of two classes the rarer one's F₁; of more the mean over those that occur."""
+    """Returns the rarer class's F₁ of two; of more the mean over those that occur."""
     answered = probabilities.argmax(1)
     classes = _judged(truth, probabilities.shape[1])
     scores = []
@@ -60,7 +60,7 @@ def _judged(truth: NDArray[Any], count: int) -> list[int]:
 
 
 def _auc(positive: NDArray[Any], score: NDArray[Any]) -> float:
-    """By ranks, equal scores counting half (Mann-Whitney)."""
+    """Returns the area under the curve by ranks, equal scores counting half (Mann-Whitney)."""
     from scipy.stats import rankdata
 
     ranks = rankdata(score)

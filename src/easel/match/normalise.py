@@ -36,7 +36,7 @@ class Normalisation:
 
 
 def fit_normalisation(name: str, x: Floats) -> Normalisation:
-    """From training values `(…, channels)`; NaN is ignored, a constant channel gets deviation 1."""
+    """Learns from training values `(…, channels)`; NaN is ignored, a constant channel gets deviation 1."""
     if name not in NORMALISATIONS:
         raise ValueError(f"unknown normalisation {name}")
     flat = np.where(np.isfinite(x), x, np.nan).reshape(-1, x.shape[-1]).astype(np.float64)

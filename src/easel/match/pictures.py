@@ -71,7 +71,7 @@ def decode_picture(data: bytes, wanted: Tensor, policy: SizePolicy = SizePolicy.
 
 
 def _formats(data: bytes) -> tuple[str, ...] | None:
-    """By its first bytes, for the two usual kinds: no other decoder need look at it. Others ask them all."""
+    """Returns the formats to try by the first bytes: one of the two usual kinds alone, else all."""
     if data.startswith(b"\x89PNG"):
         return ("PNG",)
     return ("JPEG", "MPO") if data.startswith(b"\xff\xd8") else None

@@ -1,7 +1,7 @@
-"""Program and data → the pool of candidates, each with an estimated cost and a first guess of its promise.
+"""Program and data → the candidates, each with an estimated cost and a first guess of its promise.
 
 A family's base settings come first; then one choice is changed at a time (learning rate, size, augmentation,
-normalisation), so that every choice multiplies the pool without the full product.
+normalisation), so that every choice multiplies the candidates without the full product.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_PLAIN_CELLS = 4096
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user may decide about the pool: learning rates as candidates of their own or, as the paper has it,
+    """What a user may decide about the candidates: learning rates as candidates of their own or, as the paper has it,
     a grid inside each trial (`rates_inside`); `vectors`: how many numbers each word of a given GloVe file has.
     """
 

@@ -319,7 +319,7 @@ def _unlink(raw: Mapping[str, Any], pointer: str, where: str) -> list[Mapping[st
 
 
 def _read_tree(data_type: DataType, raw: Any, where: str) -> Tree:
-    """Without recursion, so that a deep tree is no danger: parents are listed first, leaves built first."""
+    """Reads a tree without recursion, so that a deep one is no danger: parents are listed first, leaves built first."""
     order: list[Mapping[str, Any]] = []
     links: list[tuple[int | None, ...]] = []
     seen: set[int] = set()

@@ -17,7 +17,7 @@ from easel.match.kinds import Task, TemplateKind
 
 @cache
 def all_families() -> Mapping[str, Family]:
-    """By name, in the order of their files."""
+    """Returns the families by name, in the order of their files."""
     found: dict[str, Family] = {}
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda one: one.name):
         for family in import_module(f"{package.__name__}.{module.name}").FAMILIES:
@@ -53,5 +53,5 @@ def is_network(candidate: Candidate) -> bool:
 
 @cache
 def families_for(kind: TemplateKind, task: Task) -> tuple[Family, ...]:
-    """Those whose own kind of program this is, as far as what they need is installed."""
+    """Returns the families whose own kind of program this is, as far as what they need is installed."""
     return tuple(f for f in all_families().values() if (kind, task) in f.fits and f.installed)

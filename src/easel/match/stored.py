@@ -23,7 +23,7 @@ class StoredPair:
 
 
 def digest_of(raw_input: Any, raw_output: Any) -> str:
-    """Of what was sent, as it was sent: how releases before 0.2 named examples (`canonical` names them now)."""
+    """Returns the hash of what was sent: how releases before 0.2 named examples (now `canonical` does)."""
     text = json.dumps([spelled(raw_input), spelled(raw_output)], sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

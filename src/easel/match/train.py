@@ -133,7 +133,7 @@ class Learned:
 
 
 def _calibrated(task: Task, learned: Learned) -> Learned:
-    """With a model whose probabilities mean what they say, and answers as it gives them."""
+    """Returns a model whose probabilities mean what they say, and answers as it gives them."""
     calibration = calibrate(task, learned.truth, learned.predicted)
     predicted = calibration.apply(learned.predicted) if task is Task.CLASSIFY else learned.predicted
     return replace(learned, predicted=predicted, model=replace(learned.model, calibration=calibration))

@@ -288,7 +288,7 @@ def upper_deviations(held_out: Sequence[tuple[Array, Array]], seen: int = 4, dra
 
 
 def spread_likelihoods(Z: Array, cov: Array) -> Array:
-    """For each of `DOFS`: how likely the rows' spreads are, each row's common level left out.
+    """Returns for each of `DOFS` how likely the rows' spreads are, each row's common level left out.
 
     As in `FiniteGP.scale`: `q = e·e − (u·e)²/(u·u)` on `K − 1` dimensions, Student with that many degrees of
     freedom and unit variance, up to a constant.

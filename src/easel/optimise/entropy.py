@@ -103,7 +103,7 @@ def information_gain(quality: Draws, z: Array, w: Array) -> Array:
 def constrained_information_gain(
     quality: Draws, limits: list[tuple[Draws, Array]], z: Array, w: Array
 ) -> Array:
-    """As above for the best *feasible* representative: each of `limits` holds where its draw is ≤ its bound `(m,)`.
+    """Returns the gain about the best *feasible* one: each of `limits` holds where its draw is ≤ its bound `(m,)`.
 
     `z`: `(q, 2)`: the surprise in quality and, common to all limits, in the constrained quantities.
     """

@@ -78,7 +78,7 @@ class FiniteGP:
         return np.asarray(self.cov[k] - self.rows[:, k] @ self.rows)
 
     def observed(self, k: int, y: float, extra_noise: float = 0.0) -> Self:
-        """After result `y` of candidate `k`; a NaN (a failed trial) teaches nothing about quality.
+        """Returns the belief after result `y` of candidate `k`; a NaN (a failed trial) teaches nothing about quality.
 
         `extra_noise` is the variance on top of `noise`, as of a trial on part of the data.
         """
@@ -99,7 +99,7 @@ class FiniteGP:
         )
 
     def believed(self, k: int) -> Self:
-        """After a result of `k` that is as expected: what a running trial will at least teach.
+        """Returns the belief after a result of `k` that is as expected: what a running trial will at least teach.
 
         The spread stays as it is: the trial has not surprised anybody yet.
         """

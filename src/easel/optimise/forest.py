@@ -65,7 +65,7 @@ class Forest:
     def insert(
         self, new: Array, leaf_of_new: Ints, x: Array, leaf_of_x: Ints, rng: np.random.Generator
     ) -> Mask:
-        """Where each tree's answer becomes the new point's value once that point is known: `(q, b, k, m)`.
+        """Returns where each tree's answer becomes the new point's value once that point is known: `(q, b, k, m)`.
 
         `new`: `(k, d)`, each inserted on its own; `x`: `(m, d)`; the `leaf_of_…` come from `leaves`. A fully grown
         tree changes only inside the leaf that receives the point: the leaf is cut in two between the point and

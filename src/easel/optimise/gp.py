@@ -34,7 +34,7 @@ class Joint:
         return xp.sqrt(xp.einsum("ii->i", self.cov).clip(min=0.0))
 
     def observed(self, i: int, y: float, noise: float = 0.0) -> Joint:
-        """After seeing `y` at point `i` with noise variance `noise`: one rank-one update, O(m²)."""
+        """Returns the posterior after `y` at point `i` with noise variance `noise`: one rank-one update, O(m²)."""
         k = self.cov[:, i]
         v = float(k[i]) + noise
         if v <= 0.0:
@@ -90,7 +90,7 @@ class GP:
         scale: float | None = None,
         extra: Any = None,
     ) -> GP:
-        """With given hyperparameters. `noise` is relative to `scale²`, `extra` `(n,)` is in units of `y²`."""
+        """Fits with given hyperparameters. `noise` is relative to `scale²`, `extra` `(n,)` is in units of `y²`."""
         if len(y) != len(X):
             raise InvalidInput(f"{len(X)} points but {len(y)} values: give one value per point")
         values = to_numpy(y)
@@ -130,7 +130,7 @@ class GP:
         return self.scale**2 * (self.kernel(Z, V) - a.T @ b)
 
     def conditioned(self, x: Any, y: float) -> GP:
-        """With one more observation at `x` `(d,)`: the factor grows by one row, O(n²), no refit."""
+        """Returns the process with one more observation at `x` `(d,)`: the factor grows by one row, O(n²), no refit."""
         xp = namespace(self.L)
         n = self.X.shape[0]
         row = like(self.L, np.zeros((n + 1, n + 1)))

@@ -64,7 +64,7 @@ class JointGP:
         return prior - like(self.mean, explained).reshape(N, K)
 
     def observed(self, i: int, k: int, y: float, extra_noise: float = 0.0) -> Self:
-        """After result `y` of candidate `k` for tenant `i`; NaN teaches nothing."""
+        """Returns the belief after result `y` of candidate `k` for tenant `i`; NaN teaches nothing."""
         column = self.columns(i, k)
         v = max(float(column[i, k]), 0.0) + self.noise + extra_noise
         if not np.isfinite(y) or v <= 0.0:

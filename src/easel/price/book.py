@@ -117,7 +117,7 @@ class Spot(_Value):
         return np.asarray(work * np.expm1(safe) / safe)
 
     def attempts(self, seconds: Array, confidence: float) -> Array:
-        """By which factor to multiply `seconds` so that the run ends within them with at least `confidence`.
+        """Returns the factor for `seconds` within which the run ends with at least `confidence`.
 
         Each segment of `τ` hours succeeds with `p = e^{−λτ}`; the number of tries of one segment is geometric
         and no try lasts longer than `τ`, so `k` tries each with `(1 − (1 − p)^k)^m ≥ confidence` bound `m`

@@ -1,77 +1,23 @@
-"""c(x): what runs that nobody has made yet will take and cost, for whoever must choose among them. Pure.
+"""Predicts how long runs will take that nobody has made yet, for whoever must choose among them. Pure.
 
-Two sources of knowledge, one answer. A profiled command has a runtime model over its arguments (`CostModel`); a
-candidate has a first guess and whatever it and its kin took before (`expected_seconds`). Both answer with a
-`Prediction`: medians, quantiles and chances, for many runs at once.
+A candidate or a point has a first guess and whatever it and its family took before (`expected_seconds`). The answer is
+a `Prediction`, as of the runtime model of a profiled command: medians, quantiles and chances, for many runs at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from easel.errors import InvalidInput
-from easel.price.book import PriceBook
-from easel.price.grid import ResourceShape
-from easel.price.memory import MemoryModel
-from easel.price.runs import GPUS, RESOLUTION_S, Array, Flags
-from easel.price.runtime import Prediction, RuntimeModel
+from easel.price.runs import RESOLUTION_S, Array, Flags
+from easel.price.runtime import Prediction
 
 LEVEL_SD, FAMILY_SD, OWN_SD, NOISE_SD = 0.7, 0.5, 0.4, 0.25
 """How far, in log seconds, a machine strays from its guesses, a family from the machine, a kind from its family,
 and a run from its kind."""
 _CERTAIN = 1e6  # degrees of freedom at which Student's t is the normal distribution
-
-
-@dataclass(frozen=True)
-class Expected:
-    """Runs as they will probably go: `time` holds seconds, `cost` `(m,)` the money for the median time, `per_hour`
-    `(m,)` its rate, `fits` `(m,)` whether memory suffices, as far as is known.
-    """
-
-    time: Prediction
-    cost: Array
-    per_hour: Array
-    fits: Flags
-
-
-@dataclass(frozen=True)
-class CostModel:
-    """What is known of one profiled command, at one list of prices."""
-
-    runtime: RuntimeModel
-    memory: MemoryModel
-    book: PriceBook
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The arguments that a run must give, besides its resources."""
-        return tuple(name for name in self.runtime.names if name not in ("cpus", "memory_mb", GPUS))
-
-    def expect(self, arguments: Sequence[Mapping[str, float]], shapes: Sequence[ResourceShape]) -> Expected:
-        """Run `i` has `arguments[i]` on `shapes[i]`; there are `m` of both."""
-        if len(arguments) != len(shapes):
-            raise InvalidInput(f"{len(arguments)} runs on {len(shapes)} shapes: give one shape for each run")
-        rows = [
-            {**given, "cpus": shape.cpus, "memory_mb": shape.memory_mb, GPUS: shape.gpus}
-            for given, shape in zip(arguments, shapes, strict=True)
-        ]
-        time = self.runtime.predict(rows)
-        per_hour = np.array([self._rate(shape) for shape in shapes])
-        fits = np.array(
-            [
-                bool(self.memory.enough(given, np.array([shape.memory_mb]))[0])
-                for given, shape in zip(arguments, shapes, strict=True)
-            ],
-            dtype=bool,
-        )
-        return Expected(time, self.book.charge(per_hour, time.seconds), per_hour, fits)
-
-    def _rate(self, shape: ResourceShape) -> float:
-        kind = self.book.gpu_kind(shape.device)
-        return float(self.book.rate(shape.cpus, shape.memory_mb, kind, shape.gpus))
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Grid:
         return np.zeros(len(self)) if self.gpus is None else self.gpus
 
     def where(self, keep: Flags) -> Grid:
-        """Only the cells for which `keep` `(m,)` holds."""
+        """Returns only the cells for which `keep` `(m,)` holds."""
         gpus = None if self.gpus is None else self.gpus[keep]
         return Grid(self.cpus[keep], self.memory_mb[keep], self.device, gpus)
 

@@ -92,7 +92,7 @@ class MemoryModel:
 
 
 def learn_memory(runs: Sequence[ProfiledRun]) -> MemoryModel:
-    """From the peaks of finished runs and the sizes at which others ran out of memory."""
+    """Learns from the peaks of finished runs and the sizes at which others ran out of memory."""
     failures = tuple(
         TooLittle({n: v for n, v in run.features.items() if n not in RESOURCES}, run.features["memory_mb"])
         for run in runs

@@ -52,7 +52,7 @@ class ProfilePlan:
 
     @property
     def likely_cost(self) -> float | None:
-        """By an earlier profile of the same template; unknown the first time."""
+        """Returns the cost by an earlier profile of the same template; None the first time."""
         known = [run.likely_cost for run in self.runs if run.likely_cost is not None]
         return sum(known) if known and len(known) == len(self.runs) else None
 

@@ -284,5 +284,5 @@ def at_least(value: float) -> str:
 
 
 def _excess(values: Array, limit: float) -> Array:
-    """By which share a limit is broken; a limit of zero is broken by the value itself."""
+    """Returns the share by which a limit is broken; a limit of zero is broken by the value itself."""
     return np.maximum(values - limit, 0.0) / (limit if limit > 0 else 1.0)

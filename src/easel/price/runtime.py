@@ -84,11 +84,11 @@ class RuntimeModel:
         return self.fitted.form.names
 
     def predict(self, rows: Sequence[Mapping[str, float]]) -> Prediction:
-        """For rows of features by name; all of the profile's features are needed."""
+        """Predicts for rows of features by name; all of the profile's features are needed."""
         return self.predict_log(log_features(self.names, rows))
 
     def predict_log(self, X: Array) -> Prediction:
-        """For log features `X` `(m, d)` in the order of `names`."""
+        """Predicts for log features `X` `(m, d)` in the order of `names`."""
         centre, spread, noise = _predict(self.fitted, self.residual, X)
         total = np.sqrt(spread**2 + noise**2) * self.widening
         return Prediction(centre, total, self.fitted.freedom)
@@ -256,7 +256,7 @@ def _judge_with_residual(base: _Judged, data: RunTable, prior: CoefficientPrior 
 
 
 def _clearly_better(flexible: _Judged, plain: _Judged) -> bool:
-    """By a fifth of the error, and by two standard errors of the paired differences.
+    """Whether it is better by a fifth of the error, and by two standard errors of the paired differences.
 
     A flexible model always looks a little better on the cells it was judged on, and is used far from them.
     """
@@ -266,5 +266,5 @@ def _clearly_better(flexible: _Judged, plain: _Judged) -> bool:
 
 
 def _widening(standardised: Array) -> float:
-    """So that left-out runs have unit spread; never so narrow as to promise more than the fit itself."""
+    """Returns the factor that gives left-out runs unit spread; never narrower than the fit itself."""
     return float(np.clip(np.sqrt(np.mean(standardised**2)), 1.0, 3.0))

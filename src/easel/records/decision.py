@@ -81,7 +81,7 @@ class StartTrial:
 
 
 def decision_json(trial: StartTrial) -> dict[str, Any]:
-    """As it is stored; no limit is null, for JSON has no infinity."""
+    """Returns the decision as it is stored; no limit is null, for JSON has no infinity."""
     kept = {**asdict(trial), "memory": []}
     kept["limit"] = trial.limit if math.isfinite(trial.limit) else None
     return kept

@@ -53,7 +53,7 @@ class Puller:
 
     @property
     def most(self) -> int:
-        """At most so many could be given to it."""
+        """Returns how many could be given to it at most."""
         return int(self.room.vcpu / 0.5) + self.ahead
 
     @property

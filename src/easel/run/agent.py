@@ -108,7 +108,7 @@ class Agent:
     """Those that a job may name."""
 
     def live(self) -> None:
-        """All of it. Whatever goes wrong becomes the journal's last entry."""
+        """Lives the whole attempt; whatever goes wrong becomes the journal's last entry."""
         stop = _StopSignal()
         become_subreaper()
         self.journal.append(born(os.getpid()))
@@ -457,7 +457,7 @@ class _Watch:
         )
 
     def _end_descendants(self) -> None:
-        """Whoever is left forked away; the job is over for them too."""
+        """Kills what forked away and is left; the job is over for it too."""
         self.agent.cgroup.kill()
         while not kill_descendants(os.getpid()) or self.agent.cgroup.members():
             reap()
@@ -471,7 +471,7 @@ def _ended(failure: Failure, usage: Usage) -> AttemptEnded:
 
 
 def _make_executable(folder: Path, names: Sequence[str]) -> None:
-    """Programs of the code may be run; names that lead out of it are passed over."""
+    """Makes programs of the code executable; names that lead out of it are passed over."""
     for name in names:
         path = folder / name.lstrip("/")
         if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
@@ -479,7 +479,7 @@ def _make_executable(folder: Path, names: Sequence[str]) -> None:
 
 
 def unzip(archive: Path, folder: Path, limit: int) -> None:
-    """Code given as one zip file is unpacked beside itself; members cannot leave the folder."""
+    """Unpacks code given as one zip file beside itself; members cannot leave the folder."""
     try:
         with zipfile.ZipFile(archive) as opened:
             size = sum(member.file_size for member in opened.infolist())

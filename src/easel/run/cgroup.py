@@ -159,7 +159,7 @@ class Cgroups:
             self.parents = _parents(name, root)
 
     def _hold(self) -> bool:
-        """False where somebody who swept took a folder away before we held it."""
+        """Holds the folders; False where somebody who swept took one away before."""
         try:
             self._held = [_held(parent) for parent in self.parents.values()]
             return all(map(_same, self._held, self.parents.values()))
@@ -196,7 +196,7 @@ class Cgroups:
         return [key for key in self.leftovers() if not self.make(key).remove()]
 
     def remove(self, clock: Clock) -> None:
-        """With those under it: whatever was in them was killed, and takes a moment to go."""
+        """Removes a cgroup with those under it; what was in them was killed, and takes a moment to go."""
         until = clock.monotonic() + _GONE_WITHIN_S
         while self._remove_each() and clock.monotonic() < until:
             clock.sleep(0.02)
@@ -222,7 +222,7 @@ def _same(fd: int, folder: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Unless somebody holds it, or a process is in it."""
+    """Removes the cgroup unless somebody holds it, or a process is in it."""
     try:
         fd = _held(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

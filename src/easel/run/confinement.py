@@ -49,7 +49,7 @@ class Staging:
         return str(_STAGE / str(self.sources.index(path)))
 
     def mount(self) -> None:
-        """In the new process, as root."""
+        """Mounts in the new process, as root."""
         _STAGE.mkdir(mode=0o755, parents=True, exist_ok=True)
         _call(_LIBC.unshare, _CLONE_NEWNS)
         _mount(None, Path("/"), None, _MS_REC | _MS_PRIVATE)
@@ -80,7 +80,7 @@ def own_by(user: int, *folders: Path) -> None:
 def confine(
     parent: int, enter: Callable[[], None], limits: Limits, staging: Staging | None, user: int | None
 ) -> None:
-    """In the child, before the program: limits that need no cooperation.
+    """Sets limits that need no cooperation; called in the child, before the program.
 
     Until it is in its control group and carries its mark, nobody could find it: it must not outlive its parent.
     """

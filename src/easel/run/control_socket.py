@@ -60,7 +60,7 @@ class ControlSocket:
 
     @property
     def crowded(self) -> bool:
-        """Nobody is there who may be told, or too much is waiting to be read by the other side: do not fetch more."""
+        """Whether to fetch no more: nobody may be told, or the other side has too much to read."""
         return self._peer is None or not self.greeted or len(self._out) > _CROWDED
 
     def ready(self, key: selectors.SelectorKey, mask: int) -> None:

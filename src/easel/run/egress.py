@@ -187,7 +187,7 @@ def _head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _relay(client: socket.socket, server: socket.socket) -> None:
-    """Both ways until both have ended."""
+    """Copies both ways until both have ended."""
     server.settimeout(_IDLE_S)
     back = threading.Thread(target=_pump, args=(server, client), daemon=True)
     back.start()

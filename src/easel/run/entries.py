@@ -173,7 +173,7 @@ class JournalEntry:
 
 
 def following(entries: Sequence[JournalEntry], known: int) -> tuple[list[JournalEntry], bool]:
-    """Those that go on where the first `known` entries of a journal end, and whether one is missing before the rest."""
+    """Returns the entries after the first `known` of a journal, and whether one is missing before the rest."""
     found: list[JournalEntry] = []
     for entry in entries:
         if entry.number < known:

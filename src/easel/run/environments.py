@@ -92,7 +92,7 @@ class Environments:
     most_mb: int = 20_480
 
     def key(self, project: str, wanted: PackageList) -> str:
-        """Of all that decides what is built. Projects do not share: installing runs code of what was asked for."""
+        """Returns the hash of all that decides what is built; projects share nothing, for installing runs code."""
         asked = [project, wanted.lines, wanted.constraints, self.index.url, str(self.index.wheels)]
         asked += [sys.version, platform.machine(), sys.platform]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:24]
@@ -100,7 +100,7 @@ class Environments:
     def get(
         self, project: str, wanted: PackageList, stopped: Callable[[], bool] = lambda: False
     ) -> BuiltEnvironment:
-        """Built where it is not here; whoever wants the same meanwhile waits for it."""
+        """Returns the environment, built where it is not here; whoever wants the same meanwhile waits for it."""
         key = self.key(project, wanted)
         known = self._known(key)
         if known is not None:
@@ -145,7 +145,7 @@ class Environments:
         return BuiltEnvironment(key, self.folder / key, locked, time.monotonic() - began)
 
     def _install(self, key: str, growing: Path, wanted: PackageList, stopped: Callable[[], bool]) -> None:
-        """Behind the walls, with the network where the index is elsewhere; the log is the installer's own."""
+        """Installs in the sandbox, with the network where the index is elsewhere; the log is the installer's own."""
         if not wanted.lines:
             return
         work = growing / "work"
@@ -200,7 +200,7 @@ class Environments:
                 total -= sizes[path]
 
     def _remove(self, path: Path) -> bool:
-        """Unless a job uses it."""
+        """Removes an environment unless a job uses it."""
         with (self.folder / f"{path.name}.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -218,14 +218,14 @@ class Environments:
 
     @contextmanager
     def in_use(self, key: str) -> Iterator[None]:
-        """While a job runs in it, an environment is not cleaned away."""
+        """Keeps an environment from being cleaned away while a job runs in it."""
         with (self.folder / f"{key}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_SH)
             yield
 
 
 def environments_of(home: Path, bwrap: str | None, index: PackageIndex) -> Environments:
-    """Those of a worker's home."""
+    """Returns the environments of a worker's home."""
     return Environments(home / "run" / "environments", bwrap, index)
 
 
@@ -289,7 +289,7 @@ def _add_light_core(site: Path) -> None:
 
 
 def _readable(folder: Path) -> None:
-    """For every job's user, and writable for none."""
+    """Makes all of it readable for every job's user, and writable for none."""
     for root, folders, names in os.walk(folder):
         for name in (*folders, *names):
             path = Path(root) / name

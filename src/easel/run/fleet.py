@@ -38,7 +38,7 @@ def fleet_of(
     left: Set[str],
     busy: Set[str],
 ) -> Fleet:
-    """From what the engine says of placements, and we know of workers: those present, those that left, those with work.
+    """Returns the fleet by what the engine says of placements and we know of workers: present, departed, or with work.
 
     A placement is there with its last worker, and has something to do with any. One whose workers have yet to join
     counts as idle: it comes up for what waits now.

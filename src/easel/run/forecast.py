@@ -118,7 +118,7 @@ class QueueNow:
 def expected_starts(
     now: QueueNow, rng: np.random.Generator, plays: int | None = None
 ) -> dict[JobId, ExpectedStart]:
-    """For every waiting job."""
+    """Returns the expected start of every waiting job."""
     count = plays or now.plays()
     starts = {job.job: np.full(count, NEVER) for job in now.waiting}
     ends = {job.job: np.full(count, NEVER) for job in now.waiting}
@@ -131,7 +131,7 @@ def expected_starts(
 def expected_start(
     now: QueueNow, new: WaitingJob, rng: np.random.Generator, plays: int | None = None
 ) -> ExpectedStart:
-    """For one more job, submitted now behind its owner's others."""
+    """Returns the expected start of one more job, submitted now behind its owner's others."""
     more = replace(now, waiting=(*now.waiting, new))
     return expected_starts(more, rng, plays)[new.job]
 
@@ -174,7 +174,7 @@ def _has(device: ForecastDevice, wants: Mapping[str, str]) -> bool:
 
 
 def _play(now: QueueNow, rng: np.random.Generator) -> dict[JobId, tuple[float, float]]:
-    """Once, with one draw for each job: when the waiting ones start and end."""
+    """Plays once, with one draw for each job: when the waiting ones start and end."""
     play = _Play(now, rng)
     while True:
         play.start_launched()
@@ -211,7 +211,7 @@ class _Play:
                 self.queued.setdefault(job.owner, []).append(job)
 
     def start_launched(self) -> None:
-        """Those that left their queues come first, in their order, small ones around a large one for a while."""
+        """Starts those that left their queues first, in their order, small ones around a large one for a while."""
         for job in list(self.launched):
             places = self.pool.place(job)
             if places is not None:
@@ -237,7 +237,7 @@ class _Play:
             self.shares.add(job.owner, load(job.asked) * seconds * job.workers)
 
     def advance(self) -> bool:
-        """On to the next end; whether there was one."""
+        """Goes on to the next end; returns whether there was one."""
         if not self._ends:
             return False
         self.at, _, owner, asked, places = heapq.heappop(self._ends)

@@ -63,7 +63,7 @@ def fork_agent(attempt: Attempt, here: Surroundings, wake_fd: int) -> int:
 
 
 def _only(fd: int) -> None:
-    """In a forked agent: keep `fd` as number 3 and close the rest, or others would wait for us to."""
+    """Keeps `fd` as number 3 in a forked agent and closes the rest, or others would wait for us to."""
     os.dup2(fd, 3)
     os.closerange(4, 65536)
     null = os.open(os.devnull, os.O_RDWR)

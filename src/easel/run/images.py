@@ -122,7 +122,7 @@ class Images:
         return Image(root, variables)
 
     def _extract(self, source: Sequence[str], target: Path) -> None:
-        """Behind walls of its own: a tar can name any path, and links that lead out of the target."""
+        """Extracts in a sandbox of its own: a tar can name any path, and links that lead out of the target."""
         walls = [self.bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"]
         walls += ["--dev", "/dev", "--bind", str(target), "/mnt", "--cap-drop", "ALL", "--"]
         unpack = [*walls, "tar", "--extract", "--no-same-owner", "--exclude=dev/*", "--directory=/mnt"]
@@ -152,7 +152,7 @@ def check_name(name: str) -> None:
 
 
 def images_of(home: Path, bwrap: str | None) -> Images:
-    """Those of a worker's home."""
+    """Returns the images of a worker's home."""
     if bwrap is None:
         raise NoImage("container images run behind bubblewrap: install it (apt install bubblewrap)")
     return Images(home / "images", home / "run" / "images", bwrap)

@@ -26,7 +26,7 @@ def kill_attempt_processes(attempt: Attempt, cgroups: Cgroups, clock: Clock) -> 
 
 
 def kill_leftovers(attempts: Mapping[str, Attempt], cgroups: Cgroups) -> None:
-    """Whatever an earlier worker left that belongs to none of the attempts that still run."""
+    """Kills what an earlier worker left that belongs to none of the attempts that still run."""
     known = {key for key, each in attempts.items() if each.phase is Phase.RUNNING}
     # A warm process of the earlier worker may still be at a trial.
     performing = {f"trial-{each.pid}" for each in attempts.values() if each.pid is not None}

@@ -42,7 +42,7 @@ def launch_room(buffer: int, launching: int, cores: float, busy: float, typical_
 def choose(
     lines: Sequence[Line], room: int, turn: int, others: Mapping[Owner, float] | None = None
 ) -> QueueChoice:
-    """At most `room` jobs, one at a time from the line with the best claim.
+    """Returns at most `room` jobs, one at a time from the line with the best claim.
 
     The claim is the share used so far by weight (`Shares`), what was just let through counted as if it had run. Among
     equal claims the line with the fewest active goes first, then the longest unserved. `others` is the usage of

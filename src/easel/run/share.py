@@ -37,7 +37,7 @@ class Shares:
 
     @classmethod
     def of(cls, lines: Iterable[Line], others: Mapping[Owner, float] | None = None) -> Shares:
-        """From the lines' usages; `others` are owners that wait for nothing, whose projects' usage counts too."""
+        """Returns the shares by usage; `others` wait for nothing, but their projects' usage counts."""
         made = cls()
         for owner, usage in (others or {}).items():
             made.add(owner, usage)

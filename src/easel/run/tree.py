@@ -24,7 +24,7 @@ def become_subreaper() -> None:
 
 
 def die_with(parent: int, number: int = signal.SIGKILL) -> None:
-    """In a fresh child: get the signal when `parent` ends; end when it ended before we could ask for that."""
+    """Asks in a fresh child for the signal when `parent` ends; ends itself where that has happened already."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(128 + number)

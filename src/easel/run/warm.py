@@ -97,7 +97,7 @@ class WarmProcesses:
         return ready
 
     def keep(self, ready: WarmProcess) -> None:
-        """It has done its trial and may get another."""
+        """Keeps a process that has done its trial for another one."""
         self._idle.append(ready)
 
     def discard(self, ready: WarmProcess) -> None:

@@ -115,7 +115,7 @@ class Worker:
             self.stopping = True
 
     def _trim_cache(self) -> None:
-        """In a child that nothing waits for: a cache may hold a million files."""
+        """Trims the cache in a child that nothing waits for: it may hold a million files."""
         if os.fork() == 0:
             try:
                 os.closerange(3, 65536)
@@ -244,7 +244,7 @@ class Worker:
         self._remove_forgotten(attempt)
 
     def _remove_forgotten(self, attempt: Attempt) -> None:
-        """When its process has ended too: an agent lives a little longer than its last entry."""
+        """Removes an attempt when its process has ended too: an agent lives a little longer than its last entry."""
         if attempt.forgotten and attempt.phase is Phase.OVER:
             self.attempts.pop(attempt.key, None)
             self.watched.pop(attempt.key, None)

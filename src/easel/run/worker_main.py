@@ -15,7 +15,7 @@ from easel.run.worker_config import WorkerConfig, read_config
 
 
 def run_worker(config: WorkerConfig) -> None:
-    """Until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
+    """Works until told to stop. SIGTERM stops it in order: running attempts end and are tried again later."""
     os.environ.update(config.credentials)  # also for the fork server, which opens the depot anew
     asked = threading.Event()
     made: list[Worker] = []

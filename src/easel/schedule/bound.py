@@ -39,7 +39,7 @@ def _speeds(devices: Sequence[PoolDevice]) -> tuple[float, float]:
 
 
 def _choices(world: World) -> list[tuple[Array, Array]]:
-    """For each tenant the costs and qualities of all that it can have, ordered by cost."""
+    """Returns for each tenant the costs and qualities of all that it can have, ordered by cost."""
     if world.curves is None:
         table = world.table
         cells = list(

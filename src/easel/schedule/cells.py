@@ -64,7 +64,7 @@ class CellPrior:
 
 
 def learn_cells(H: Array, cold: ColdCells, features: Array | None = None) -> CellPrior:
-    """From rows `(n, K, E)`, complete or not, `features` `(K, d)` and what is assumed without any.
+    """Learns from rows `(n, K, E)`, complete or not, `features` `(K, d)` and what is assumed without any.
 
     Gaps are filled by expectation–maximisation, with the cold prior as a few rows: candidates that an earlier
     policy did not choose are not taken to be as good as those it chose.
@@ -172,7 +172,7 @@ def _likeliest(rows: Array, noise: float, features: Array | None) -> Blend:
 
 
 def _likelihood(rows: Array, prior: CellPrior) -> float:
-    """Of Student rows up to a constant: one tenant far off must not decide."""
+    """Returns the likelihood of Student rows up to a constant: one tenant far off must not decide."""
     L = cholesky(prior.cov)
     e = solve_lower(L, (rows.reshape(len(rows), -1) - prior.mean).T)
     m = len(prior.mean)

@@ -83,7 +83,7 @@ def learn_curves(
     cost: Array | None = None,
     final: Prior | None = None,
 ) -> CurvePrior:
-    """From earlier tenants' curves, whole or in part.
+    """Learns from earlier tenants' curves, whole or in part.
 
     `features` `(K, d)` say which candidates are alike. Where there is little history, `promise` `(K,)` is the final
     quality and `cost` `(K,)` the cost of the whole trial to go by; `final` in its place what is believed of the final
@@ -209,7 +209,7 @@ class CurveBelief:
         return int(np.searchsorted(self.rungs, share * self.rungs[-1] * (1.0 + 1e-9), side="right")) - 1
 
     def reached(self, k: int, rung: int, quality: float, seconds: float | None = None) -> Self:
-        """After candidate `k` came to `rung` with `quality`, for `seconds` more on the reference device.
+        """Returns the belief after candidate `k` came to `rung` with `quality`, `seconds` later.
 
         One that stopped between two rungs has cost something, and is no further by what is believed of it.
         """
@@ -232,11 +232,11 @@ class CurveBelief:
         return replace(self, quality=seen, log_cost=log_cost, progress=progress, spent=spent)
 
     def observed(self, k: int, y: float, extra_noise: float = 0.0) -> Self:
-        """After a whole trial."""
+        """Returns the belief after a whole trial."""
         return self.reached(k, self.last, y)
 
     def expected(self, k: int, rung: int) -> Self:
-        """After a slice that ends as expected: what a running one will at least teach."""
+        """Returns the belief after a slice that ends as expected: what a running one will at least teach."""
         return replace(self, quality=self.quality.believed(self._cell(k, rung)))
 
     def believed(self, k: int) -> Self:

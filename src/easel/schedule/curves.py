@@ -43,7 +43,7 @@ class CurveTable:
         return type(self)(names, self.candidates, self.rungs, self.quality[which], self.cost[which])
 
     def at_rungs(self, chosen: Iterable[int]) -> Self:
-        """Only these columns of `rungs`: coarser slices of the same trials."""
+        """Returns only these columns of `rungs`: coarser slices of the same trials."""
         which = list(chosen)
         return type(self)(
             self.tenants,
@@ -62,5 +62,5 @@ class CurveTable:
 
     @property
     def total_cost(self) -> float:
-        """Of everything that can be run, each trial to its last known rung."""
+        """Returns the cost of everything that can be run, each trial to its last known rung."""
         return float(np.where(np.isnan(self.cost), 0.0, self.cost).max(2).sum())

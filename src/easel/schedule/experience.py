@@ -139,7 +139,7 @@ class Experience:
 
 
 def merged(ours: Experience, theirs: Experience) -> Experience:
-    """Both; of a candidate that both ran on a set, ours counts."""
+    """Returns both together; of a candidate that both ran on a set, ours counts."""
     sets = {one.name: one for one in ours.sets}
     for one in theirs.sets:
         known = sets.get(one.name, one)

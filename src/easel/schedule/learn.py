@@ -50,7 +50,7 @@ class LearnedPriors:
     slopes: Array
 
     def prior(self, properties: Array | None = None) -> Prior:
-        """For a tenant with `properties` `(d,)`; the covariance is shared by all."""
+        """Returns the belief for a tenant with `properties` `(d,)`; the covariance is shared by all."""
         if properties is None or not self.slopes.size:
             return self.shared
         moved = _scaled(properties[None, :], self.centre, self.width)[0] @ self.slopes
@@ -69,7 +69,7 @@ def learned_prior(history: Array, cold: Prior, cost: Array | None = None) -> Pri
 def learn_priors(
     history: Array, cold: Prior, properties: Array | None = None, cost: Array | None = None
 ) -> LearnedPriors:
-    """As `learned_prior`, and with the `properties` `(n, d)` of the earlier tenants a mean that moves with them."""
+    """Learns as `learned_prior` does, and with `properties` `(n, d)` of earlier tenants a mean that moves with them."""
     none = np.empty((0, 0))
     there = (~np.isnan(history)).any(1) if len(history) else np.zeros(0, dtype=bool)
     if not there.any():

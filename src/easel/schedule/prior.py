@@ -96,7 +96,7 @@ def quality_vector_prior(history: Array, kernel: str = "squared-exponential") ->
 
 
 def from_features(features: Array, mean: float = WEAK_MEAN) -> Prior:
-    """No history: constant mean, Matérn 5/2 over candidate features `(K, d)` (scaled to unit range here)."""
+    """Returns a prior without history: constant mean, Matérn 5/2 over scaled features `(K, d)`."""
     low, high = features.min(0), features.max(0)
     unit = (features - low) / np.where(high > low, high - low, 1.0)
     K = len(features)

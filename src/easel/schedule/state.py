@@ -316,8 +316,9 @@ class Tenant:
     def resumed(
         self, pulls: Sequence[Pull], bills: Sequence[float], running: Sequence[StartTrial], starts: int
     ) -> Self:
-        """As this fresh tenant is after trials and slices that ended with `pulls` and were billed `bills`, in that
-        order, and while `running` goes on: the same as if each had been `started` and `finished`."""
+        """Returns this fresh tenant after trials and slices that ended with `pulls` and were billed `bills`.
+
+        In that order, and while `running` goes on: the same as if each had been `started` and `finished`."""
         belief, best, spent = self.belief, self.best, self.spent
         taken = self.taken.copy()
         for pull, bill in zip(pulls, bills, strict=True):

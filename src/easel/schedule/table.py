@@ -46,7 +46,7 @@ class ScoreTable:
 
     @property
     def total_cost(self) -> float:
-        """Of everything that can be run."""
+        """Returns the cost of everything that can be run."""
         return float(self.cost[~np.isnan(self.quality) & np.isfinite(self.cost)].sum())
 
 

@@ -42,7 +42,7 @@ IN_THE_LAKE = (".npz", ".npy", ".parquet")
 
 
 def _questions(objects: Iterable[Any]) -> Iterator[list[Any]]:
-    """As many as one request may hold; one request where there are none."""
+    """Yields as many as one request may hold; one empty request where there are none."""
     batch: list[Any] = []
     size = 0
     for one in objects:
@@ -103,7 +103,7 @@ class Apps:
         program: str | Program,
         *,
         metric: str | None = None,
-        rates: Literal["pool", "trial"] = "pool",
+        rates: Literal["candidates", "trial"] = "candidates",
     ) -> wire.App:
         """`rates="trial"`: every trial of a network tries a grid of learning rates, as the paper has it; otherwise
         learning rates are candidates that the scheduler chooses among.
@@ -155,7 +155,7 @@ class Apps:
     def feed(
         self, name: str, pairs: Iterable[tuple[Any, Any]] | TableFrame, *, skip_bad: bool = False
     ) -> wire.Fed:
-        """In batches; a feed that broke off may be repeated, since pairs fed before are left out.
+        """Sends pairs in batches; a feed that broke off may be repeated, since pairs fed before are left out.
 
         Arrays may be NumPy's, pictures a `Path` or the bytes of a file. A DataFrame is fed as a CSV file with its
         columns would be.
@@ -270,10 +270,10 @@ class Apps:
 
     # refine ----------------------------------------------------------------------------------------------
 
-    def examples(self, name: str, *filters: str, sort: str = "") -> Iterator[wire.Example]:
+    def examples(self, name: str, *filters: str, sort: str = "") -> Iterator[wire.FedExample]:
         """All examples ever fed that pass the filters, such as `class:eq:cat`, `on:eq:false`."""
         params = {"filter": builtins.list(filters), "sort": sort or None}
-        return self._client.connection.pages(f"{self._path}/{name}/examples", wire.Example, params)
+        return self._client.connection.pages(f"{self._path}/{name}/examples", wire.FedExample, params)
 
     def example(self, name: str, digest: str) -> wire.ExampleContent:
         return self._client.connection.get(f"{self._path}/{name}/examples/{digest}", wire.ExampleContent)
@@ -324,7 +324,7 @@ class Apps:
         timeout: float | None = None,
         clock: Clock | None = None,
     ) -> wire.App:
-        """Until the app has run so many trials, and where `score` is given until its best model reaches that."""
+        """Waits until the app has run so many trials, and where `score` is given until its best model reaches that."""
         clock = clock or SystemClock()
         started, pause = clock.monotonic(), 0.2
         while True:
@@ -364,7 +364,7 @@ class Apps:
         return self.infer(name, builtins.list(read_objects(Path(source), program)), skip_bad=skip_bad)
 
     def pin(self, name: str, model: str) -> wire.App:
-        """From now on this model answers, whatever is found."""
+        """Lets this model answer from now on, whatever is found."""
         body = wire.PinModel(model=model)
         return self._client.connection.put(f"{self._path}/{name}/pin", body, wire.App)
 

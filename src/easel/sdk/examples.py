@@ -16,7 +16,7 @@ from easel.sdk.values import PICTURES
 
 
 def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
-    """From a CSV file or an Excel workbook, or JSON lines {"input": …, "output": …}."""
+    """Reads pairs from a CSV file or an Excel workbook, or JSON lines {"input": …, "output": …}."""
     if path.suffix.lower() in TABLES:
         header, rows = _table(path)
         yield from pairs_of_rows(program, header, rows)
@@ -26,7 +26,7 @@ def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
 
 
 def read_objects(path: Path, program: Program) -> Iterator[Any]:
-    """From a CSV file, JSON lines, one picture, or a folder of pictures in the order of their names."""
+    """Reads objects from a CSV file, JSON lines, one picture, or a folder of pictures in the order of their names."""
     if not path.exists():
         raise InvalidInput(f"there is no file or folder {path}")
     if path.is_dir():
@@ -54,7 +54,7 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """In the order in which they are asked about."""
+    """Returns the pictures in the order in which they are asked about."""
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
 
 

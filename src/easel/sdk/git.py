@@ -27,7 +27,7 @@ class GitState:
 
 
 def git_state(folder: Path) -> GitState | None:
-    """None where there is no repository, no commit yet, or no git."""
+    """Returns commit, branch, remote and difference; None where there is no repository, no commit yet, or no git."""
     if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return None
     found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")

@@ -79,7 +79,7 @@ class JobHandle:
     def wait(
         self, timeout: float | None = None, *, check: bool = True, clock: Clock | None = None
     ) -> JobHandle:
-        """Until it is over. With `check`, an end other than finished is JobFailed."""
+        """Waits until it is over. With `check`, an end other than finished is JobFailed."""
         clock = clock or SystemClock()
         started = clock.monotonic()
         pause = 0.05

@@ -54,7 +54,7 @@ class Pipelines:
         check: bool = True,
         clock: Clock | None = None,
     ) -> wire.Pipeline:
-        """Until every step is over. With `check`, a step that did not finish is JobFailed."""
+        """Waits until every step is over. With `check`, a step that did not finish is JobFailed."""
         clock = clock or SystemClock()
         started, pause = clock.monotonic(), 0.1
         while (found := self.get(pipeline_id)).state == "running":

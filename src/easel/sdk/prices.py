@@ -32,10 +32,10 @@ class Profiles:
     def _path(self) -> str:
         return f"{self._client.root}/profiles"
 
-    def plan(self, name: str, template: str, **fields: Any) -> wire.Plan:
+    def plan(self, name: str, template: str, **fields: Any) -> wire.ProfilePlan:
         """What `start` with the same arguments would run, and what it can cost."""
         body = ask(wire.StartProfile, name=name, template=template, **fields)
-        return self._client.connection.post(f"{self._path}/plan", body, wire.Plan)
+        return self._client.connection.post(f"{self._path}/plan", body, wire.ProfilePlan)
 
     def start(self, name: str, template: str, *, key: str | None = None, **fields: Any) -> wire.Profile:
         """Submit the runs. Fields are those of the API: code, inputs, environment, cpus, memories_mb, gpus, design,
@@ -53,7 +53,7 @@ class Profiles:
         return islice(self._client.connection.pages(self._path, wire.Profile, params), limit)
 
     def wait(self, name: str, timeout: float | None = None, *, clock: Clock | None = None) -> wire.Profile:
-        """Until its model is fitted; Conflict when there is none to be had."""
+        """Waits until its model is fitted; Conflict when there is none to be had."""
         clock = clock or SystemClock()
         started, pause = clock.monotonic(), 0.1
         while (found := self.get(name)).state == "running":
@@ -150,11 +150,11 @@ class Bills:
     def everywhere(
         self, by: Literal["project", "user", "month", "app"] = "project", month: str | None = None
     ) -> wire.BillReport:
-        """Over all projects, for platform admins."""
+        """Returns the report over all projects, for platform admins."""
         return self._client.connection.get("/api/v1/bills", wire.BillReport, {"by": by, "month": month})
 
     def budget(self, since: datetime | None = None) -> wire.Budget:
-        """With `since`, a moment with its zone, also what was run up after it."""
+        """Returns the budget; with `since`, a moment with its zone, also what was run up after it."""
         params = {"since": None if since is None else since.isoformat()}
         return self._client.connection.get(f"{self._client.root}/budget", wire.Budget, params)
 
@@ -172,6 +172,6 @@ class Bills:
     def set_prices(
         self, name: str | None = None, toml: str | None = None, since: datetime | None = None
     ) -> wire.PriceList:
-        """For platform admins: a shipped book by name, or one as TOML."""
+        """Sets prices, for platform admins: a shipped book by name, or one as TOML."""
         body = ask(wire.SetPrices, name=name, toml=toml, since=since)
         return self._client.connection.put("/api/v1/prices", body, wire.PriceList)

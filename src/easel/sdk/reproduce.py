@@ -40,7 +40,7 @@ def reproduce(client: Client, job: wire.Job, folder: Path) -> Path:
 
 
 def _fetch_code(client: Client, reference: str, folder: Path) -> None:
-    """As the job sees it: packed folders as they were, other sets without the folders that all files share."""
+    """Fetches the code as the job sees it: packed folders as they were, other sets without shared folders."""
     if reference.startswith("/"):
         (file,) = client.lake.download(reference, folder)
         if file.suffix == ".zip":

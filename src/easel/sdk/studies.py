@@ -35,7 +35,7 @@ class Studies:
         return self._client.connection.post(self._path, body, wire.Study, key)
 
     def create_from(self, text: str, *, start: bool = True, key: str | None = None) -> wire.Study:
-        """From the text of a study file (YAML)."""
+        """Creates a study from the text of a study file (YAML)."""
         body = ask(wire.StudyFile, text=text, start=start)
         return self._client.connection.post(f"{self._path}/file", body, wire.Study, key)
 
@@ -87,7 +87,7 @@ class Studies:
         return self._client.connection.request("GET", f"{self._path}/{name}/csv").text
 
     def import_csv(self, name: str, text: str) -> int:
-        """How many points were new."""
+        """Takes in points from CSV; returns how many were new."""
         body = ask(wire.CsvText, csv=text)
         return self._client.connection.post(f"{self._path}/{name}/csv", body, wire.Imported).new
 
@@ -99,7 +99,7 @@ class Studies:
         told: Callable[[wire.StudyPoint], None] = lambda point: None,
         clock: Clock | None = None,
     ) -> wire.Study:
-        """Until it ends or is stopped; `told` hears of each measured point, in the order of results."""
+        """Waits until it ends or is stopped; `told` hears of each measured point, in the order of results."""
         clock = clock or SystemClock()
         started, pause, heard = clock.monotonic(), 0.1, 0
         while True:

@@ -33,7 +33,7 @@ Naming = Callable[[LocalFile, Digest], str]
 
 
 def own_path(file: LocalFile, digest: Digest) -> str:
-    """Whatever it holds, the path that it was listed with."""
+    """Returns the path that it was listed with, whatever it holds."""
     return file.path
 
 
@@ -160,7 +160,7 @@ class Sender:
         return {digest: by_digest[digest] for digest in wanted if digest not in contents}
 
     def _claim(self, wanted: Iterable[Digest]) -> dict[Digest, None]:
-        """Those that no other batch is sending; equal files lie in many folders."""
+        """Returns the files that no other batch is sending; equal files lie in many folders."""
         with self._lock:
             ours = dict.fromkeys(digest for digest in wanted if digest not in self._claimed)
             self._claimed.update(ours)
@@ -282,7 +282,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def _batches(files: Sequence[LocalFile]) -> Iterator[list[LocalFile]]:
-    """As many files as one request may name; the small ones of a batch fill one pack."""
+    """Yields as many files as one request may name; the small ones of a batch fill one pack."""
     batch: list[LocalFile] = []
     request = packed = 0
     for file in files:
@@ -297,4 +297,4 @@ def _batches(files: Sequence[LocalFile]) -> Iterator[list[LocalFile]]:
 
 
 def no_progress(_count: int) -> None:
-    """For scripts that show none."""
+    """Shows no progress, for scripts."""

@@ -66,7 +66,7 @@ def light(value: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """Without importing NumPy: what has a dtype can turn itself into little-endian bytes."""
+    """Writes an array without importing NumPy: what has a dtype can turn itself into little-endian bytes."""
     if value.dtype.kind not in "fiub":
         return to_wire(value.tolist())
     kind = "<u1" if value.dtype.itemsize == 1 and value.dtype.kind in "ub" else "<f4"

@@ -23,7 +23,7 @@ class WorkerTokens:
         return self._client.connection.get(_PATH, wire.WorkerTokenList).items
 
     def create(self, name: str, expires_at: datetime | None = None) -> wire.IssuedWorkerToken:
-        """Its secret is in the answer and nowhere else."""
+        """Creates a token; its secret is in the answer and nowhere else."""
         body = ask(wire.CreateWorkerToken, name=name, expires_at=expires_at)
         return self._client.connection.post(_PATH, body, wire.IssuedWorkerToken)
 

@@ -86,7 +86,7 @@ class Controller:
         self._away_since: float | None = None
 
     def run(self, stopping: threading.Event) -> None:
-        """Until `stopping` is set. Trouble with the database is waited out."""
+        """Runs until `stopping` is set. Trouble with the database is waited out."""
         stop_listening = self.store.listen(self.wake.set)
         try:
             while not stopping.is_set():
@@ -313,7 +313,7 @@ class Controller:
         self._asked_to_give_way = giving
 
     def _empty_drained(self) -> None:
-        """Nothing more begins on devices that are drained; what still runs there at the deadline is stopped."""
+        """Begins nothing more on drained devices; stops what still runs there at the deadline."""
         if not self.connected:
             return
         found = emptying(self.store)
@@ -331,7 +331,7 @@ class Controller:
         return len(orders)
 
     def _look_for_lost(self, now: float) -> None:
-        """Nobody has heard of an attempt for long: end what is left of it, and account for it."""
+        """Ends and accounts for attempts that nobody has heard of for long."""
         silent = [key for key, heard in self._heard.items() if now - heard > self.pace.lost_after]
         for key in silent:
             self._heard.pop(key)

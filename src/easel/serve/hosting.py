@@ -15,8 +15,8 @@ from easel.declare.resources import Room
 from easel.flow.jobs.advance import Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
+from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.flow.lake.upload import Lake
-from easel.flow.mlflow.job_tokens import JobTracking
 from easel.flow.workers.executor import RemoteExecutor
 from easel.flow.workers.seal import Seal
 from easel.run.executors.base import Executor

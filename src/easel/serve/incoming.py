@@ -14,7 +14,7 @@ BLOCK = 4 * 2**20
 
 
 def arriving(request: Request) -> Iterator[bytes]:
-    """To be iterated in a worker thread, which waits for the event loop."""
+    """Yields the bytes of a request in a worker thread, which waits for the event loop."""
     pieces_of = request.stream()
 
     async def next_block() -> bytes:

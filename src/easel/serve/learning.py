@@ -43,7 +43,7 @@ def build_keeper(
 def keep_learning(
     keeper: Keeper, leads: Callable[[], bool], stopping: threading.Event, every: float = EVERY_S
 ) -> None:
-    """Until `stopping` is set. Trouble is logged and waited out: a trial can be late, never lost.
+    """Serves tenants until `stopping` is set. Trouble is logged and waited out: a trial can be late, never lost.
 
     Any event wakes it; without events it looks every `every` seconds. Who stops leading forgets what it knew.
     """

@@ -10,9 +10,9 @@ import threading
 
 from easel.errors import EaselError
 from easel.flow.price.billing import anything_to_bill, bill_ended
-from easel.flow.price.budgets import watch_budgets
 from easel.flow.price.profile import watch_profiles
 from easel.flow.price.provision import compare_promises
+from easel.flow.price.watch_budgets import watch_budgets
 from easel.run.share import HALF_LIFE_S
 from easel.store import billing
 from easel.store.engine import Store
@@ -24,7 +24,7 @@ EVERY_S = 1.0
 def keep_books(
     store: Store, stopping: threading.Event, half_life_s: float = HALF_LIFE_S, every: float = EVERY_S
 ) -> None:
-    """Until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
+    """Bills until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
     while not stopping.wait(every):
         try:
             turn(store, half_life_s)

@@ -66,7 +66,7 @@ class _PoolCollector(Collector):
         self._attempts: Tally[str] = Tally()
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering must not ask the database."""
+        """Describes nothing: registering must not ask the database."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

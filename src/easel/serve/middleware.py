@@ -42,7 +42,7 @@ _PAGE_POLICY = (
 
 
 def page_policy(others: Sequence[str] = ()) -> bytes:
-    """No inline script or style, no frames; the page talks to this server and to `others`, where bytes lie."""
+    """Returns the policy: no inline script or style, no frames; only this server and `others` are asked."""
     return _PAGE_POLICY.format(connect=" ".join(["'self'", *others])).encode()
 
 

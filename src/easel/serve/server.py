@@ -106,7 +106,7 @@ def controller(
 
 
 def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
-    """Only the controller, until told to stop. Several may run; one acts, the others stand by."""
+    """Runs only the controller, until told to stop. Several may run; one acts, the others stand by."""
     logs.configure(settings.log_level, settings.log_requests)
     store = open_store(settings)
     stopping = threading.Event()
@@ -121,7 +121,7 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
 
 
 def run_worker_here(settings: Settings) -> None:
-    """Only this machine's devices, until told to stop."""
+    """Runs only this machine's devices, until told to stop."""
     prepare_home(settings)
     run_worker(options_of(settings, spawn_worker=False).worker)
 

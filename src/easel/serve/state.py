@@ -16,7 +16,8 @@ from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.lake import Addresses
 from easel.serve.metrics import Metrics
 from easel.serve.settings import Settings
-from easel.store.engine import Store
+from easel.store.engine import Store as Store
+from easel.store.engine import Tx as Tx  # for routes, which know nothing else of the store
 
 if TYPE_CHECKING:
     from easel.flow.sign_on.oidc import OidcProvider

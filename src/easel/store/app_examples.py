@@ -86,7 +86,7 @@ def fold_counts(tx: Tx, app_id: AppId) -> Counter[tuple[str, int]]:
 
 
 def counts(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, ExampleCounts]:
-    """By app; one that was fed nothing has none."""
+    """Returns the counts of examples by app; one that was fed nothing has none."""
     on: dict[AppId, dict[str, int]] = {app_id: {} for app_id in app_ids}
     off: Counter[AppId] = Counter()
     query = (
@@ -103,7 +103,7 @@ def counts(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, ExampleCounts]:
 
 
 def counts_of_all(tx: Tx) -> dict[AppId, ExampleCounts]:
-    """Of every app of every project that was fed anything."""
+    """Returns the counts of every app of every project that was fed anything."""
     on: dict[AppId, dict[str, int]] = {}
     off: Counter[AppId] = Counter()
     query = select(app_examples.c.app_id, app_examples.c.stratum, app_examples.c.on, func.count()).group_by(
@@ -191,7 +191,7 @@ def find(tx: Tx, app_id: AppId, digest: str) -> FedExample:
 
 
 def some(tx: Tx, app_id: AppId, digests: Sequence[str]) -> dict[str, FedExample]:
-    """Those that exist, by digest."""
+    """Returns the examples that exist, by digest."""
     found: dict[str, FedExample] = {}
     for start in range(0, len(digests), _CHUNK):
         part = digests[start : start + _CHUNK]
@@ -214,7 +214,7 @@ def off(tx: Tx, app_id: AppId) -> list[str]:
 
 
 def switch(tx: Tx, app_id: AppId, digests: Sequence[str], on: bool) -> list[str]:
-    """Those that really changed."""
+    """Switches examples; returns those that really changed."""
     changed: list[str] = []
     for start in range(0, len(digests), _CHUNK):
         part = digests[start : start + _CHUNK]

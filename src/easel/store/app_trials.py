@@ -52,7 +52,7 @@ def add(
 
 
 def trials(tx: Tx, app_id: AppId | None = None, *, running: bool = False) -> list[AppTrial]:
-    """In the order of the decisions; of all apps where none is named."""
+    """Returns trials in the order of the decisions; of all apps where none is named."""
     query = select(app_trials).order_by(app_trials.c.seq)
     if app_id is not None:
         query = query.where(app_trials.c.app_id == app_id)
@@ -62,7 +62,7 @@ def trials(tx: Tx, app_id: AppId | None = None, *, running: bool = False) -> lis
 
 
 def trials_of(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, list[AppTrial]]:
-    """Of each of these apps, in the order of the decisions."""
+    """Returns the trials of each of these apps, in the order of the decisions."""
     found: dict[AppId, list[AppTrial]] = {app_id: [] for app_id in app_ids}
     for some in chunks(app_ids):
         query = select(app_trials).where(app_trials.c.app_id.in_(some)).order_by(app_trials.c.seq)
@@ -131,8 +131,10 @@ def end(
     spent_micros: int | None = None,
     share: float = 1.0,
 ) -> bool:
-    """Once: a repeated report changes nothing. `spent_micros` is what each of its apps pays, `share` how far its slice
-    brought the trial."""
+    """Ends a trial once: a repeated report changes nothing.
+
+    `spent_micros` is what each of its apps pays, `share` how far its slice brought the trial.
+    """
     done = tx.execute(
         _END,
         {
@@ -170,7 +172,7 @@ def sharers(tx: Tx, job_id: JobId) -> int:
 
 
 def note_honesty(tx: Tx, job_id: JobId, error: float | None, baseline: float | None) -> None:
-    """How sure the score of an ended trial is, and what always giving the same answer scores."""
+    """Notes how sure the score of an ended trial is, and what always giving the same answer scores."""
     tx.execute(update(app_trials).where(app_trials.c.job_id == job_id).values(error=error, baseline=baseline))
 
 
@@ -181,7 +183,7 @@ def rescore(tx: Tx, app_id: AppId, job_id: JobId, quality: float) -> None:
 
 
 def forget(tx: Tx, app_id: AppId, job_ids: Sequence[JobId]) -> None:
-    """These results are of no use any more; jobs and models stay in the history of the lake."""
+    """Forgets results that are of no use any more; jobs and models stay in the history of the lake."""
     for some in chunks(job_ids):
         tx.execute(delete(app_trials).where(app_trials.c.app_id == app_id, app_trials.c.job_id.in_(some)))
 

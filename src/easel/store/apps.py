@@ -62,7 +62,7 @@ _FIND = select(apps).where(
 
 
 def find(tx: Tx, project_id: ProjectId, name: str) -> App:
-    """By name or id; an app of another project does not exist here."""
+    """Returns an app by name or id; one of another project does not exist here."""
     row = tx.execute(_FIND, {"of_project": project_id, "called": name}).first()
     if row is None:
         raise NotFound(f"no app {name!r} in this project")
@@ -73,7 +73,7 @@ _BY_ID = select(apps).where(apps.c.id == bindparam("of_app"))
 
 
 def maybe(tx: Tx, app_id: AppId) -> App | None:
-    """By id alone: for the controller, which serves every project."""
+    """Returns an app by id alone: for the controller, which serves every project."""
     row = tx.execute(_BY_ID, {"of_app": app_id}).first()
     return None if row is None else _app(row)
 
@@ -90,7 +90,7 @@ def fingerprint(tx: Tx) -> tuple[int, ...]:
 
 
 def all_apps(tx: Tx) -> list[App]:
-    """Of every project, oldest first: what shares the pool."""
+    """Returns the apps of every project, oldest first: what shares the pool."""
     return [_app(row) for row in tx.execute(select(apps).order_by(apps.c.created_at, apps.c.id))]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from easel.ids import ProjectId
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.schema.jobs import IS_ACTIVE, jobs
 from easel.store.schema.price import bill_lines, budgets, prices
 from easel.store.upsert import insert_or
@@ -29,28 +29,22 @@ def add_price(tx: Tx, since: datetime, book: Mapping[str, Any], actor: str) -> N
 # Devices that are held now. ------------------------------------------------------------------------------------
 
 
-def held(tx: Tx, project_id: ProjectId | None = None) -> list[AnyRow]:
-    """Jobs that hold a device: their id, project, user, spec, and since when."""
-    query = select(
-        jobs.c.id.label("job_id"),
-        jobs.c.attempt,
-        jobs.c.held_at.label("since"),
-        jobs.c.project_id,
-        jobs.c.user_id,
-        jobs.c.spec,
-    )
+@dataclass(frozen=True, slots=True)
+class HeldDevice:
+    """A job that holds a device, and since when."""
+
+    job_id: str
+    since: datetime
+    spec: Mapping[str, Any]
+
+
+def held(tx: Tx, project_id: ProjectId | None = None) -> list[HeldDevice]:
+    """Returns the jobs that hold a device, longest first."""
+    query = select(jobs.c.id, jobs.c.held_at, jobs.c.spec)
     query = query.where(IS_ACTIVE, jobs.c.held_at.is_not(None)).order_by(jobs.c.held_at)
     if project_id is not None:
         query = query.where(jobs.c.project_id == project_id)
-    return list(tx.execute(query))
-
-
-def wanting(tx: Tx, limit: int = 2000) -> list[AnyRow]:
-    """Jobs that wait for a device, in order of arrival: their id and spec."""
-    query = select(jobs.c.id, jobs.c.spec).where(
-        jobs.c.state.in_(("queued", "launching")), jobs.c.blocked == 0
-    )
-    return list(tx.execute(query.order_by(jobs.c.seq).limit(limit)))
+    return [HeldDevice(*row) for row in tx.execute(query)]
 
 
 # Bills. ------------------------------------------------------------------------------------------------------
@@ -61,9 +55,25 @@ def add_lines(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
         tx.execute(insert(bill_lines), [dict(row) for row in rows])
 
 
-def lines_of(tx: Tx, project_id: ProjectId, job_id: str) -> list[AnyRow]:
-    query = select(bill_lines).where(bill_lines.c.project_id == project_id, bill_lines.c.job_id == job_id)
-    return list(tx.execute(query.order_by(bill_lines.c.attempt, bill_lines.c.line)))
+@dataclass(frozen=True, slots=True)
+class KeptLine:
+    """One line of a bill, as it was drawn up."""
+
+    start: datetime
+    seconds: float
+    per_hour: float
+    micros: int
+    currency: str
+    book: str
+
+
+_LINE = select(*(bill_lines.c[one.name] for one in fields(KeptLine)))
+
+
+def lines_of(tx: Tx, project_id: ProjectId, job_id: str) -> list[KeptLine]:
+    """Returns the lines of a job's bill, in the order of its attempts."""
+    query = _LINE.where(bill_lines.c.project_id == project_id, bill_lines.c.job_id == job_id)
+    return [KeptLine(*row) for row in tx.execute(query.order_by(bill_lines.c.attempt, bill_lines.c.line))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +127,16 @@ def billed_micros(tx: Tx, project_id: ProjectId, month: str | None) -> int:
     return int(tx.execute(query).scalar_one())
 
 
-def lines_after(tx: Tx, project_id: ProjectId, moment: datetime) -> list[AnyRow]:
-    """The lines that reach beyond a moment, and some that end shortly before it. No line crosses a month's end."""
+def lines_after(tx: Tx, project_id: ProjectId, moment: datetime) -> list[KeptLine]:
+    """Returns the lines that reach beyond a moment, and some that end shortly before it.
+
+    No line crosses a month's end.
+    """
     month = moment.astimezone(UTC).strftime("%Y-%m")
     here = (bill_lines.c.project_id == project_id, bill_lines.c.month >= month)
     longest = tx.execute(select(func.max(bill_lines.c.seconds)).where(*here)).scalar() or 0.0
-    query = select(bill_lines).where(*here, bill_lines.c.start > moment - timedelta(seconds=longest))
-    return list(tx.execute(query))
+    query = _LINE.where(*here, bill_lines.c.start > moment - timedelta(seconds=longest))
+    return [KeptLine(*row) for row in tx.execute(query)]
 
 
 # Budgets. ----------------------------------------------------------------------------------------------------
@@ -140,15 +153,32 @@ def drop_budget(tx: Tx, project_id: ProjectId) -> None:
     tx.execute(delete(budgets).where(budgets.c.project_id == project_id))
 
 
-_BUDGET = select(budgets).where(budgets.c.project_id == bindparam("of_project"))
+@dataclass(frozen=True, slots=True)
+class KeptBudget:
+    """A project's budget, and the shares of it that were announced in the period `warned_in`."""
+
+    project_id: ProjectId
+    limit_micros: int
+    period: str
+    warn_at: Sequence[float]
+    hard_stop: bool
+    warned_in: str
+    warned: Sequence[float]
 
 
-def find_budget(tx: Tx, project_id: ProjectId) -> AnyRow | None:
-    return tx.execute(_BUDGET, {"of_project": project_id}).one_or_none()
+_BUDGETS = select(*(budgets.c[one.name] for one in fields(KeptBudget)))
+_BUDGET = _BUDGETS.where(budgets.c.project_id == bindparam("of_project"))
 
 
-def all_budgets(tx: Tx) -> list[AnyRow]:
-    return list(tx.execute(select(budgets).order_by(budgets.c.project_id)))
+def find_budget(tx: Tx, project_id: ProjectId) -> KeptBudget | None:
+    """Returns the budget of a project, or None."""
+    row = tx.execute(_BUDGET, {"of_project": project_id}).one_or_none()
+    return None if row is None else KeptBudget(*row)
+
+
+def all_budgets(tx: Tx) -> list[KeptBudget]:
+    """Returns the budgets of all projects that have one."""
+    return [KeptBudget(*row) for row in tx.execute(_BUDGETS.order_by(budgets.c.project_id))]
 
 
 def remember_warned(tx: Tx, project_id: ProjectId, period: str, shares: Sequence[float]) -> None:

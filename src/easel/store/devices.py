@@ -87,7 +87,7 @@ def list_devices(tx: Tx) -> list[Device]:
 
 
 def machines(tx: Tx) -> list[Device]:
-    """Without the workers that an engine placed: its machines, which are larger, stand for them."""
+    """Returns the devices without the workers that an engine placed: its machines, which are larger, stand for them."""
     return [
         device
         for device in list_devices(tx)
@@ -105,12 +105,12 @@ def machines_are(tx: Tx, engine: str, rooms: Sequence[Room]) -> None:
 
 
 def largest_connected(tx: Tx) -> Room | None:
-    """More than any one job can get now; None while no device is connected."""
+    """Returns more than any one job can get now; None while no device is connected."""
     return _largest([device.capacity for device in machines(tx) if device.connected])
 
 
 def largest(tx: Tx) -> Room | None:
-    """More than any one job can get; None while no device is known."""
+    """Returns more than any one job can get; None while no device is known."""
     return _largest([device.capacity for device in machines(tx)])
 
 

@@ -52,7 +52,7 @@ def all_of(tx: Tx, project_id: ProjectId, since: datetime) -> list[Experiment]:
 
 
 def hold(tx: Tx, project_id: ProjectId) -> None:
-    """Whoever names experiments of this project waits for whoever does already."""
+    """Waits for whoever names experiments of this project already, and makes others wait."""
     lock(tx, f"experiments {project_id}")
 
 

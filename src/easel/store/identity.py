@@ -73,7 +73,7 @@ def find_project(tx: Tx, project_id: ProjectId) -> Project | None:
 def list_projects(
     tx: Tx, user: User, request: PageRequest, only: Sequence[ProjectId] | None = None
 ) -> Page[Project]:
-    """Those that the user may enter, of `only` these: all of them for a platform admin."""
+    """Returns the projects that the user may enter, of `only` these: all of them for a platform admin."""
     query = select(*_PROJECT)
     if only is not None:
         query = query.where(projects.c.id.in_(only))
@@ -168,7 +168,7 @@ def projects_of(tx: Tx, user_id: UserId) -> list[ProjectId]:
 
 
 def without_rights(tx: Tx, owners: Group[tuple[ProjectId, UserId]]) -> set[tuple[ProjectId, UserId]]:
-    """Those of these who may run nothing in that project: gone, disabled, no longer members, or it is archived."""
+    """Returns who may run nothing in that project: gone, disabled, no longer members, or it is archived."""
     if not owners:
         return set()
     people = sorted({user for _, user in owners})

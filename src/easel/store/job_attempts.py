@@ -84,7 +84,7 @@ def unbilled(tx: Tx, limit: int) -> list[AnyRow]:
 
 
 def unbilled_of(tx: Tx, project_id: ProjectId) -> list[AnyRow]:
-    """Of a project: attempts that are over and no bill has seen, with what their jobs asked for."""
+    """Returns a project's attempts that are over and no bill has seen, with what their jobs asked for."""
     query = select(job_attempts.c.held_at, job_attempts.c.seconds, jobs.c.spec)
     query = query.join(jobs, jobs.c.id == job_attempts.c.job_id)
     return list(tx.execute(query.where(IS_UNBILLED, jobs.c.project_id == project_id)))

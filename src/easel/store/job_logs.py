@@ -57,7 +57,7 @@ def add_chunks(tx: Tx, chunks: Sequence[LogChunk]) -> None:
 
 
 def read_lines(tx: Tx, job_id: JobId, attempt: int, after: int, limit: int) -> list[LogLine]:
-    """At most `limit` lines from line number `after` on."""
+    """Returns at most `limit` lines from line number `after` on."""
     return list(_first(_lines(tx, job_id, attempt, after), limit))
 
 
@@ -79,7 +79,7 @@ def last_line(tx: Tx, job_id: JobId, attempt: int) -> str:
 
 
 def search_lines(tx: Tx, job_id: JobId, attempt: int, words: str, after: int, limit: int) -> list[LogLine]:
-    """At most `limit` lines, from `after` on, that contain `words`, in whatever case.
+    """Returns at most `limit` lines, from `after` on, that contain `words`, in whatever case.
 
     Words and not a pattern: a pattern can be made to keep a server busy for hours.
     """

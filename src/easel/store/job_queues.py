@@ -64,7 +64,7 @@ def lines(tx: Tx, default_limit: int, at_most: int, able: Placeable | None = Non
 
 
 def blocked(tx: Tx, owners: Iterable[Owner], default_limit: int) -> dict[Owner, QueueLimit]:
-    """Of these owners those whose queues let nothing through now."""
+    """Returns those of these owners whose queues let nothing through now."""
     busy, settings = _active(tx), _settings(tx)
     found: dict[Owner, QueueLimit] = {}
     for owner in owners:
@@ -152,7 +152,7 @@ _QUEUE_IS_THERE = select(job_queues.c.served).where(
 
 
 def open_queue(tx: Tx, project_id: ProjectId, user_id: UserId) -> None:
-    """Whoever submits has a queue from then on."""
+    """Opens a queue for whoever submits for the first time."""
     if tx.execute(_QUEUE_IS_THERE, {"of_project": project_id, "of_user": user_id}).first() is not None:
         return
     made = insert_or(tx, job_queues).values(project_id=project_id, user_id=user_id, paused=False, served=0)

@@ -118,7 +118,7 @@ def _insert_new(
 
 
 def _without_standing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that are not the very point that stands at their step."""
+    """Returns the points that are not the very ones that stand at their steps."""
     standing: dict[tuple[Series, int], tuple[Any, ...]] = {}
     steps: dict[Series, set[int]] = {}
     for row in rows:
@@ -289,7 +289,7 @@ class SeriesSummary:
 
 
 def summaries_of(tx: Tx, job_id: str, attempt: int) -> list[SeriesSummary]:
-    """By name."""
+    """Returns the summaries by name."""
     query = select(job_series.c.name, job_series.c.last, job_series.c.low, job_series.c.high).where(
         job_series.c.job_id == job_id, job_series.c.attempt == attempt
     )

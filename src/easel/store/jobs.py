@@ -228,7 +228,7 @@ def waits_for(tx: Tx, job_id: JobId) -> list[str]:
 
 
 def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:
-    """In the order of `ids`."""
+    """Returns the jobs in the order of `ids`."""
     found: dict[str, Job] = {}
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
@@ -372,7 +372,7 @@ _NEWEST = select(func.coalesce(func.max(jobs.c.seq), 0))
 
 
 def ever(tx: Tx) -> int:
-    """At least as many as all jobs that there ever were, in all projects."""
+    """Returns at least as many as all jobs that there ever were, in all projects."""
     return int(tx.execute(_NEWEST).scalar_one())
 
 

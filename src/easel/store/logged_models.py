@@ -28,7 +28,7 @@ def hold(tx: Tx, model_id: str) -> None:
 
 
 def find(tx: Tx, project_id: ProjectId, model_id: str) -> LoggedModel | None:
-    """None where it is deleted."""
+    """Returns a logged model; None where it is deleted."""
     query = select(logged_models).where(
         logged_models.c.project_id == project_id,
         logged_models.c.id == model_id,

@@ -15,7 +15,7 @@ from easel.store.upsert import lock
 
 
 def hold(tx: Tx, project_id: ProjectId) -> None:
-    """Whoever changes the registry of this project waits for whoever does already."""
+    """Waits for whoever changes the registry of this project already, and makes others wait."""
     lock(tx, f"registry {project_id}")
 
 
@@ -36,7 +36,7 @@ def find(tx: Tx, project_id: ProjectId, name: str) -> RegisteredModel | None:
 
 
 def all_models(tx: Tx, project_id: ProjectId) -> list[RegisteredModel]:
-    """By name."""
+    """Returns the registered models by name."""
     query = select(registered_models).where(registered_models.c.project_id == project_id)
     return [_model(row) for row in tx.execute(query.order_by(registered_models.c.name))]
 
@@ -57,7 +57,7 @@ def rename(tx: Tx, seen: RegisteredModel, name: str) -> None:
 
 
 def remove(tx: Tx, seen: RegisteredModel) -> None:
-    """Its file set stays: what was made can still be traced."""
+    """Removes a model; its file set stays, so that what was made can still be traced."""
     for table in (model_versions, registered_models):
         tx.execute(delete(table).where(table.c.project_id == seen.project_id, table.c.name == seen.name))
 

@@ -84,7 +84,7 @@ def offer(tx: Tx, executor: str, new: Sequence[NewWork]) -> None:
 
 
 def leaving(tx: Tx, gangs: Sequence[str]) -> set[str]:
-    """Those of these that were forgotten and that a device has not said yet that it removed."""
+    """Returns those of these attempts that were withdrawn, and whose removal their device has not confirmed."""
     found: set[str] = set()
     for some in chunks(gangs):
         query = select(work.c.gang).where(is_in(tx, work.c.gang, some), work.c.forgotten > 0)
@@ -115,7 +115,7 @@ def ask_kill(tx: Tx, gangs: Mapping[str, int]) -> tuple[list[str], list[str]]:
 
 
 def forget(tx: Tx, gangs: Mapping[str, bool]) -> None:
-    """Whatever a device has of them it removes; what none has is gone at once."""
+    """Withdraws attempts: a device removes what it has of them, and what none has is deleted at once."""
     for over in (False, True):
         for some in chunks([gang for gang, each in gangs.items() if each is over]):
             kept = and_(is_in(tx, work.c.gang, some), work.c.device.is_not(None))
@@ -139,7 +139,7 @@ def reports_of(tx: Tx, key: str) -> list[AnyRow]:
 
 
 def take_reports(tx: Tx, numbers: Sequence[int]) -> set[int]:
-    """Those of these reports that were still there; they are no more."""
+    """Returns those of these reports that were still there, and deletes them."""
     taken: set[int] = set()
     for some in chunks(numbers):
         statement = delete(work_reports).where(work_reports.c.seq.in_(some)).returning(work_reports.c.seq)
@@ -197,7 +197,7 @@ def reseal(tx: Tx, key: str, sealed: str) -> None:
 
 
 def give_back(tx: Tx, keys: Sequence[str]) -> None:
-    """Their devices left before they had them: they wait again, in their old places."""
+    """Lets attempts wait again in their old places, whose devices left before they had them."""
     for some in chunks(keys):
         tx.execute(update(work).where(work.c.key.in_(some)).values(device=None))
     if keys:
@@ -229,7 +229,7 @@ class NewReport:
 
 
 def add_reports(tx: Tx, new: Sequence[NewReport], known: Sequence[str] = ()) -> None:
-    """Also note what devices have said that they have."""
+    """Adds reports, and notes what devices have said that they have."""
     lock_work(tx)
     _note(tx, new, known)
     if not new:
@@ -249,7 +249,7 @@ def add_reports(tx: Tx, new: Sequence[NewReport], known: Sequence[str] = ()) -> 
 
 
 def _note(tx: Tx, new: Sequence[NewReport], known: Sequence[str]) -> None:
-    """How far work is. Nothing of it is ever taken back."""
+    """Notes how far work is; nothing of it is ever taken back."""
     nothing = {"known": False, "received": 0, "over": False, "shift": None}
     rows: dict[str, dict[str, Any]] = {key: {"k": key, **nothing, "known": True} for key in known}
     for each in new:

@@ -44,12 +44,12 @@ _INVITATION = tuple(c for c in invitations.c if c.name != "secret_hash")
 
 
 def list_users(tx: Tx, request: PageRequest) -> Page[User]:
-    """Everybody on this installation."""
+    """Returns everybody on this installation."""
     return fetch(tx, select(*_USER), USERS, request).map(lambda row: User(*row))
 
 
 def project_names(tx: Tx, user_ids: list[UserId]) -> dict[UserId, list[str]]:
-    """In which projects each of these is."""
+    """Returns the names of the projects that each of these is in."""
     query = (
         select(memberships.c.user_id, projects.c.name)
         .join(projects, projects.c.id == memberships.c.project_id)
@@ -85,7 +85,7 @@ def set_platform_admin(tx: Tx, user_id: UserId, is_admin: bool) -> None:
 
 
 def platform_admins(tx: Tx) -> list[UserId]:
-    """Those who are not disabled."""
+    """Returns the platform admins who are not disabled."""
     query = select(users.c.id).where(users.c.platform_admin, users.c.disabled_at.is_(None))
     return [row.id for row in tx.execute(query)]
 

@@ -149,9 +149,22 @@ def add_promise(tx: Tx, values: Mapping[str, Any]) -> None:
     tx.execute(insert(provisions).values(**values))
 
 
-def promise_of(tx: Tx, project_id: ProjectId, job_id: str) -> AnyRow | None:
-    query = select(provisions).where(provisions.c.project_id == project_id, provisions.c.job_id == job_id)
-    return tx.execute(query).one_or_none()
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a job was promised to take and cost, and what it took once that is known."""
+
+    promised_micros: int
+    promised_seconds: float
+    seconds: float | None
+
+
+def promise_of(tx: Tx, project_id: ProjectId, job_id: str) -> Promise | None:
+    """Returns what a job was promised, or None where it was submitted without a promise."""
+    query = select(provisions.c.promised_micros, provisions.c.promised_seconds, provisions.c.seconds)
+    row = tx.execute(
+        query.where(provisions.c.project_id == project_id, provisions.c.job_id == job_id)
+    ).one_or_none()
+    return None if row is None else Promise(*row)
 
 
 _UNBILLED = exists().where(job_attempts.c.job_id == jobs.c.id, IS_UNBILLED)
@@ -171,7 +184,7 @@ def promises_to_compare(tx: Tx, limit: int = 100) -> list[AnyRow]:
 
 
 def keep_comparison(tx: Tx, job_id: str, seconds: float | None, micros: int | None) -> bool:
-    """False when somebody else has compared it meanwhile."""
+    """Keeps what a job took; False when somebody else has compared it meanwhile."""
     query = update(provisions).where(provisions.c.job_id == job_id, provisions.c.compared_at.is_(None))
     return tx.execute(query.values(seconds=seconds, micros=micros, compared_at=tx.now)).rowcount == 1
 

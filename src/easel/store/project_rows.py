@@ -39,7 +39,7 @@ _PRIVATE = {"secret_hash"}
 
 
 def tables() -> list[Table]:
-    """Those that hold rows of projects, what names others first, the project itself last."""
+    """Returns the tables that hold rows of projects, what names others first, the project itself last."""
     found = [
         table
         for table in schema.metadata.sorted_tables

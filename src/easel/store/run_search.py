@@ -172,7 +172,7 @@ def _condition(tx: Tx, project_id: ProjectId, term: RunTerm) -> Condition:
 
 
 def _some(*conditions: Condition) -> Condition:
-    """There is a row beside the run that fulfils all of them."""
+    """Returns the condition that there is a row beside the run that fulfils all of them."""
     return exists(select(literal(1)).where(*conditions).correlate(jobs))
 
 

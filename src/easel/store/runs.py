@@ -75,7 +75,7 @@ def find(tx: Tx, project_id: ProjectId, run_id: str) -> RunRecord | None:
 
 
 def by_id(tx: Tx, run_id: str) -> RunRecord | None:
-    """Of whichever project; only for whoever checks that."""
+    """Returns a run of whichever project; only for whoever checks that."""
     row = tx.execute(selected().where(jobs.c.id == run_id)).one_or_none()
     return run_of(row) if row is not None else None
 
@@ -86,7 +86,7 @@ def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> dict[str, Ru
 
 
 def hold(tx: Tx, run_id: str) -> None:
-    """Whoever writes to this run waits for whoever does already."""
+    """Waits for whoever writes to this run already, and makes others wait."""
     lock(tx, f"run {run_id}")
 
 
@@ -202,7 +202,7 @@ def tag_name(key: str) -> str:
 
 
 def param_values(tx: Tx, artifact_id: int, names: Sequence[str]) -> dict[str, str]:
-    """Those of these parameters that were logged already."""
+    """Returns the values of those of these parameters that were logged already."""
     keys = [PARAM + name for name in names]
     query = select(tags.c.key, tags.c.text, tags.c.whole).where(
         tags.c.artifact_id == artifact_id, is_in(tx, tags.c.key, keys)

@@ -51,7 +51,7 @@ def accounts(tx: Tx) -> dict[Owner, ShareAccount]:
 
 
 def put(tx: Tx, changed: Mapping[Owner, ShareAccount]) -> None:
-    """These accounts as they are from now on."""
+    """Stores these accounts as they are from now on."""
     if not changed:
         return
     made = insert_or(tx, shares)

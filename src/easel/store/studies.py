@@ -61,7 +61,7 @@ def add(
 
 
 def find(tx: Tx, project_id: ProjectId, name: str) -> StoredStudy:
-    """By name or id; a study of another project does not exist here."""
+    """Returns a study by name or id; one of another project does not exist here."""
     query = select(studies).where(
         studies.c.project_id == project_id, (studies.c.name == name) | (studies.c.id == name)
     )
@@ -94,7 +94,7 @@ def names(tx: Tx, project_id: ProjectId) -> dict[str, str]:
 
 
 def by_state(tx: Tx, state: StudyState) -> list[StoredStudy]:
-    """Of every project, oldest first."""
+    """Returns the studies of every project in these states, oldest first."""
     query = select(studies).where(studies.c.state == state.value).order_by(studies.c.id)
     return [_study(row) for row in tx.execute(query)]
 
@@ -123,13 +123,13 @@ def remove(tx: Tx, study_id: StudyId) -> None:
 
 
 def points(tx: Tx, study_id: StudyId) -> list[StudyPoint]:
-    """In the order in which they were started."""
+    """Returns the points in the order in which they were started."""
     query = select(study_points).where(study_points.c.study_id == study_id).order_by(study_points.c.number)
     return [_point(row) for row in tx.execute(query)]
 
 
 def running_points(tx: Tx) -> list[StudyPoint]:
-    """Of all studies whatever their state: a stopped study's last jobs are still to be noted."""
+    """Returns running points of all studies whatever their state: a stopped study's last jobs are still to be noted."""
     query = select(study_points).where(study_points.c.state == RUNNING).order_by(study_points.c.seq)
     return [_point(row) for row in tx.execute(query)]
 
@@ -174,7 +174,7 @@ def end_point(
     outcome: PointOutcome,
     reason: str | None,
 ) -> bool:
-    """Once: a repeated report changes nothing."""
+    """Ends a point once: a repeated report changes nothing."""
     count = select(func.count()).where(study_points.c.study_id == study_id, study_points.c.told.is_not(None))
     done = tx.execute(
         update(study_points)

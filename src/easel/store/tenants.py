@@ -41,7 +41,7 @@ def take_turn(tx: Tx, seen: int) -> bool:
 
 
 def learn_until(tx: Tx, seen: PoolTurn, as_of: int) -> bool:
-    """From now on beliefs are learned from the past trials up to `as_of`, unless somebody was quicker."""
+    """Lets beliefs be learned from the past trials up to `as_of`, unless somebody was quicker."""
     done = tx.execute(
         update(pool_turns)
         .where(pool_turns.c.id == _ONLY, pool_turns.c.as_of == seen.as_of)
@@ -51,7 +51,7 @@ def learn_until(tx: Tx, seen: PoolTurn, as_of: int) -> bool:
 
 
 def all_terms(tx: Tx) -> dict[str, Terms]:
-    """Of every project, by tenant."""
+    """Returns the terms of every project, by tenant."""
     return {row.id: _terms(row) for row in tx.execute(select(tenants))}
 
 
@@ -61,7 +61,7 @@ def terms(tx: Tx, tenant: str) -> Terms:
 
 
 def some_terms(tx: Tx, ids: list[str]) -> dict[str, Terms]:
-    """Of each of these; what nobody said anything about has the usual ones."""
+    """Returns the terms of each of these; what nobody said anything about has the usual ones."""
     found = dict.fromkeys(ids, Terms())
     for some in chunks(ids):
         found |= {row.id: _terms(row) for row in tx.execute(select(tenants).where(tenants.c.id.in_(some)))}
@@ -75,7 +75,7 @@ def put(tx: Tx, project_id: ProjectId, tenant: str, **values: Any) -> None:
 
 
 def join(tx: Tx, joined: Mapping[str, ProjectId], at_turn: int) -> None:
-    """These wait from this turn on."""
+    """Lets these wait from this turn on."""
     for tenant, project_id in joined.items():
         put(tx, project_id, tenant, served_at=at_turn)
 

@@ -60,7 +60,7 @@ def is_personal(tx: Tx, secret_hash: str) -> bool:
 
 
 def revoke(tx: Tx, token_id: str) -> bool:
-    """Its workers have left from now on. Whether this call revoked it."""
+    """Revokes a token, with which its workers have left; returns whether this call did."""
     row = tx.execute(select(*_TOKEN).where(worker_tokens.c.id == token_id)).one_or_none()
     if row is None:
         raise NotFound(f"there is no worker token {token_id[:60]!r}: `easel workers tokens` lists them")

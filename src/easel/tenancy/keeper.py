@@ -90,7 +90,7 @@ class Keeper:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is known: the next look reads the records."""
+        """Forgets everything: the next look reads the records."""
         self.state = PoolState({}, REFERENCE)
         self._seq: int | None = None
         self.offers, self.obstacles, self.flights = {}, {}, {}
@@ -403,7 +403,7 @@ class Keeper:
             self._apply(source.relearn(as_of))
 
     def _join(self) -> None:
-        """Whoever came waits from this turn on, after a restart too."""
+        """Notes that newcomers wait from this turn on, so that it holds after a restart too."""
         new = {m: owner[0] for name in self._joined for m, owner in self.offers[name].owners.items()}
         if new:
             with self.store.write() as tx:

@@ -104,7 +104,7 @@ class TenantSource(Protocol[Settlement]):
     """
 
     def load(self, tx: Tx, turn: PoolTurn) -> list[TenantOffer]:
-        """Everybody, from records alone."""
+        """Returns all tenants, from records alone."""
         ...
 
     def touched(self, event: Event) -> str | None:

@@ -24,5 +24,5 @@ class FakeClock:
         self._monotonic += seconds
 
     def set_wall_clock(self, to: datetime) -> None:
-        """Somebody set the clock: the wall jumps, the monotonic one does not."""
+        """Sets the wall clock, as somebody might: the wall jumps, the monotonic clock does not."""
         self._now = to

@@ -32,7 +32,7 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """Of the process that all others of the server belong to."""
+        """Returns the process that all others of the server belong to."""
         return int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
 
     def initialise(self) -> None:

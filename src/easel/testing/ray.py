@@ -74,7 +74,7 @@ class RayCluster:
         return fresh
 
     def _raylets(self) -> set[int]:
-        """Of this cluster: there may be others on the machine."""
+        """Returns the raylets of this cluster: there may be others on the machine."""
         found = psutil.process_iter(["name", "cmdline"])
         return {
             process.pid
@@ -100,7 +100,7 @@ class RayCluster:
             self.head = None
 
     def restart_head(self) -> None:
-        """Without what it knew. Nodes of the old one end by themselves when they have looked for it in vain."""
+        """Restarts the head without what it knew. Nodes of the old one end when they have looked in vain."""
         self.kill_head()
         until(lambda: not self._raylets(), 120)
         self.nodes.clear()

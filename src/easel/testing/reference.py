@@ -143,7 +143,12 @@ def python_page() -> str:
         "What scripts and notebooks may import. Everything else inside the package may change without notice.",
         "",
     ]
-    for face, about in (("easel", "The client, jobs and studies"), ("easel.study", "Declaring a study")):
+    faces = (
+        ("easel", "The client, jobs and studies"),
+        ("easel.study", "Declaring a study"),
+        ("easel.testing", "Suites for your own stores, executors, policies and strategies"),
+    )
+    for face, about in faces:
         module = import_module(face)
         lines += [f"## `{face}`", "", f"{about}.", "", "| name | what |", "|---|---|"]
         for name in module.__all__:

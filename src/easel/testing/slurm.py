@@ -100,7 +100,7 @@ class Slurm:
         _until(lambda: "UP" in self.run("scontrol", "ping"))
 
     def stop_controller(self) -> None:
-        """As a service is stopped: it writes down what it knows. Killed, it would forget, and end, the newest jobs."""
+        """Stops the controller as a service is: it writes down what it knows, which a kill would lose."""
         self._daemons["slurmctld"].terminate()
         self._daemons["slurmctld"].wait(60)
 

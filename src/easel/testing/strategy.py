@@ -1,6 +1,6 @@
-"""The contract of a strategy, as tests: subclass `StrategyContract` and say how yours is made.
+"""The contract of a strategy, as tests: subclass `StrategySuite` and say how yours is made.
 
-class TestMine(StrategyContract):
+class TestMine(StrategySuite):
     def make(self) -> Strategy: return Mine()
 """
 
@@ -52,7 +52,7 @@ def measure(point: Point) -> dict[str, float]:
 GOAL = maximise("accuracy", "time <= 500", budget={"count": 60})
 
 
-class StrategyContract(ABC):
+class StrategySuite(ABC):
     @abstractmethod
     def make(self) -> Strategy:
         """A new instance with options that suit a study of a dozen trials."""

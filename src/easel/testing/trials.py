@@ -34,7 +34,7 @@ def count(context: TrialContext) -> dict[str, Any]:
 
 
 def wait(context: TrialContext) -> dict[str, Any]:
-    """Until a file appears, so that a test decides how long it takes."""
+    """Waits until a file appears, so that a test decides how long it takes."""
     while not Path(context.arguments["until"]).exists():
         time.sleep(0.01)
     return {"waited": True}

@@ -23,7 +23,7 @@ def is_log(quantity: str) -> bool:
 
 
 def forward(quantity: str, values: Array) -> Array:
-    """To the model's scale. Zero and negative times or costs are read as a millionth of the typical one."""
+    """Returns values on the model's scale; times and costs below zero are a millionth of the typical one."""
     if not is_log(quantity):
         return values
     known = values[np.isfinite(values) & (values > 0)]

@@ -74,7 +74,7 @@ def clip(state: State, quantity: str, estimate: Estimate) -> Estimate:
 
 
 def possible(state: State, quantity: str) -> tuple[float, float]:
-    """Between which values a quantity can lie: an accuracy from 0 to 1 (or 100), time and cost from 0."""
+    """Returns between which values a quantity can lie: an accuracy from 0 to 1 (or 100), time and cost from 0."""
     if quantity in (TIME, COST, "memory"):
         return 0.0, math.inf
     if not _SHARES.search(quantity.lower()):
@@ -87,7 +87,7 @@ def possible(state: State, quantity: str) -> tuple[float, float]:
 
 
 def nearest(state: State) -> NearMiss | None:
-    """Of the completed points, at a fidelity where the goal is judged, that which misses its constraints least.
+    """Returns the completed point, at a fidelity where the goal is judged, that misses its constraints least.
 
     Each miss counts as a share of its bound; ties go to the better objective. None where nothing was measured.
     """

@@ -241,7 +241,7 @@ class State:
         return self._away_from_pending(self.problem.codec.table(found.values()))
 
     def _away_from_pending(self, table: EncodedPoints) -> EncodedPoints:
-        """In a continuous space a second worker must not be sent within a hair of the first."""
+        """Moves a suggestion away from pending ones: a second worker must not be sent within a hair of the first."""
         if not self.pending or not table.x.shape[1]:
             return table
         running = self.problem.codec.table(self.pending)

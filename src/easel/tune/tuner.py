@@ -131,7 +131,7 @@ class Tuner:
         self.tell(trial, values, PointOutcome.FAILED)
 
     def recommend(self) -> Recommendation | None:
-        """None while the objective was never measured: there is nothing to go by."""
+        """Returns the point to use now; None while the objective was never measured."""
         if not np.isfinite(self.state.measurements(self.problem.goal.quantity)).any():
             return None
         found = self.strategy.recommend(self.state)

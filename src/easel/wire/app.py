@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BeforeValidator, Field
 
 from easel.wire.model import Answer, Request
 from easel.wire.terms import Terms
@@ -18,7 +18,10 @@ ProgramText = Annotated[
     ),
 ]
 Fit = Literal["stretch", "pad", "crop"]
-Rates = Literal["pool", "trial"]
+Rates = Annotated[
+    Literal["candidates", "trial"], BeforeValidator(lambda given: "candidates" if given == "pool" else given)
+]
+"""`pool` is how version 0.1 said `candidates`: accepted until version 0.3."""
 Value = Annotated[
     Any,
     Field(
@@ -34,10 +37,8 @@ class DeclareApp(Request):
     metric: Annotated[str | None, Field(max_length=40, description="Without it the task's usual one")] = None
     rates: Annotated[
         Rates,
-        Field(
-            description="Learning rates as candidates of their own in the pool, or a grid inside each trial"
-        ),
-    ] = "pool"
+        Field(description="Learning rates as candidates of their own or a grid inside each trial"),
+    ] = "candidates"
 
 
 class ChangeApp(Request):
@@ -156,7 +157,7 @@ class Refined(Answer):
     changed: list[str]
 
 
-class Example(Answer):
+class FedExample(Answer):
     digest: str
     stratum: Annotated[str, Field(description="Its class; empty where there are no classes")]
     fold: int
@@ -167,7 +168,7 @@ class Example(Answer):
 
 
 class ExampleContent(Answer):
-    example: Example
+    example: FedExample
     input: Value
     output: Value
 
@@ -175,7 +176,7 @@ class ExampleContent(Answer):
 class Suspicion(Answer):
     """`loss` under a model that was trained without the example: larger is stranger."""
 
-    example: Example
+    example: FedExample
     loss: float
 
 
@@ -251,7 +252,7 @@ class App(Answer):
         None
     )
     pinned: str | None = None
-    rates: Annotated[Rates, Field(description="Where learning rates are tried")] = "pool"
+    rates: Annotated[Rates, Field(description="Where learning rates are tried")] = "candidates"
     vector_size: Annotated[
         int, Field(description="Numbers of each given word vector; 0: none were given")
     ] = 0

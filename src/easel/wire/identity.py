@@ -130,7 +130,7 @@ class JoinProject(Request):
     code: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Scope(Answer):
+class TokenScope(Answer):
     """What a token may do; `projects` null: wherever its user may."""
 
     verbs: list[Verb]
@@ -165,7 +165,7 @@ class Token(Answer):
     expires_at: Moment | None
     revoked_at: Moment | None
     last_used_at: Moment | None
-    scope: Annotated[Scope | None, Field(description="Null: all that its user may")] = None
+    scope: Annotated[TokenScope | None, Field(description="Null: all that its user may")] = None
 
 
 class IssuedToken(Token):

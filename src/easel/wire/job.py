@@ -160,8 +160,10 @@ class SubmitJob(JobFields):
 
 
 def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Of a YAML file: `command` (text or list), `entry` and `arguments`, or `notebook` and `parameters` become what
-    the API calls `run`."""
+    """Returns the fields of a YAML file as the API takes them: what is to be done becomes `run`.
+
+    That is `command` (text or list), `entry` and `arguments`, or `notebook` and `parameters`.
+    """
     if "command" in fields:
         command = fields.pop("command")
         argv = shlex.split(command) if isinstance(command, str) else list(command)

@@ -55,7 +55,7 @@ class PlannedRun(Answer):
     likely_cost: float | None
 
 
-class Plan(Answer):
+class ProfilePlan(Answer):
     """What a profile would run. `likely_cost` is known when the command was profiled before."""
 
     runs: list[PlannedRun]
@@ -85,7 +85,7 @@ class Profile(Answer):
     fitted_at: Moment | None
 
 
-class Shape(Answer):
+class ResourceShape(Answer):
     vcpu: float
     memory_mb: float
 

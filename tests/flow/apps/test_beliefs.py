@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from easel.flow.apps.beliefs import REMEMBERED, Costs, PromiseBook
-from easel.flow.apps.scores import as_scores
 from easel.ids import AppId
 from easel.match.candidate import Candidate
+from easel.match.scores import as_scores
 from easel.match.summary import DataSummary
 from easel.records.tenant import PastTrial
 

@@ -17,7 +17,7 @@ ended = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(ended, max_size=8), st.integers(0, 100))
 def test_the_list_of_apps_and_the_one_app_agree_on_the_best_model(
     sqlite_store: Store, drawn: list[tuple[int, float | None, bool, bool]], on: int

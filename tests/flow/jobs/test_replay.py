@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from easel.errors import NotFound
+from easel.flow.jobs import replay
 from easel.flow.jobs.files import files_of
-from easel.flow.lake import replay
 from easel.flow.lake.collect import collect
 from easel.flow.lake.file_set import get_file_set
 from easel.lake.digest import Digest, from_hex

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.flow.lake import traced_jobs as jobs
 from tests.flow.lake.conftest import People
 
 from easel.errors import Conflict, Denied, InvalidInput, NotFound
-from easel.flow.lake import browse, jobs
+from easel.flow.lake import browse
 from easel.flow.lake.find import find
 from easel.flow.lake.grant import put_grant, set_group
 from easel.flow.lake.tag import set_tags

@@ -13,13 +13,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
 from sqlalchemy import update
+from tests.flow.lake import traced_jobs as jobs
 from tests.flow.lake.conftest import People
 
 from easel.declare.job import Command, JobSpec
 from easel.errors import Conflict, NotFound
-from easel.flow.jobs import outputs
+from easel.flow.jobs import outputs, replay
 from easel.flow.jobs.submit import submit_job
-from easel.flow.lake import browse, jobs, replay, upload
+from easel.flow.lake import browse, upload
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.collect import collect, drop_unused
 from easel.ids import JobId

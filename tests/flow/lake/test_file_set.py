@@ -4,10 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.flow.lake import traced_jobs as jobs
 from tests.flow.lake.conftest import People
 
 from easel.errors import Conflict, InvalidInput, NotFound
-from easel.flow.lake import jobs, upload
+from easel.flow.lake import upload
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.file_set import compare, delete_file_set, get_file_set
 from easel.ids import JobId

@@ -14,19 +14,20 @@ from easel.declare.job import Command, JobSpec
 from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, QuotaExhausted
-from easel.flow.jobs.advance import Advance, Advancer, columns_of, life_of
-from easel.flow.jobs.reports import AttemptReport
-from easel.flow.jobs.submit import submit_job
-from easel.flow.lake.upload import Lake
-from easel.flow.price.billing import bill_ended, price_history, set_prices
-from easel.flow.price.budgets import (
+from easel.flow.budgets import (
     check_admission,
     set_budget,
     spending_of,
     spent_after,
     spent_projects,
-    watch_budgets,
 )
+from easel.flow.jobs.advance import Advance, Advancer, columns_of, life_of
+from easel.flow.jobs.reports import AttemptReport
+from easel.flow.jobs.submit import submit_job
+from easel.flow.lake.upload import Lake
+from easel.flow.price.billing import bill_ended
+from easel.flow.price.watch_budgets import watch_budgets
+from easel.flow.prices import price_history, set_prices
 from easel.ids import TokenId
 from easel.lake.blobs.address import open_blobs
 from easel.price.book import Billing, FlatPrice, PriceBook

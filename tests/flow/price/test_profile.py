@@ -11,11 +11,11 @@ import pytest
 from easel.declare.job import Command, JobSpec
 from easel.declare.roles import Role
 from easel.errors import Conflict, QuotaExhausted
+from easel.flow.budgets import set_budget
 from easel.flow.lake.file_set import create_of
 from easel.flow.lake.find import find
 from easel.flow.lake.trace import trace
 from easel.flow.price import provision as provisioning
-from easel.flow.price.budgets import set_budget
 from easel.flow.price.profile import ProfileRequest, start_profile, watch_profiles
 from easel.flow.price.provision import ProvisionRequest
 from easel.ids import TokenId

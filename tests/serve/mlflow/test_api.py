@@ -15,7 +15,7 @@ from easel.errors import InvalidInput
 from easel.flow.authenticate import Level
 from easel.flow.jobs.orders import OrderLimits, order_of
 from easel.flow.jobs.people import Owners
-from easel.flow.mlflow.job_tokens import JobTracking
+from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.run.secret_store import SecretStore
 from easel.serve.app import api_routes, declared_level
 from easel.serve.mlflow.artifacts import keep_upload

@@ -9,7 +9,7 @@ import { answer, api, type Schemas } from "./client";
 import { upload, type Progress } from "./lake";
 
 export type App = Schemas["App"];
-export type Example = Schemas["Example"];
+export type Example = Schemas["FedExample"];
 export type Trial = Schemas["TrialView"];
 export type Report = Schemas["Report"];
 export type Prospect = Schemas["Prospect"];

@@ -41,7 +41,7 @@ class Batched:
         return len(self._waiting)
 
     def predict(self, inputs: Sequence[Object]) -> NDArray[Any]:
-        """As the model itself answers; an error of one question is not the others' error."""
+        """Answers as the model itself does; an error of one question is not the others' error."""
         mine = _Question(inputs)
         with self._list_is_free:
             self._waiting.append(mine)
@@ -51,7 +51,7 @@ class Batched:
         return self.model.predict(inputs) if mine.answer is None else mine.answer
 
     def _together(self, mine: _Question) -> list[_Question]:
-        """Those who wait, this one among them, as far as they are not too many at once."""
+        """Returns the questions that wait, this one among them, as far as they are not too many at once."""
         with self._list_is_free:
             chosen, size = [mine], len(mine.inputs)
             rest: list[_Question] = []
@@ -67,7 +67,7 @@ class Batched:
         return chosen
 
     def _answer(self, questions: Sequence[_Question]) -> None:
-        """Where one call for all fails, they stay without an answer, and each asks for itself."""
+        """Asks the model once for all; where that fails they stay without an answer, and each asks for itself."""
         try:
             found = self.model.predict([one for question in questions for one in question.inputs])
         except Exception:

@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from easel.declare.resources import Resources
-from easel.flow.apps.scores import as_scores
 from easel.match.candidate import Candidate
 from easel.match.registry import is_network
+from easel.match.scores import as_scores
 from easel.match.summary import DataSummary
 from easel.optimise.arrays import Array
 from easel.price.expect import RunTimes, Took, WorkKind
@@ -36,7 +36,7 @@ class PriorBook(Protocol):
     """What was learned from past trials."""
 
     def prior(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
-        """For an app's candidates on such data; what the app itself found is left out."""
+        """Returns the belief about an app's candidates on such data; what the app itself found is left out."""
         ...
 
     def shared(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
@@ -185,7 +185,7 @@ class Costs:
 
 
 def _rounded(memory_mb: float) -> Resources:
-    """In steps of 256 MB, so that few kinds of trials are told apart."""
+    """Rounds memory up to steps of 256 MB, so that few kinds of trials are told apart."""
     return _of_size(256 * math.ceil(min(memory_mb, 2.0**24) / 256))
 
 

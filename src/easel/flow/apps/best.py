@@ -16,7 +16,7 @@ def best_of(tx: Tx, app: App) -> AppTrial | None:
 
 
 def best_among(trials: Iterable[AppTrial], examples: int) -> AppTrial | None:
-    """As `best_of`, for who has read all trials of an app with `examples` switched on."""
+    """Returns what `best_of` does, for a caller that has read all trials of an app with `examples` switched on."""
     served = [trial for trial in trials if trial.quality is not None and trial.model_set is not None]
     fresh = [trial for trial in served if trial.examples >= STILL_VALID * examples]
     if fresh:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from easel.flow.apps.beliefs import Costs, PriorBook, with_spent_seconds
-from easel.flow.apps.scores import as_scores, is_relative
 from easel.match.candidate import Candidate
+from easel.match.scores import as_scores, is_relative
 from easel.match.summary import DataSummary
 from easel.optimise.arrays import Array
 from easel.records.tenant import PastTrial

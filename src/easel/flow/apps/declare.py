@@ -94,7 +94,7 @@ def _rescore(tx: Tx, app: App, metric: str) -> None:
 
 
 def pin(tx: Tx, caller: Caller, name: str, model_set: str) -> App:
-    """From now on this model answers, whatever is found."""
+    """Lets this model answer from now on, whatever is found."""
     app = apps.find(tx, caller.project_id, name)
     if app_trials.of_model(tx, app.id, model_set) is None:
         raise NotFound(f"{name} has no model {model_set[:80]!r}: `easel apps trials {name}` lists them")
@@ -105,7 +105,7 @@ def pin(tx: Tx, caller: Caller, name: str, model_set: str) -> App:
 
 
 def unpin(tx: Tx, caller: Caller, name: str) -> App:
-    """From now on the best model so far answers again."""
+    """Lets the best model so far answer again."""
     app = apps.find(tx, caller.project_id, name)
     if app.pinned is not None:
         apps.pin(tx, app.id, None)
@@ -114,7 +114,7 @@ def unpin(tx: Tx, caller: Caller, name: str) -> App:
 
 
 def delete_app(tx: Tx, caller: Caller, name: str) -> None:
-    """Its trials that still run are ended; its examples and models stay in the lake's history."""
+    """Deletes an app and ends its running trials; its examples and models stay in the lake's history."""
     app = apps.find(tx, caller.project_id, name)
     if caller.role is not Role.ADMIN and app.user_id != caller.user.id:
         raise Denied("only its owner or an admin of the project may delete an app")
@@ -125,7 +125,7 @@ def delete_app(tx: Tx, caller: Caller, name: str) -> None:
 
 
 def _end_trials(tx: Tx, app: App, why: str) -> None:
-    """Those that still run and that no other app shares."""
+    """Ends the app's running trials that no other app shares."""
     owner = owner_of(tx, app)
     for trial in app_trials.trials(tx, app.id, running=True):
         alone = app_trials.sharers(tx, trial.job_id) == 1

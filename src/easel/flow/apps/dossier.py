@@ -13,9 +13,9 @@ import numpy as np
 from easel.flow.apps.beliefs import Costs
 from easel.flow.apps.curve_book import LEAST_SLICE_S, CurveBook, is_sliced
 from easel.flow.apps.ready import STILL_VALID
-from easel.flow.apps.scores import as_score, as_scores, is_relative
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
+from easel.match.scores import as_score, as_scores, is_relative
 from easel.match.summary import DataSummary
 from easel.price.bill import MICROS
 from easel.price.book import PriceBook
@@ -80,7 +80,7 @@ class Dossier:
 
     @property
     def key(self) -> ShareKey | AppId:
-        """Who shares its trials; an app with word vectors of its own shares them with nobody."""
+        """Returns what apps that share trials have in common; word vectors of one's own are shared with nobody."""
         app = self.app
         if app.examples_key is None or app.vectors is not None:
             return app.id
@@ -115,7 +115,7 @@ class Dossier:
         return last if unfinished else None
 
     def score_of(self, quality: float | None) -> float:
-        """Of one result in a metric with a scale of its own; a trial that failed has none."""
+        """Returns the score of one result in a metric with a scale of its own; None for a trial that failed."""
         return math.nan if quality is None else as_score(self.metric, quality)
 
     @property
@@ -199,7 +199,7 @@ def is_willing(one: Dossier, now: float) -> bool:
 
 
 def willing(dossiers: Sequence[Dossier], now: float) -> list[Dossier]:
-    """Those of apps that share their trials who are served; all of them where nobody may be."""
+    """Returns those of apps that share their trials who are served; all of them where nobody may be."""
     return [one for one in dossiers if is_willing(one, now)] or list(dossiers)
 
 

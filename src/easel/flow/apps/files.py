@@ -71,7 +71,7 @@ class AppFiles:
 
 
 def _dense_spans(places: Iterable[Location]) -> dict[bytes, tuple[int, int]]:
-    """Of each object the part that holds announced files, where it is not large and they fill half of it."""
+    """Returns of each object the part that holds announced files, where it is not large and they fill half of it."""
     spans: dict[bytes, tuple[int, int, int]] = {}
     for place in places:
         start, end, used = spans.get(place.object, (place.offset, 0, 0))

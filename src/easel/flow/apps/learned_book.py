@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from easel.flow.apps.beliefs import PriorBook, PromiseBook
-from easel.flow.apps.scores import as_scores, is_relative
 from easel.flow.experience.file import packaged_experience
 from easel.match.candidate import Candidate
+from easel.match.scores import as_scores, is_relative
 from easel.match.summary import DataSummary
 from easel.optimise.arrays import Array
 from easel.records.tenant import PastTrial
@@ -40,7 +40,7 @@ class LearnedBook:
         self._fits: dict[tuple[object, ...], LearnedPriors] = {}
 
     def prior(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
-        """For an app's candidates on such data.
+        """Returns the belief about an app's candidates on such data.
 
         What the app found itself is left out while rows are few; one row among many may stay, so that all apps with
         the same candidates share one fit.

@@ -70,6 +70,16 @@ class AppSummary:
         return None if self.best is None else self.best.ended_at or self.best.started_at
 
 
+def find_app(tx: Tx, caller: Caller, name: str) -> App:
+    """Returns an app of the caller's project; NotFound where it has none of that name."""
+    return apps.find(tx, caller.project_id, name)
+
+
+def list_apps(tx: Tx, caller: Caller) -> list[App]:
+    """Returns all apps of the caller's project."""
+    return apps.list_apps(tx, caller.project_id)
+
+
 def standing(tx: Tx, app: App, keeper: Keeper | None = None) -> AppSummary:
     return standings(tx, [app], keeper)[0]
 
@@ -141,7 +151,7 @@ def _why(trials: Sequence[AppTrial], k: int, metric: str) -> str:
 
 
 def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:
-    """Who of this project takes part in the pool, by id; all others stay unnamed."""
+    """Returns the names of this project's apps and studies by id; all others stay unnamed."""
     found: dict[str, str] = {app.id: app.name for app in apps.list_apps(tx, project_id)}
     return {**found, **studies.names(tx, project_id)}
 
@@ -167,7 +177,7 @@ def shown_reasons(reasons: Reasons, names: Mapping[str, str]) -> Reasons:
 
 
 def following(keeper: Keeper, found: Sequence[App], names: Mapping[str, str]) -> dict[str, Next]:
-    """For each of these apps that may run something, by id, what the policy would run next for it.
+    """Returns what the policy would run next for each of these apps that may run something, by id.
 
     `names` are those of the project's apps, by id.
     """
@@ -256,7 +266,7 @@ class TrialView:
 
 
 def trial_views(tx: Tx, caller: Caller, name: str) -> list[TrialView]:
-    """In the order of the decisions."""
+    """Returns the app's trials in the order of the decisions."""
     app = apps.find(tx, caller.project_id, name)
     names, metric = names_of(tx, app.project_id), metric_of(app)
     trials = app_trials.trials(tx, app.id)

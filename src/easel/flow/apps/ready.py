@@ -40,7 +40,7 @@ def _candidates(program: str, summary: str, rates_inside: bool, vectors: int) ->
 
 
 def metric_of(app: App) -> str:
-    """Its own, or the usual one of its task."""
+    """Returns the app's own metric, or the usual one of its task."""
     return _metric(app.program, app.metric)
 
 
@@ -65,7 +65,7 @@ def lacking(app: App, counts: ExampleCounts) -> str | None:
 
 
 def owner_of(tx: Tx, app: App) -> Caller | None:
-    """In whose name its trials run; nobody, and so no trials, once the owner has left the project."""
+    """Returns in whose name the app's trials run; None, and so no trials, once the owner has left the project."""
     user, project = identity.find_user(tx, app.user_id), identity.find_project(tx, app.project_id)
     if user is None or project is None or user.disabled_at is not None or project.archived_at is not None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from easel.declare.page import Filter, PageRequest
 from easel.errors import NotFound
-from easel.records.app import FedExample
+from easel.records.app import App, FedExample
 from easel.records.identity import Caller
 from easel.store import app_examples, apps
 from easel.store.engine import Tx
@@ -16,6 +16,12 @@ from easel.store.paging import Page
 def browse(tx: Tx, caller: Caller, name: str, page: PageRequest) -> Page[FedExample]:
     """All examples ever fed, oldest first unless asked otherwise."""
     return app_examples.page(tx, apps.find(tx, caller.project_id, name).id, page)
+
+
+def find_example(tx: Tx, caller: Caller, name: str, digest: str) -> tuple[App, FedExample]:
+    """Returns an app with one of its examples; NotFound where either is not there."""
+    app = apps.find(tx, caller.project_id, name)
+    return app, app_examples.find(tx, app.id, digest)
 
 
 def matching(tx: Tx, caller: Caller, name: str, filters: Sequence[Filter]) -> list[str]:

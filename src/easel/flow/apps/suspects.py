@@ -56,7 +56,7 @@ def look_for_suspects(tx: Tx, caller: Caller, name: str) -> JobId:
 
 
 def suspects(lake: Lake, models: Models, caller: Caller, name: str, limit: int) -> Suspects:
-    """Those that are on, most suspicious first, as far as they were judged.
+    """Returns the examples that are on, most suspicious first, as far as they were judged.
 
     By the job that judged all of them, or else by the validation of the best model so far.
     """

@@ -18,7 +18,7 @@ from easel.flow.apps.learned_book import LearnedBook
 from easel.flow.apps.ready import candidates_of, lacking, metric_of, owner_of
 from easel.flow.apps.trial_job import earlier_slice, learn_spec
 from easel.flow.jobs.submit import submit_job
-from easel.flow.price.billing import book_now, draw_bill, price_history
+from easel.flow.prices import book_now, draw_bill, price_history
 from easel.flow.words.reasons import plain
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
@@ -253,7 +253,7 @@ class AppSource:
         return Flight(job.id, trial, grant.resources, _owner(first), examples, goes_on(candidate))
 
     def _caller(self, tx: Tx, app: App) -> Caller:
-        """In whose name its trials run, remembered until somebody's rights change."""
+        """Returns in whose name the app's trials run, remembered until somebody's rights change."""
         key = _owner(app)
         if key not in self._callers:
             found = owner_of(tx, app)
@@ -263,7 +263,7 @@ class AppSource:
         return self._callers[key]
 
     def _served(self, lead: Dossier, grant: StartGrant) -> list[Dossier]:
-        """Who of those who learn the same thing has this trial: their terms let them, and their owners may start it."""
+        """Returns which apps that learn the same have this trial: their terms and their owners' rights allow it."""
         members = [self._apps[app_id] for app_id in self._groups[lead.key] if app_id in grant.members]
         return willing(members or [lead], self._now)
 
@@ -312,7 +312,7 @@ class AppSource:
         return JobOutcome(trial.job_id, tuple(one.app_id for one in some), result)
 
     def _told(self, tx: Tx, app_id: AppId, result: Result) -> list[NewEvent]:
-        """That a trial of the app ended, and that it is the better for it where it is."""
+        """Announces that a trial of the app ended, and that the app is the better for it where it is."""
         known = self._apps.get(app_id)
         app = apps.maybe(tx, app_id) if known is None else known.app
         if app is None:
@@ -409,7 +409,7 @@ def _dossier(
     running: Sequence[AppTrial],
     asked: Mapping[JobId, AnyRow],
 ) -> Dossier | None:
-    """None before the app was fed anything."""
+    """Returns what is known of an app; None before it was fed anything."""
     if app.summary is None:
         return None
     results = tuple(
@@ -456,7 +456,7 @@ _USUAL = Resources(1.0, 2048)
 
 
 def _places(one: Dossier) -> tuple[Flight, ...]:
-    """Its flights with the places that their candidates have now."""
+    """Returns the app's flights with the places that their candidates have now."""
     place = {candidate.name: k for k, candidate in enumerate(one.candidates)}
     return tuple(
         replace(f, trial=replace(f.trial, tenant=one.id, index=place.get(f.trial.candidate, -1)))

@@ -1,4 +1,4 @@
-"""What runs on a device: one candidate on the examples of its input file set. Started from the warm pool."""
+"""What runs on a device: one candidate on the examples of its input file set. Started by a warm fork server."""
 
 from __future__ import annotations
 

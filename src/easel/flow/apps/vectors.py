@@ -20,7 +20,7 @@ from easel.store.upsert import lock
 
 
 def give_vectors(lake: Lake, caller: Caller, name: str, reference: str) -> App:
-    """From now on candidates that start from these vectors are in the app's pool; the file goes with its examples."""
+    """Adds candidates that start from these word vectors to the app's; the file is kept with its examples."""
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
         entries = files_of(tx, caller, reference)

@@ -33,7 +33,7 @@ def packaged_experience() -> Experience:
 
 
 def write_experience(experience: Experience, path: Path) -> None:
-    """In place of the old file, which stays whole until the new one is."""
+    """Replaces the file; the old one stays whole until the new one is."""
     lines = ",\n".join(json.dumps(one.to_json(), separators=(",", ":")) for one in experience.sets)
     part = path.with_name(path.name + ".part")
     part.write_text(

@@ -13,13 +13,13 @@ import numpy as np
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import EaselError
-from easel.flow.apps.scores import as_scores
 from easel.flow.experience.sources import Source
 from easel.match.candidate import Candidate
 from easel.match.examples import Example
 from easel.match.properties import properties_of
 from easel.match.propose import propose_candidates
 from easel.match.read import read_example
+from easel.match.scores import as_scores
 from easel.match.split import assign_folds
 from easel.match.summary import strata, summarise, why_not_ready
 from easel.match.templates import match_program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from easel.flow.price.budgets import find_budget, spending_of, spent_projects
+from easel.flow.budgets import find_budget, spending_of, spent_projects
 from easel.records.queue import Owner
 from easel.records.standing import Obstacle, Standing
 from easel.store import identity, job_queues
@@ -20,7 +20,7 @@ class QueueAdmission:
     max_active: int = 8
 
     def obstacles(self, tx: Tx, owners: Collection[Owner]) -> dict[Owner, Obstacle]:
-        """Of these owners those who have one, with it."""
+        """Returns the obstacle of each of these owners that has one."""
         found: dict[Owner, Obstacle] = {}
         strangers = identity.without_rights(tx, owners)
         queues = job_queues.blocked(tx, owners, self.max_active)
@@ -39,7 +39,7 @@ class QueueAdmission:
 
 
 def _paused(tx: Tx, owner: Owner) -> Obstacle:
-    """Who paused the queue is in the history."""
+    """Returns the obstacle of a paused queue, with who paused it from the history."""
     last = newest(tx, owner[0], "queue.changed", [owner[1], "project"])
     by = None if last is None or last.actor is None else identity.names_of(tx, [last.actor]).get(last.actor)
     return Obstacle(Standing.QUEUE_PAUSED, None if last is None else last.at, by)

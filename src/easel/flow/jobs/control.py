@@ -12,10 +12,12 @@ from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.submit import Submission, submit_jobs
 from easel.ids import JobId, ProjectId, UserId, id_end
 from easel.records.attempt import EndReason
+from easel.records.device import Device
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
+from easel.records.queue import QueueState
 from easel.run.lifecycle import KillRequested, UpstreamFailed, step, to_json
-from easel.store import identity, job_queues, jobs
+from easel.store import devices, identity, job_queues, jobs
 from easel.store.engine import Tx
 
 
@@ -92,6 +94,16 @@ def _queued(named: str, waiting: Sequence[JobId]) -> JobId:
         )
         raise InvalidInput(f"{named[:60]} {why}")
     return found[0]
+
+
+def queues(tx: Tx, caller: Caller, max_active: int) -> list[QueueState]:
+    """Returns who waits and who runs in the caller's project, by user."""
+    return job_queues.states(tx, caller.project_id, max_active)
+
+
+def devices_now(tx: Tx) -> list[Device]:
+    """Returns the devices of the pool, connected or not."""
+    return devices.list_devices(tx)
 
 
 def set_queue(

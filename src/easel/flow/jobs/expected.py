@@ -82,7 +82,7 @@ def expected_times(
     rng: np.random.Generator,
     half_life_s: float = HALF_LIFE_S,
 ) -> dict[JobId, ExpectedTimes]:
-    """For those of these jobs that wait."""
+    """Returns when each of these jobs that waits will probably start and end."""
     found = expected_starts(queue_as_it_is(tx, max_active, half_life_s), rng)
 
     def moment(seconds: float) -> datetime | None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from easel.declare.resources import Resources
 from easel.errors import EaselError
+from easel.flow.budgets import spent_projects
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.orders import OrderLimits, order_of
 from easel.flow.jobs.people import Owners
 from easel.flow.jobs.shares import usage_now, with_shares
-from easel.flow.price.budgets import spent_projects
 from easel.ids import ProjectId, UserId
 from easel.records.attempt import EndReason
 from easel.records.device import Device

@@ -4,16 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from easel.declare.job import JobSpec
+from easel.declare.page import PageRequest
 from easel.errors import NotFound
-from easel.flow.lake.visible import need_job
+from easel.flow.lake.visible import need_job as need_job
+from easel.flow.lake.visible import visible_job, visible_jobs
 from easel.records.identity import Caller
-from easel.records.job import TERMINAL
-from easel.store import job_attempts, job_logs, job_series
+from easel.records.job import TERMINAL, Job
+from easel.store import job_attempts, job_logs, job_series, jobs
 from easel.store.engine import Tx
 from easel.store.job_attempts import EndedAttempt
 from easel.store.job_logs import LogLine
 from easel.store.job_series import Mark, Point, Series
+from easel.store.paging import Page
+
+
+def list_jobs(tx: Tx, caller: Caller, page: PageRequest) -> Page[Job]:
+    """Returns the project's jobs, newest first, as the caller may see them."""
+    found = jobs.list_jobs(tx, caller.project_id, page)
+    return Page(visible_jobs(tx, caller, found.items), found.next_cursor)
+
+
+def count_by_state(tx: Tx, caller: Caller) -> dict[str, int]:
+    """Returns how many jobs of the project are in each state."""
+    return jobs.count_by_state(tx, caller.project_id)
+
+
+def find_job(tx: Tx, caller: Caller, job_id: str) -> Job:
+    """Returns a job as the caller may see it; NotFound where their project has none of that id."""
+    return visible_job(tx, caller, jobs.find(tx, caller.project_id, job_id))
+
+
+def spec_as_json(spec: JobSpec) -> dict[str, Any]:
+    """Returns what was asked for, as it is stored and shown."""
+    found: dict[str, Any] = jobs.SPEC.dump_python(spec, mode="json")
+    return found
+
+
+def series_lengths(tx: Tx, caller: Caller, job_id: str) -> dict[str, int]:
+    """Returns how many points each series has that the job's latest attempt has logged."""
+    job = need_job(tx, caller, job_id)
+    return job_series.series_of(tx, job.id, job.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +94,7 @@ def series(tx: Tx, caller: Caller, job_id: str, name: str, points: int) -> tuple
 
 
 def thin(points: Sequence[Mark], limit: int) -> list[Mark]:
-    """At most `limit` of them: of each stretch the smallest and the largest, so that no spike disappears.
+    """Returns at most `limit` of them: of each stretch the smallest and the largest, so that no spike disappears.
 
     The first and the last always stay, and so does the first value of a stretch that is no number.
     """

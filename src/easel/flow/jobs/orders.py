@@ -8,7 +8,7 @@ from easel.declare.job import JobSpec, Trial
 from easel.errors import Denied, Misconfigured
 from easel.flow.jobs.files import checkpoint_files, code_files, files_of
 from easel.flow.jobs.people import Owners
-from easel.flow.mlflow.job_tokens import JobTracking
+from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.records.identity import Caller
 from easel.run.order import LogLimits, Order
 from easel.run.secret_store import SecretStore

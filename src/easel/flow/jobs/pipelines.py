@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from easel.declare.names import label, slug
+from easel.declare.page import PageRequest
 from easel.declare.pipeline import PipelineStep
 from easel.errors import InvalidInput, NotFound
 from easel.flow.jobs import files
@@ -22,6 +23,7 @@ from easel.records.job import Job
 from easel.records.pipeline import Pipeline, StepState
 from easel.store import jobs, pipelines
 from easel.store.engine import Tx
+from easel.store.paging import Page
 
 MAX_STEPS = 1000
 
@@ -111,6 +113,11 @@ def look(tx: Tx, caller: Caller, pipeline_id: str) -> Pipeline:
         for name, job in found.members.items()
     )
     return Pipeline(found.id, found.name, found.user_id, found.parent_id, found.created_at, states)
+
+
+def list_pipelines(tx: Tx, caller: Caller, page: PageRequest) -> Page[Pipeline]:
+    """Returns the project's pipelines, newest first."""
+    return pipelines.list_ids(tx, caller.project_id, page).map(lambda each: look(tx, caller, each))
 
 
 def order(steps: Sequence[PipelineStep]) -> list[PipelineStep]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from easel.declare.job import JobSpec, Trial
 from easel.errors import Conflict, InvalidInput, QuotaExhausted
+from easel.flow.budgets import check_admission
 from easel.flow.jobs import files
 from easel.flow.jobs.waiting import check_can_start
 from easel.flow.lake.file_set import check_may_write
 from easel.flow.lake.tag import check_key, check_value
-from easel.flow.price.budgets import check_admission
 from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
@@ -48,7 +48,7 @@ def submit_job(
 
 
 def _unfinished(tx: Tx, caller: Caller, after: Sequence[str]) -> list[str]:
-    """Those of the jobs that have not ended; one that ended otherwise than finished is a Conflict."""
+    """Returns the jobs that have not ended; one that ended otherwise than finished is a Conflict."""
     found = [jobs.find(tx, caller.project_id, job) for job in dict.fromkeys(after)]
     broken = next(
         (job for job in found if job.state in TERMINAL and job.state is not JobState.FINISHED), None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from easel.declare.job import JobSpec
 from easel.errors import InvalidInput
-from easel.flow.price.budgets import spent_projects
+from easel.flow.budgets import spent_projects
 from easel.records.device import Device
 from easel.records.job import Job, JobState
 from easel.store import devices, job_queues, jobs

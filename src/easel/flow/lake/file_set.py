@@ -59,11 +59,27 @@ def create_file_set(store: Store, caller: Caller, name: str, references: Sequenc
     The manifest is built beside other people's work; only the last step, which takes the version number,
     is one transaction.
     """
-    with store.read() as tx:
-        check_may_write(tx, caller, name)
-        resolved = resolve(tx, SqlNodes(tx, store.write), rights_of(tx, caller), caller, references)
+    resolved = resolve_beside(store, caller, name, references)
     with store.write() as tx:
         return add_version(tx, caller, name, resolved)
+
+
+def resolve_beside(store: Store, caller: Caller, name: str, references: Sequence[str]) -> Resolved:
+    """Returns what the references name now, its manifest written beside other people's transactions."""
+    with store.read() as tx:
+        check_may_write(tx, caller, name)
+        return resolve(tx, SqlNodes(tx, store.write), rights_of(tx, caller), caller, references)
+
+
+def list_file_sets(tx: Tx, caller: Caller, prefix: str, after: str, limit: int) -> list[FileSetVersion]:
+    """Returns the latest version of each set that the caller may read, by name from `after` on."""
+    return file_sets.list_sets(tx, caller.project_id, rights_of(tx, caller), prefix, after, limit)
+
+
+def list_versions(tx: Tx, caller: Caller, name: str) -> list[FileSetVersion]:
+    """Returns all versions of a set, the newest first."""
+    rights_of(tx, caller).need_read_set(set_name(name))
+    return file_sets.list_versions(tx, caller.project_id, name)
 
 
 def create_in(

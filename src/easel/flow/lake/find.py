@@ -11,7 +11,7 @@ from easel.lake.query.language import parse_query
 from easel.records.identity import Caller
 from easel.records.lake import Artifact, Kind, TagValue
 from easel.store.engine import Tx
-from easel.store.lake import tags
+from easel.store.lake import artifacts, tags
 from easel.store.lake.artifacts import creators_named
 from easel.store.lake.grants import rights_of
 from easel.store.lake.search import Search, search
@@ -23,6 +23,14 @@ MAX_LIMIT = 500
 class Found:
     items: Sequence[tuple[Artifact, Mapping[str, TagValue]]]
     next_cursor: str | None
+
+
+def makers_of(tx: Tx, found: Sequence[Artifact]) -> dict[int, str]:
+    """Returns the names of the jobs that made these, by artifact id. All are of one project."""
+    makers = {each.made_by for each in found if each.made_by}
+    if not makers:
+        return {}
+    return {key: job.name for key, job in artifacts.by_id(tx, found[0].project_id, sorted(makers)).items()}
 
 
 def find(

@@ -36,6 +36,11 @@ def list_grants(tx: Tx, caller: Caller) -> list[Grant]:
     return grants.list_grants(tx, caller.project_id)
 
 
+def list_groups(tx: Tx, caller: Caller) -> dict[str, list[str]]:
+    """Returns the project's groups with the names of their members."""
+    return grants.list_groups(tx, caller.project_id)
+
+
 def set_group(tx: Tx, caller: Caller, name: str, members: Sequence[str]) -> list[str]:
     """The group has exactly these members (names) from now on; without any it is gone."""
     found = [get_member(tx, caller.project_id, member).user for member in members]

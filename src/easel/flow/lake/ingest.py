@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from easel.flow.lake import upload
-from easel.flow.lake.upload import Lake, Transfer
+from easel.flow.lake.upload import AnnouncedObject, Lake
 from easel.ids import UploadId
 from easel.lake.blobs.packs import SMALL, plan_packs
 from easel.lake.blobs.store import Incoming
@@ -82,7 +82,7 @@ def plan(read: _FileReader, missing: dict[Digest, None]) -> Iterator[Incoming]:
             yield Incoming(digest, read.size(digest))
 
 
-def _put_parts(lake: Lake, transfer: Transfer, read: _FileReader) -> None:
+def _put_parts(lake: Lake, transfer: AnnouncedObject, read: _FileReader) -> None:
     stage = transfer.stage
     for number in transfer.missing:
         length = stage.part_length(number)

@@ -13,7 +13,7 @@ from easel.records.lake import Edge, Graph
 from easel.store.engine import Tx
 from easel.store.lake import artifacts, lineage
 from easel.store.lake.grants import rights_of
-from easel.store.lake.lineage import TraceDirection
+from easel.store.lake.lineage import TraceDirection as TraceDirection
 
 MAX_LIMIT = 5000
 
@@ -28,7 +28,7 @@ def trace(
     limit: int = 1000,
     cursor: str | None = None,
 ) -> Graph:
-    """From a file set (`name` or `name:version`) backward or forward; pages hold nodes in the order of age."""
+    """Follows a file set (`name` or `name:version`) backward or forward; pages hold nodes in the order of age."""
     rights = rights_of(tx, caller)
     start = find_set(tx, caller, rights, parse_set(reference))[0].artifact.id
     if one_step:

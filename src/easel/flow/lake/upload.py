@@ -45,7 +45,7 @@ class Lake:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class AnnouncedObject:
     """What is still to be sent of an object: none of its parts when it is stored."""
 
     incoming: Incoming
@@ -102,7 +102,7 @@ def add_files(
 
 
 def damaged_of(lake: Lake, caller: Caller, items: Sequence[UploadItem]) -> set[bytes]:
-    """Of what the caller's project holds already the bytes that are no longer what their name says.
+    """Returns of what the caller's project holds already the bytes that are no longer what their name says.
 
     Sizes of all are compared; of the bytes as many are read as are quickly read. `easel doctor` reads the rest, and
     those of a bucket, which has checksums of its own.
@@ -116,7 +116,9 @@ def damaged_of(lake: Lake, caller: Caller, items: Sequence[UploadItem]) -> set[b
     return damaged_among(lake.blobs, places, CHECKED_BYTES)
 
 
-def announce(lake: Lake, caller: Caller, upload_id: str, objects: Sequence[Incoming]) -> list[Transfer]:
+def announce(
+    lake: Lake, caller: Caller, upload_id: str, objects: Sequence[Incoming]
+) -> list[AnnouncedObject]:
     """Say how the wanted bytes will come: alone, or packed. Saying it again tells what is missing."""
     found = []
     for incoming in objects:
@@ -135,7 +137,7 @@ def announce(lake: Lake, caller: Caller, upload_id: str, objects: Sequence[Incom
         stage, agreed, stored = known
         arrived = frozenset(range(1, stage.part_count + 1)) if stored else lake.blobs.parts(stage)
         missing = [n for n in range(1, stage.part_count + 1) if n not in arrived]
-        found.append(Transfer(agreed, stage, missing))
+        found.append(AnnouncedObject(agreed, stage, missing))
     return found
 
 
@@ -152,7 +154,7 @@ def _open_stage(lake: Lake, upload: Upload, incoming: Incoming) -> tuple[Stage, 
 
 
 def _check_announced(tx: Tx, upload_id: UploadId, incoming: Incoming) -> None:
-    """Only bytes that some file of the session needs may be sent."""
+    """Refuses bytes that no file of the session needs."""
     check_members(incoming)
     if incoming.members and incoming.size > _MAX_PACK:
         raise TooLarge(f"a pack of {incoming.size} bytes: send packs of at most {_MAX_PACK}")
@@ -298,6 +300,26 @@ def wanted(tx: Tx, caller: Caller, upload_id: str, after: bytes, limit: int) -> 
 
 def get(tx: Tx, caller: Caller, upload_id: str) -> Upload:
     return _own(tx, caller, upload_id)
+
+
+def pending(tx: Tx, caller: Caller) -> list[Upload]:
+    """Returns the caller's sessions that are still open, the newest first."""
+    found = uploads.list_uploads(tx, caller.project_id, UploadState.PENDING, 200)
+    return [each for each in found if each.creator == caller.user.id]
+
+
+def progress(tx: Tx, upload: Upload) -> tuple[int, int, int]:
+    """Returns how many files and bytes a session has, and how many of the bytes have arrived."""
+    return uploads.progress(tx, upload.id)
+
+
+def committed_page(tx: Tx, caller: Caller, upload_id: str, after: str, limit: int) -> list[Entry]:
+    """Returns versions that a committed session made, by path from `after` on."""
+    session = get(tx, caller, upload_id)
+    found = uploads.committed_page(tx, session.id, after, limit)
+    return [
+        Entry(path, version, key, size, Digest(bytes(digest))) for path, version, key, size, digest in found
+    ]
 
 
 def added(tx: Tx, upload: Upload) -> Iterator[Entry]:

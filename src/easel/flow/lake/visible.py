@@ -22,7 +22,7 @@ HIDDEN = "(hidden by a grant)"
 
 
 def visible_events(tx: Tx, caller: Caller, events: Sequence[Event]) -> list[Event]:
-    """Those that name nothing which the caller may not read."""
+    """Returns the events that name nothing which the caller may not read."""
     rights = rights_of(tx, caller)
     if rights is EVERYTHING:
         return list(events)
@@ -61,7 +61,7 @@ def need_job(tx: Tx, caller: Caller, job_id: str) -> Job:
 
 
 def _hides(rights: Rights, caller: Caller, job: Job) -> bool:
-    """Its owner always sees a job: they gave it the names themselves."""
+    """Whether a grant hides the job; never from its owner, who gave it the names."""
     if rights is EVERYTHING or job.user_id == caller.user.id:
         return False
     named = (job.code_set, job.input_set, job.output_set, job.spec.output_set)

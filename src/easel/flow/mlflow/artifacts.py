@@ -177,7 +177,7 @@ def listing(tx: Tx, caller: Caller, place: ArtifactPlace) -> list[ListedFile]:
 
 
 def _readable(place: ArtifactPlace, path: str) -> list[tuple[str, str]]:
-    """Where a path may be read: (reference, root that is cut off). A job's output set stands behind its own folder."""
+    """Returns where a path may be read: (reference, root that is cut off), also in a job's output set."""
     if place.file_set is not None:
         return [(f"{escape(path)}@{place.file_set}", place.folder)]
     found = [(escape(path), place.folder)]

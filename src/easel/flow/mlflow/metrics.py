@@ -14,7 +14,8 @@ from easel.flow.mlflow.runs import find, milliseconds, moment
 from easel.records.identity import Caller
 from easel.store import runs
 from easel.store.engine import Tx
-from easel.store.job_series import Point, Series
+from easel.store.job_series import Point as Point
+from easel.store.job_series import Series
 
 PAGE = 25_000
 """Up to so many points a history comes in MLflow's own order, by time; longer ones by step, as the index has them."""

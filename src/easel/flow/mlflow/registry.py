@@ -253,7 +253,7 @@ def create_version(
 
 
 def check_source(source: str, run_id: str | None) -> None:
-    """Where a version's files are must be said plainly: no way up, nothing hidden, no file of the server."""
+    """Refuses a version's source that leads up, hides something, or is a file of the server."""
     if not source:
         raise invalid(
             "Missing value for required parameter 'source'. See the API docs for more information about "

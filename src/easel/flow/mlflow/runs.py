@@ -127,7 +127,7 @@ def get(tx: Tx, caller: Caller, run_id: str) -> WholeRun:
 
 
 def whole(tx: Tx, caller: Caller, records: Sequence[RunRecord]) -> list[WholeRun]:
-    """These runs with their logs."""
+    """Returns these runs with their logs."""
     logs = runs.logs_of(tx, records)
     names = runs.user_names(tx, {record.user_id for record in records})
     places = {

@@ -24,8 +24,9 @@ from easel.flow.mlflow.runs import USER, WholeRun, moment, states_of, whole
 from easel.records.identity import Caller
 from easel.store import run_pages, run_search
 from easel.store.engine import AnyRow, Tx
-from easel.store.run_pages import WrittenRun
-from easel.store.run_search import RunOrder, RunSearch, RunTerm, View
+from easel.store.run_pages import WrittenRun as WrittenRun
+from easel.store.run_search import RunOrder, RunSearch, RunTerm
+from easel.store.run_search import View as View
 from easel.store.runs import RUN_COLUMNS, run_of
 
 MAX_RESULTS = 50_000

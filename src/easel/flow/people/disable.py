@@ -49,7 +49,7 @@ def find_for_admin(tx: Tx, caller: Caller, name_or_id: str) -> User:
 def disable(
     tx: Tx, caller: Caller, name_or_id: str, *, hand_over_to: str | None, kill_running: bool
 ) -> Departure:
-    """Nobody can act as this user from now on. Running jobs end by themselves unless `kill_running`."""
+    """Lets nobody act as this user from now on. Running jobs end by themselves unless `kill_running`."""
     user = find_for_admin(tx, caller, name_or_id)
     if user.id == caller.user.id:
         raise Conflict("you cannot disable yourself: ask another admin")
@@ -119,7 +119,7 @@ def _tell(
 
 
 def _hand_over_all(tx: Tx, caller: Caller, user: User, homes: list[ProjectId], to: str) -> int:
-    """In every project where both are; the heir must be in each where there is something to take over."""
+    """Hands over in every project where both are; the heir must be in each where there is something to take."""
     total = 0
     for project_id in homes:
         if people.owned(tx, project_id, user.id) or project_id == homes[0]:

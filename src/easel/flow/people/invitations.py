@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from easel.declare.names import slug
+from easel.declare.page import PageRequest
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound, Unauthenticated
 from easel.flow.issue_token import IssuedToken, issue_token
@@ -15,8 +16,14 @@ from easel.ids import ProjectId, TokenId
 from easel.records.identity import Caller, Invitation, Membership, Project
 from easel.store import identity, people
 from easel.store.engine import Tx
+from easel.store.paging import Page
 
 PREFIX = "easel-invitation_"
+
+
+def list_invitations(tx: Tx, caller: Caller, page: PageRequest) -> Page[Invitation]:
+    """Returns the invitations of the caller's project, without their codes."""
+    return people.list_invitations(tx, caller.project_id, page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ def withdraw(tx: Tx, caller: Caller, invitation_id: str) -> None:
 
 
 def join(tx: Tx, caller: Caller, code: str) -> tuple[Project, Membership]:
-    """Somebody who has an account already joins the project; a higher role that they have stays."""
+    """Lets somebody who has an account already join the project; a higher role that they have stays."""
     if caller.user.service or caller.scope is not None:
         raise Denied("only a person joins a project, with a token that may do everything")
     invitation, project = _open(tx, code)

@@ -13,6 +13,11 @@ from easel.store import identity, people, project_rows
 from easel.store.engine import Tx
 
 
+def current(tx: Tx, caller: Caller) -> Project | None:
+    """Returns the caller's project as it is now, changed or not by this transaction."""
+    return identity.find_project(tx, caller.project_id)
+
+
 def need_owner(caller: Caller) -> Project:
     """The caller's project, if they answer for it: its owner, a platform admin, or where it has no owner any admin."""
     project = caller.project
@@ -43,7 +48,7 @@ def describe(tx: Tx, caller: Caller, description: str) -> Project:
 
 
 def archive(tx: Tx, caller: Caller) -> Project:
-    """From now on it can only be read. Waiting jobs end, running ones may finish."""
+    """Closes the project to new work: it can only be read. Waiting jobs end, running ones may finish."""
     project = need_owner(caller)
     if people.set_archived(tx, project.id, True):
         why = f"the project {project.name} was archived"
@@ -94,6 +99,6 @@ def delete(tx: Tx, caller: Caller, confirm: str, *, without_export: bool) -> int
 
 
 def forget_secrets(secrets: SecretStore, project: Project) -> None:
-    """After the rows are gone, so that nothing is lost when they are not."""
+    """Forgets the project's secrets after its rows are gone, so that nothing is lost when they are not."""
     for name in secrets.names(project.id):
         secrets.remove(project.id, name)

@@ -35,7 +35,7 @@ def create(tx: Tx, caller: Caller, name: str, role: Role) -> Membership:
 
 
 def list_accounts(tx: Tx, caller: Caller) -> list[ServiceAccount]:
-    """Those of the project, each with its tokens, newest first."""
+    """Returns the accounts of the project, each with its tokens, newest first."""
     found = people.list_service_accounts(tx, caller.project_id)
     return [
         ServiceAccount(

@@ -2,54 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from easel.errors import Denied, InvalidInput
 from easel.flow.jobs.shares import charge, core_seconds
+from easel.flow.prices import draw_bill, price_history
 from easel.ids import ProjectId, UserId
-from easel.price.bill import Bill, PriceChange, draw_up
-from easel.price.book import PriceBook, book_named
-from easel.price.grid import ON_CPU, ResourceShape
+from easel.price.bill import Bill
 from easel.records.identity import Caller
+from easel.records.job import Job
 from easel.records.queue import Owner
 from easel.run.share import HALF_LIFE_S
-from easel.store import billing, job_attempts
+from easel.store import billing, identity, job_attempts, jobs, profiles
+from easel.store.billing import KeptLine
+from easel.store.billing import Total as Total
 from easel.store.engine import AnyRow, Tx
-
-DEFAULT_BOOK = "acai"
-"""What holds until a platform admin sets another."""
-_ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
+from easel.store.profiles import Promise
 
 
-def price_history(tx: Tx) -> list[PriceChange]:
-    """Oldest first; the default book holds before the first that anybody set."""
-    kept = [PriceChange(since, PriceBook.model_validate(book)) for since, book in billing.price_history(tx)]
-    return [PriceChange(_ALWAYS, book_named(DEFAULT_BOOK)), *kept] if not _from_ever(kept) else kept
+def bill_of(tx: Tx, caller: Caller, job_id: str) -> tuple[Job, Sequence[KeptLine], Promise | None]:
+    """Returns a job, the lines of its bill, and what it was promised to take and cost where it was."""
+    job = jobs.find(tx, caller.project_id, job_id)
+    lines = billing.lines_of(tx, caller.project_id, job_id)
+    return job, lines, profiles.promise_of(tx, caller.project_id, job_id)
 
 
-def _from_ever(kept: Sequence[PriceChange]) -> bool:
-    return bool(kept) and kept[0].since <= _ALWAYS
-
-
-def book_now(tx: Tx) -> PriceBook:
-    return [change.book for change in price_history(tx) if change.since <= tx.now][-1]
-
-
-def set_prices(tx: Tx, caller: Caller, book: PriceBook, since: datetime | None = None) -> None:
-    """From now, or from a moment to come, this book holds for everybody. The past is not repriced."""
-    if not caller.user.platform_admin:
-        raise Denied("only a platform admin sets prices")
-    start = tx.now if since is None else since
-    if start < tx.now:
-        raise InvalidInput("prices cannot change in the past: bills are kept as they were made")
-    current = price_history(tx)[-1].book
-    if current.currency != book.currency:
-        raise InvalidInput(f"prices are in {current.currency} here: a book in {book.currency} cannot follow")
-    billing.add_price(tx, start, book.model_dump(mode="json"), caller.user.id)
-    tx.emit("prices.changed", book.name, actor=caller.user.id, body={"since": start.isoformat()})
+def totals(tx: Tx, by: str, month: str | None, project_id: ProjectId | None = None) -> list[Total]:
+    """Returns sums by user, project, month, app or job, the dearest first; people and projects by their names."""
+    found = billing.totals(tx, by, project_id=project_id, month=month)
+    names: dict[str, str] = {}
+    if by == "user":
+        names = identity.names_of(tx, [total.group for total in found])
+    if by == "project":
+        each = [(total.group, identity.find_project(tx, ProjectId(total.group))) for total in found]
+        names = {group: project.name for group, project in each if project}
+    return [replace(total, group=names.get(total.group, total.group)) for total in found]
 
 
 def anything_to_bill(tx: Tx) -> bool:
@@ -79,28 +68,6 @@ def bill_ended(tx: Tx, limit: int = 500, half_life_s: float = HALF_LIFE_S) -> in
     charge(tx, used, half_life_s)
     job_attempts.mark_billed(tx, [row.seq for row in ended])
     return len(ended)
-
-
-def draw_bill(
-    spec: Mapping[str, Any], since: datetime, until: datetime, prices: Sequence[PriceChange]
-) -> Bill:
-    """The bill of a job with this `spec`, all members of a distributed one together."""
-    one = shape_of(spec["resources"], prices)
-    members = spec.get("workers", 1)
-    whole = replace(one, cpus=one.cpus * members, memory_mb=one.memory_mb * members, gpus=one.gpus * members)
-    return draw_up(whole, since, until, prices)
-
-
-def shape_of(resources: Mapping[str, Any], prices: Sequence[PriceChange]) -> ResourceShape:
-    """A job's resources in the words of price books.
-
-    Jobs ask for GPUs without a kind: they pay for the kind that all books in the history list, `gpu` before
-    others; GPUs that no book lists are free.
-    """
-    gpus = float(resources["gpus"])
-    kinds = set.intersection(*(set(change.book.gpus) for change in prices)) if gpus else set()
-    kind = min(kinds, key=lambda name: (name != "gpu", name), default=ON_CPU)
-    return ResourceShape(float(resources["vcpu"]), float(resources["memory_mb"]), kind, gpus)
 
 
 def _lines(row: AnyRow, bill: Bill) -> list[dict[str, Any]]:

@@ -7,15 +7,16 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from easel.declare.job import Command, JobSpec
+from easel.declare.page import PageRequest
 from easel.declare.resources import Resources
 from easel.errors import EaselError, InvalidInput
+from easel.flow.budgets import check_admission
 from easel.flow.jobs import files
 from easel.flow.jobs.control import kill_job
 from easel.flow.jobs.people import Owners
 from easel.flow.jobs.submit import Submission, submit_jobs
-from easel.flow.price.billing import book_now
-from easel.flow.price.budgets import check_admission
 from easel.flow.price.provenance import record_model
+from easel.flow.prices import book_now
 from easel.price.bill import MICROS
 from easel.price.design import CPUS, MEMORIES_MB, NO_GPU
 from easel.price.memory import learn_memory
@@ -29,9 +30,8 @@ from easel.records.job import TERMINAL, JobState
 from easel.store import profiles
 from easel.store.engine import AnyRow, Store, Tx
 from easel.store.jobs import SPEC
-from easel.store.profiles import Profile
-
-"""What the engine says of a job that wanted more memory than it had."""
+from easel.store.paging import Page
+from easel.store.profiles import Profile as Profile
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,21 @@ class ProfileRequest:
     size: int | None = None
     time_limit_s: float = 600.0
     budget: float | None = None
+
+
+def find_profile(tx: Tx, caller: Caller, name: str, version: int | None = None) -> Profile:
+    """Returns a version of a profile of the caller's project, or the latest."""
+    return profiles.find(tx, caller.project_id, name, version)
+
+
+def list_profiles(tx: Tx, caller: Caller, page: PageRequest) -> Page[Profile]:
+    """Returns every version of every profile of the project, newest first."""
+    return profiles.list_profiles(tx, caller.project_id, page)
+
+
+def runs_ended(tx: Tx, profile: Profile) -> int:
+    """Returns how many of the profile's runs are over, well or not."""
+    return sum(JobState(row.state) in TERMINAL for row in profiles.runs_of(tx, profile.id))
 
 
 def make_plan(tx: Tx, caller: Caller, asked: ProfileRequest) -> ProfilePlan:

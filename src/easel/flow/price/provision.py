@@ -13,12 +13,12 @@ import numpy as np
 from easel.declare.job import JobSpec
 from easel.declare.resources import Resources
 from easel.errors import Conflict, EaselError, InvalidInput
+from easel.flow.budgets import check_admission
 from easel.flow.jobs.expected import line_of, queue_as_it_is
 from easel.flow.jobs.submit import submit_job
-from easel.flow.price.billing import book_now
-from easel.flow.price.budgets import check_admission
 from easel.flow.price.profile import plain, run_from, shell
 from easel.flow.price.provenance import record_model
+from easel.flow.prices import book_now
 from easel.ids import JobId
 from easel.price.bill import MICROS
 from easel.price.design import NO_GPU
@@ -206,7 +206,7 @@ def submit_provisioned(
 
 
 def _features(made: ProvisionAnswer, shape: ResourceShape) -> dict[str, float]:
-    """In the words of the profile, so that the comparison can learn from it."""
+    """Returns the run's features in the words of the profile, so that the comparison can learn from it."""
     found = {**made.priced.arguments, "cpus": shape.cpus, "memory_mb": shape.memory_mb, GPUS: shape.gpus}
     return {name: value for name, value in found.items() if name != GPUS or GPUS in made.priced.model.names}
 
@@ -251,7 +251,7 @@ def estimate(
 
 
 def compare_promises(store: Store) -> int:
-    """For each provisioned job that is over: keep what it took, and learn from it in a new version."""
+    """Keeps what each provisioned job that is over took, and learns from it in a new version of its profile."""
     with store.read() as tx:
         over = profiles.promises_to_compare(tx)
         known = {row.profile_id: profiles.by_id(tx, row.profile_id) for row in over}

@@ -153,7 +153,7 @@ def recommend(tuner: Tuner) -> dict[str, Any] | None:
 
 
 def plain_recommendation(found: Recommendation) -> dict[str, Any]:
-    """As JSON: what is no number is left out."""
+    """Returns the recommendation as JSON, without what is no number."""
     observed = found.observed
     return {
         "point": dict(found.point),
@@ -241,7 +241,7 @@ class ReadyStudy:
 
 
 def prepare(lake: Lake, study: StoredStudy, points: Sequence[StudyPoint]) -> ReadyStudy | Finished | None:
-    """Its next point, suggested outside any transaction; None while it has no room for one or must wait."""
+    """Returns the next point, suggested outside any transaction; None without room for one."""
     running = sum(p.outcome is None for p in points)
     if running >= study.spec.workers:
         return None

@@ -120,7 +120,7 @@ def start_study(
 
 
 def stop_study(tx: Tx, caller: Caller, name: str) -> StoredStudy:
-    """No new points; running ones are ended and count as stopped. It can be resumed."""
+    """Stops a study: no new points, running ones are ended and count as stopped. It can be resumed."""
     study = may_change(tx, caller, name)
     if study.state not in (StudyState.RUNNING, StudyState.CREATED):
         return study
@@ -137,7 +137,7 @@ def _kill_points(tx: Tx, caller: Caller, study: StoredStudy, reason: str) -> Non
 
 
 def delete_study(tx: Tx, caller: Caller, name: str) -> None:
-    """Its jobs and file sets stay in the history."""
+    """Deletes a study; its jobs and file sets stay in the history."""
     study = may_change(tx, caller, name)
     _kill_points(tx, caller, study, "it was deleted")
     studies.remove(tx, study.id)

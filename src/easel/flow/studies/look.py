@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from easel.declare.page import PageRequest
 from easel.errors import InvalidInput
 from easel.flow.apps.look import names_of, reasons_of
 from easel.flow.studies.advance import MOST_POINTS, recommend, tuner_of
@@ -18,6 +19,7 @@ from easel.records.study import PointOutcome, StoredStudy, StudyPoint
 from easel.records.tenant import Terms
 from easel.store import jobs, studies, tenants
 from easel.store.engine import Tx
+from easel.store.paging import Page
 from easel.tenancy.keeper import Keeper
 from easel.tune import report
 from easel.tune.exchange.csv import from_csv, to_csv
@@ -52,8 +54,23 @@ class StudySummary:
     measured: BestMeasured | None = None
 
 
+def find_study(tx: Tx, caller: Caller, name: str) -> StoredStudy:
+    """Returns a study of the caller's project; NotFound where it has none of that name."""
+    return studies.find(tx, caller.project_id, name)
+
+
+def list_studies(tx: Tx, caller: Caller, page: PageRequest) -> Page[StoredStudy]:
+    """Returns the project's studies, newest first."""
+    return studies.list_studies(tx, caller.project_id, page)
+
+
+def points_of(tx: Tx, study: StoredStudy) -> list[StudyPoint]:
+    """Returns the points of a study in the order in which they were started."""
+    return studies.points(tx, study.id)
+
+
 def standing(tx: Tx, study: StoredStudy, keeper: Keeper | None = None) -> StudySummary:
-    """As it stands; without `keeper`, the pool, nothing is known of who goes first."""
+    """Returns the study as it stands; without `keeper`, the pool, nothing is known of who goes first."""
     points = tuple(studies.points(tx, study.id))
     told = sorted((p for p in points if p.told is not None), key=lambda p: p.told or 0)
     if told and told[-1].spent is not None:
@@ -78,7 +95,7 @@ def standing(tx: Tx, study: StoredStudy, keeper: Keeper | None = None) -> StudyS
 
 
 def best_measured(tx: Tx, study: StoredStudy, told: Sequence[StudyPoint]) -> BestMeasured | None:
-    """None while no point measured the objective."""
+    """Returns the best measured point; None while no point measured the objective."""
     found = nearest(tuner_of(study, told).state)
     if found is None:
         return None

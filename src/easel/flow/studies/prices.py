@@ -12,7 +12,7 @@ from easel.declare.rates import Rates, Term
 from easel.declare.resources import Resources
 from easel.declare.space import Point, Space
 from easel.declare.study import PROVISIONED, StudySpec, provisioned
-from easel.flow.price.billing import book_now, price_history, shape_of
+from easel.flow.prices import book_now, price_history, shape_of
 from easel.price.grid import ON_CPU
 from easel.store.engine import Tx
 

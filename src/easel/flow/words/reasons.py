@@ -25,7 +25,7 @@ class Hope:
 
 
 def hope(reasons: Reasons, ceiling: float = 1.0) -> Hope:
-    """From the belief at the moment of the decision; nothing is hoped for above the ceiling."""
+    """Says what was hoped for, from the belief at the moment of the decision and never above the ceiling."""
     best = min(reasons.best_so_far, ceiling)
     if reasons.deviation <= 0:
         gain = max(min(reasons.mean, ceiling) - best, 0.0)

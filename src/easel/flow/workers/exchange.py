@@ -288,7 +288,7 @@ class _Round:
         return rows, given
 
     def _remember_peers(self, row: AnyRow, variables: Mapping[str, str]) -> None:
-        """So that an order that has to be sent again says the same."""
+        """Keeps the peers' addresses, so that an order that has to be sent again says the same."""
         order = self.seal.open(row.sealed)
         sealed = self.seal.close(replace(order, variables={**order.variables, **variables}))
         offers.reseal(self.tx, row.key, sealed)

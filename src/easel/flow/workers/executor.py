@@ -102,7 +102,7 @@ class RemoteExecutor:
         return self._rooms
 
     def spare(self, names: frozenset[str]) -> None:
-        """Its workers are given nothing while the database says so; here they only count for nothing."""
+        """Counts its workers for nothing here; the database sees to it that they are given nothing."""
 
     def start(self, order: Order) -> None:
         self._starts[order.gang] = order
@@ -207,7 +207,7 @@ class RemoteExecutor:
                 self._hear(key, row, seen)
 
     def _hear_peer(self, gang: str, rank: int, row: AnyRow) -> None:
-        """Of the other members of a distributed job their logs matter, and a bad end: it ends all of them."""
+        """Takes the log of another member of a distributed job, and a bad end: it ends all of them."""
         if row.gone is not None:
             self._reports.append(AttemptGone(gang, f"worker {rank}: {row.gone}", _end(row)))
             self.kill(gang)
@@ -222,7 +222,7 @@ class RemoteExecutor:
                 self.kill(gang)
 
     def _watch(self, now: float) -> None:
-        """Whose worker is silent or has left is gone; everybody else waits or runs."""
+        """Declares lost what a silent or departed worker had; everything else waits or runs."""
         with self.store.read() as tx:
             rows = offers.held(tx, self.name)
             self._rooms = _rooms(tx, self.name)

@@ -171,7 +171,7 @@ class FleetKeeper:
             offers.set_handle(tx, made.name, handle)
 
     def close(self, *, stop: bool) -> None:
-        """With `stop` also end every placement."""
+        """Closes; with `stop` also ends every placement."""
         self._stopping.set()
         self._woken.set()
         if self._thread is not None:

@@ -31,8 +31,13 @@ def issue(tx: Tx, actor: UserId | None, name: str, expires_at: datetime | None =
     return IssuedWorkerToken(made, secret)
 
 
+def list_tokens(tx: Tx) -> list[WorkerToken]:
+    """Returns all tokens of workers, without their secrets."""
+    return worker_tokens.list_tokens(tx)
+
+
 def revoke(tx: Tx, actor: UserId, token_id: str) -> None:
-    """It stops working at once; what its workers had is tried again elsewhere."""
+    """Revokes a token at once; what its workers had is tried again elsewhere."""
     if worker_tokens.revoke(tx, token_id):
         tx.emit("worker_token.revoked", token_id, actor=actor)
 

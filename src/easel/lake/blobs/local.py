@@ -231,7 +231,7 @@ def _digest_and_sync(path: Path) -> Digest:
 
 
 def _copy(source: FileSlice, target: int, start: int) -> None:
-    """In the kernel: by sharing blocks where the file system can, else from page cache to page cache."""
+    """Copies in the kernel: by sharing blocks where the file system can, else from page cache to page cache."""
     done = 0
     while done < source.length:
         left, at = source.length - done, source.offset + done

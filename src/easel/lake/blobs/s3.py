@@ -212,7 +212,7 @@ class S3Blobs:
         return f"{self._prefix}staging/{stage.id}"
 
     def _sealed_key(self, stage: Stage) -> str:
-        """Where no sender's address leads: a completed multipart upload takes no more parts."""
+        """Returns a key that no sender's address leads to: a completed multipart upload takes no more parts."""
         return self._stage_key(stage) if stage.handle else f"{self._stage_key(stage)}.checked"
 
     def _at(self, key: str) -> dict[str, str]:

@@ -135,7 +135,7 @@ class BlobStore(Protocol):
         """The bytes of an object from `offset`, to the end or `length` of them. NotFound if there is none."""
 
     def size(self, digest: Digest) -> int | None:
-        """None where there is no such object."""
+        """Returns the size of an object; None where there is no such object."""
 
     def find(self, digest: Digest) -> StoredObject | None:
         """An object with its age, which a new `promote` of the same bytes makes young again."""

@@ -92,7 +92,7 @@ def looks_at(candidate: Candidate) -> int:
 
 
 def compact_example(example: Example, side: int) -> Example:
-    """Its pictures, on both sides, no larger than any model of this `side` will look at."""
+    """Shrinks its pictures, on both sides, to no more than any model of this `side` will look at."""
     return Example(_compact_object(example.input, side), _compact_object(example.output, side))
 
 

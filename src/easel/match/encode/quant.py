@@ -59,7 +59,7 @@ def _smooth(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _quantiles(x: NDArray[np.float64], depth: int) -> NDArray[np.float64]:
-    """Of dyadic intervals, and of those shifted by half of one; every second quantile less its interval's mean."""
+    """Returns quantiles of dyadic intervals, also shifted by half; every second one less its mean."""
     length = x.shape[2]
     parts = []
     for level in range(min(depth, int(np.log2(length)) + 1)):

@@ -44,7 +44,7 @@ def matrix_of(steps: StepCoder, one: Object) -> Array:
 
 
 def thin(matrix: Array, length: int) -> Array:
-    """At most `length` rows, evenly spaced."""
+    """Returns at most `length` rows, evenly spaced."""
     if len(matrix) <= length:
         return matrix
     kept: Array = matrix[np.linspace(0, len(matrix) - 1, length).round().astype(int)]

@@ -141,7 +141,7 @@ def fit_table(data_type: DataType, objects: Sequence[Object]) -> TableEncoder:
 
 
 def _fit_category(listed: tuple[str, ...], values: Sequence[object]) -> ColumnCoder:
-    """Of thousands of values the most frequent have a place; how often a value occurs tells something too."""
+    """Gives the most frequent of thousands of values a place each, and counts how often each occurs."""
     seen = Counter(v for v in values if isinstance(v, str))
     if listed or len(seen) <= FEW_VALUES:
         return ColumnCoder(1, vocabulary=listed or tuple(sorted(seen)) or ("?",))

@@ -19,13 +19,13 @@ _PROMISE = {"rnn": 0.55, "lstm": 0.66, "bilstm": 0.72, "gru": 0.7}
 
 
 def series_plan(promise: float, situation: Situation) -> Plan:
-    """Of any network over series."""
+    """Returns the plan of any network over series."""
     other = (("lr", 1e-3, 0.02), ("lr", 1e-2, 0.04), ("width", 1.0, 0.0), *situation.scales)
     return Plan(promise, (("lr", 3e-3), ("width", 0.5)), other)
 
 
 def recurrent_plan(situation: Situation) -> Plan:
-    """Of networks over trees and from series to series."""
+    """Returns the plan of networks over trees and from series to series."""
     other = (("lr", 1e-3, 0.05), ("lr", 1e-2, 0.1), ("width", 1.0, 0.02), *situation.scales)
     return Plan(0.6, (("width", 0.5), ("lr", 3e-3)), other)
 

@@ -54,7 +54,7 @@ class Canvas:
         return nn.MaxPool2d(kernel, stride, padding=(kernel - 1) // 2)
 
     def _shrink(self, stride: int, odd_kernel: bool = True) -> None:
-        """With same padding an odd kernel rounds the new size up, an even one (2 × 2 pooling) down."""
+        """Returns the new size: with same padding an odd kernel rounds it up, an even one (2 × 2 pooling) down."""
         slack = stride - 1 if odd_kernel else 0
         self.height = (self.height + slack) // stride
         self.width = (self.width + slack) // stride

@@ -51,7 +51,7 @@ class RidgeHead(nn.Module):
 
 
 def solve_dual(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """By the eigenvalues of the kernel matrix, with the leave-one-out error cᵢ / (G + αI)⁻¹ᵢᵢ of every strength."""
+    """Solves by eigenvalues of the kernel matrix, with the leave-one-out error of every strength."""
     values, vectors = np.linalg.eigh(x @ x.T)
     values = np.maximum(values, 0.0)
     turned, squares = vectors.T @ y, vectors**2
@@ -68,7 +68,7 @@ def solve_dual(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], float]:
 
 
 def solve_primal(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Where examples outnumber features: every tenth example decides which strength is best."""
+    """Solves where examples outnumber features: every tenth example decides which strength is best."""
     held = np.arange(len(x)) % 10 == 0
     gram, right = x[~held].T @ x[~held], x[~held].T @ y[~held]
     best: tuple[float, float] | None = None

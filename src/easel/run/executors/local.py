@@ -155,7 +155,7 @@ class LocalExecutor:
         self._disconnect()
 
     def _stop_worker(self) -> None:
-        """Whoever started it: the worker of this home ends, with everything on it."""
+        """Ends the worker of this home, whoever started it, with everything on it."""
         self._disconnect()  # somebody may have taken our place at the socket without our noticing
         with contextlib.suppress(OSError):
             self._socket = _connect(self._folder)

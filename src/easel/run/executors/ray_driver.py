@@ -127,7 +127,7 @@ def _actor(placement: str, member: int) -> str:
 
 
 def placements_of(actors: Iterable[str], prefix: str) -> set[str]:
-    """Whose members these are: one whose first member has ended is there as long as another one is."""
+    """Returns the placements of these members; one whose first member has ended lives as long as another does."""
     found = (each.removeprefix(prefix).partition("-")[0] for each in actors if each.startswith(prefix))
     return {f"{prefix}{name}" for name in found}
 

@@ -85,7 +85,7 @@ class Several:
         self._give()
 
     def _give(self) -> None:
-        """In order of arrival; one that must wait lets others pass, as on a device."""
+        """Gives work in order of arrival; what must wait lets others pass, as on a device."""
         for key, order in list(self._held.items()):
             number = choose(self._places(order), order.resources)
             if number is None:

@@ -131,7 +131,7 @@ class SlurmEngine:
         return found
 
     def why(self, placement: Placement) -> str:
-        """From the accounts, or where none are kept from the controller's memory."""
+        """Returns the reason from the accounts, or where none are kept from the controller's memory."""
         if placement.handle is None:
             return "it never reached Slurm's queue"
         try:

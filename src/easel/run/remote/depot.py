@@ -171,7 +171,7 @@ class _AttemptBlobs:
         self._server().post(f"{self._root}/finish", body, wire.Done)
 
     def _http(self) -> httpx.Client:
-        """Without our token: a bucket's address carries its own permission."""
+        """Returns a client without our token: a bucket's address carries its own permission."""
         if self._bytes is None:
             self._bytes = httpx.Client(timeout=httpx.Timeout(60.0, connect=5.0))
         return self._bytes

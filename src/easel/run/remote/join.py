@@ -43,7 +43,7 @@ class Joining:
 
 
 def join(joining: Joining) -> None:
-    """Until SIGTERM, a refusal, or idleness. What runs then is ended, and tried again elsewhere."""
+    """Works until SIGTERM, a refusal, or idleness. What runs then is ended, and tried again elsewhere."""
     server = joining.server.rstrip("/")
     if urlsplit(server).scheme not in ("http", "https"):
         raise InvalidInput(f"{joining.server!r} is not an address like https://easel.example.org")
@@ -86,7 +86,7 @@ def join(joining: Joining) -> None:
 
 
 def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
-    """From a file or EASEL_TOKEN: an argument would be seen by everybody on the machine."""
+    """Returns the token from a file or EASEL_TOKEN: an argument would be seen by everybody on the machine."""
     if file is not None:
         try:
             token = file.read_text().strip()

@@ -92,7 +92,7 @@ class Relay:
     # The two threads. ---------------------------------------------------------------------------------------------
 
     def run(self, stopping: threading.Event) -> None:
-        """Until `stopping` is set, the server refuses us, or there was nothing to do for `idle_exit_s`."""
+        """Exchanges until `stopping` is set, the server refuses us, or there was nothing to do for `idle_exit_s`."""
         self._connect(stopping)
         receiver = threading.Thread(target=self._listen, name="orders", daemon=True)
         sender = self._link.connect(attempts=1)

@@ -45,7 +45,7 @@ class MoveSummary:
 
 
 @dataclass(slots=True)
-class Move:
+class MlflowMove:
     source: TrackingSource
     target: TrackingServer
     told: Callable[[str], None] = lambda _: None

@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from easel.errors import NotFound
 from easel.flow.authenticate import Level, Secret
-from easel.flow.mlflow.job_tokens import caller_of, is_job_token
+from easel.flow.jobs.tracking_tokens import caller_of, is_job_token
 from easel.records.identity import Caller
 from easel.serve.access import Access, presented_secret
 from easel.serve.audit import note_caller

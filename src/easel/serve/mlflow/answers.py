@@ -10,7 +10,9 @@ from typing import Any
 import orjson
 
 from easel.flow.mlflow.artifacts import SCHEME, ListedFile, model_uri, run_uri
+from easel.flow.mlflow.metrics import Point
 from easel.flow.mlflow.runs import WholeRun, milliseconds, status_of
+from easel.flow.mlflow.search import WrittenRun
 from easel.records.run import (
     DatasetUse,
     Experiment,
@@ -20,8 +22,6 @@ from easel.records.run import (
     RegisteredModel,
     RunRecord,
 )
-from easel.store.job_series import Point
-from easel.store.run_pages import WrittenRun
 
 Json = dict[str, Any]
 
@@ -118,7 +118,7 @@ def _dataset(of: DatasetUse) -> Json:
 
 
 def number(value: float | None, text: str | None) -> float | str:
-    """As MLflow's own server says it: what is infinite is the largest number that there is."""
+    """Returns a number as MLflow's own server says it: what is infinite is the largest number that there is."""
     if text == "nan":
         return "NaN"
     if text is not None:

@@ -124,7 +124,7 @@ def sent(state: AppState, found: Readable, span: str | None = None) -> Response:
 
 
 def media_type(name: str) -> str:
-    """As MLflow's own server says it: what people read is plain text, whatever its syntax."""
+    """Returns the media type as MLflow's own server says it: what people read is plain text, whatever its syntax."""
     ending = name.lower().rpartition(".")[2]
     if ending in _TEXTS:
         return "text/plain"

@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 
 from easel.flow.mlflow.checks import KeyValue, MetricPoint, shown
 from easel.flow.mlflow.errors import MlflowRefusal, invalid
-from easel.store.run_search import View
+from easel.flow.mlflow.search import View
 
 _SEE = " See the API docs for more information about request parameters."
 _INT64 = 2**63
@@ -184,7 +184,7 @@ def _wrong(name: str, value: Any) -> MlflowRefusal:
 
 
 def _plain(name: str, value: str) -> str:
-    """No text that a database cannot keep."""
+    """Refuses text that a database cannot keep."""
     try:
         value.encode()
     except UnicodeEncodeError:

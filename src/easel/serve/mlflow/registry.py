@@ -12,8 +12,7 @@ from easel.records.run import ModelVersion, RegisteredModel
 from easel.serve.mlflow import answers
 from easel.serve.mlflow.asked import AskedFields
 from easel.serve.mlflow.routing import api, new_router
-from easel.serve.state import AppState
-from easel.store.engine import Tx
+from easel.serve.state import AppState, Tx
 
 router = new_router()
 Json = dict[str, Any]

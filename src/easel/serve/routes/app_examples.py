@@ -13,7 +13,6 @@ from easel.flow.apps import files, refine, suspects
 from easel.serve.access import Member, State
 from easel.serve.paging import Paging
 from easel.serve.routes.apps import Name, models_of
-from easel.store import app_examples, apps
 from easel.wire import app as wire
 from easel.wire.model import Page
 
@@ -44,12 +43,12 @@ def feed_files(state: State, caller: Member, name: Name, body: wire.FeedFiles) -
     return wire.Fed.model_validate(found)
 
 
-@router.get("/examples", response_model=Page[wire.Example])
-def list_examples(state: State, caller: Member, name: Name, page: Paging) -> Page[wire.Example]:
+@router.get("/examples", response_model=Page[wire.FedExample])
+def list_examples(state: State, caller: Member, name: Name, page: Paging) -> Page[wire.FedExample]:
     """All examples ever fed; filter by class, on, fold, fed_at, answer, preview."""
     with state.store.read() as tx:
         found = refine.browse(tx, caller, name, page)
-    items = [wire.Example.model_validate(example) for example in found.items]
+    items = [wire.FedExample.model_validate(example) for example in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 
@@ -57,9 +56,9 @@ def list_examples(state: State, caller: Member, name: Name, page: Paging) -> Pag
 def get_example(state: State, caller: Member, name: Name, digest: Digest) -> wire.ExampleContent:
     """One example with its input and output."""
     with state.store.read() as tx:
-        found = app_examples.find(tx, apps.find(tx, caller.project_id, name).id, digest)
+        _, found = refine.find_example(tx, caller, name, digest)
     source, target = files.read_pair(state.lake, caller, found)
-    return wire.ExampleContent(example=wire.Example.model_validate(found), input=source, output=target)
+    return wire.ExampleContent(example=wire.FedExample.model_validate(found), input=source, output=target)
 
 
 @router.get(
@@ -70,8 +69,7 @@ def get_example(state: State, caller: Member, name: Name, digest: Digest) -> wir
 def example_thumbnail(state: State, caller: Member, name: Name, digest: Digest) -> Response:
     """A small picture of an example whose input is one. It never changes."""
     with state.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
-        found = app_examples.find(tx, app.id, digest)
+        app, found = refine.find_example(tx, caller, name, digest)
     data = files.thumbnail(state.lake, caller, app, found)
     return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=86400"})
 

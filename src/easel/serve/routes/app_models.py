@@ -11,11 +11,10 @@ from easel.declare.parse import parse_program
 from easel.declare.verbs import Verb
 from easel.flow.apps.export import Form, export_model
 from easel.flow.apps.infer import infer, served
-from easel.flow.apps.look import candidate_name
+from easel.flow.apps.look import candidate_name, find_app
 from easel.flow.apps.ready import metric_of
 from easel.serve.access import Member, State, acts
 from easel.serve.routes.apps import Name, models_of
-from easel.store import apps
 from easel.wire import app as wire
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
@@ -68,7 +67,7 @@ def export(
 def client_sources(state: State, caller: Member, name: Name, request: Request) -> wire.GeneratedFiles:
     """Stand-alone programs feed, refine, infer and a typed Python module; the token stays outside."""
     with state.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
+        app = find_app(tx, caller, name)
     address = str(request.base_url).rstrip("/")
     project = caller.project.name if caller.project else ""
     return wire.GeneratedFiles(files=generate(parse_program(app.program), app.name, app.id, project, address))

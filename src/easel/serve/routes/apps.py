@@ -24,9 +24,7 @@ from easel.serve.access import Member, SignedIn, State, acts
 from easel.serve.creating import Create
 from easel.serve.pool_mirror import looking
 from easel.serve.routes.terms import shown_terms
-from easel.serve.state import AppState
-from easel.store import apps
-from easel.store.engine import Tx
+from easel.serve.state import AppState, Tx
 from easel.wire import app as wire
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps", tags=["apps"])
@@ -78,7 +76,7 @@ def shown(found: look.AppSummary) -> wire.App:
         best=_model(found.best),
         serving=_model(found.serving),
         pinned=app.pinned,
-        rates="trial" if app.rates_inside else "pool",
+        rates="trial" if app.rates_inside else "candidates",
         vector_size=app.vector_size,
         last_improvement_at=found.last_improvement_at,
         why=found.why,
@@ -143,7 +141,7 @@ def declare_app(caller: Member, body: wire.DeclareApp, create: Create) -> Respon
 def list_apps(state: State, caller: Member) -> wire.AppList:
     """Every app with its best model, what runs, what comes next and why."""
     with state.store.read() as tx, looking(state, tx) as keeper:
-        found = look.standings(tx, apps.list_apps(tx, caller.project_id), keeper)
+        found = look.standings(tx, look.list_apps(tx, caller), keeper)
     return wire.AppList(items=[shown(one) for one in found])
 
 
@@ -151,7 +149,7 @@ def list_apps(state: State, caller: Member) -> wire.AppList:
 def get_app(state: State, caller: Member, name: Name) -> wire.App:
     """One app: its program, examples, best model so far, what runs for it and what comes next."""
     with state.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
+        app = look.find_app(tx, caller, name)
         return summary(state, tx, app)
 
 
@@ -171,14 +169,14 @@ def change_app(state: State, caller: Member, name: Name, body: wire.ChangeApp) -
 
 @router.delete("/{name}", status_code=204)
 def delete_app(state: State, caller: Member, name: Name) -> None:
-    """Its running trials are ended; its examples and models stay in the lake's history."""
+    """Delete an app and end its running trials; its examples and models stay in the lake's history."""
     with state.store.write() as tx:
         declare.delete_app(tx, caller, name)
 
 
 @router.put("/{name}/pin", response_model=wire.App)
 def pin_model(state: State, caller: Member, name: Name, body: wire.PinModel) -> wire.App:
-    """From now on this model answers, whatever is found."""
+    """Let this model answer from now on, whatever is found."""
     with state.store.write() as tx:
         made = declare.pin(tx, caller, name, body.model)
     with state.store.read() as tx:
@@ -187,7 +185,7 @@ def pin_model(state: State, caller: Member, name: Name, body: wire.PinModel) -> 
 
 @router.delete("/{name}/pin", response_model=wire.App)
 def unpin_model(state: State, caller: Member, name: Name) -> wire.App:
-    """From now on the best model so far answers again."""
+    """Let the best model so far answer again."""
     with state.store.write() as tx:
         made = declare.unpin(tx, caller, name)
     with state.store.read() as tx:
@@ -236,7 +234,7 @@ def list_trials(state: State, caller: Member, name: Name) -> wire.TrialList:
 def app_progress(state: State, caller: Member, name: Name) -> wire.TrialProgress:
     """The best score over time."""
     with state.store.read() as tx:
-        metric = metric_of(apps.find(tx, caller.project_id, name))
+        metric = metric_of(look.find_app(tx, caller, name))
         found = look.progress(tx, caller, name)
     return wire.TrialProgress(metric=metric, items=[wire.Improvement.model_validate(step) for step in found])
 
@@ -245,7 +243,7 @@ def app_progress(state: State, caller: Member, name: Name) -> wire.TrialProgress
 def app_next(state: State, caller: Member, name: Name) -> wire.Prospects:
     """What the policy would run next and why, and what it believes of every candidate."""
     with state.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
+        app = look.find_app(tx, caller, name)
         with looking(state, tx) as keeper:
             after = look.standing(tx, app, keeper).next
             found = look.prospects(tx, keeper, app)

@@ -12,12 +12,11 @@ from fastapi.responses import JSONResponse
 from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.lake import export, find, tag, trace
+from easel.flow.lake.trace import TraceDirection
+from easel.flow.members import names_of
 from easel.records import lake as records
 from easel.serve.access import Member, State, acts
-from easel.store.engine import Tx
-from easel.store.identity import names_of
-from easel.store.lake import artifacts as rows
-from easel.store.lake.lineage import TraceDirection
+from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -96,8 +95,7 @@ def _shown(
     tx: Tx, found: list[tuple[records.Artifact, Mapping[str, records.TagValue]]] | Any
 ) -> list[wire.Artifact]:
     names = names_of(tx, [each.creator for each, _ in found])
-    makers = {each.made_by for each, _ in found if each.made_by}
-    jobs = rows.by_id(tx, found[0][0].project_id, sorted(makers)) if makers else {}
+    jobs = find.makers_of(tx, [each for each, _ in found])
     return [
         wire.Artifact(
             kind=wire.Kind(each.kind.value),
@@ -107,7 +105,7 @@ def _shown(
             created_at=each.created_at,
             size=each.size,
             hash=each.digest.hex() if each.digest else None,
-            job=jobs[each.made_by].name if each.made_by in jobs else None,
+            job=jobs.get(each.made_by or 0),
             tags={key: _write(value) for key, value in tags.items()},
         )
         for each, tags in found

@@ -9,12 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
+from easel.flow.audit.read import entries_after, list_entries
 from easel.flow.audit.verify import verify
 from easel.records.audit import ChainedEntry, plain
 from easel.serve.access import PlatformAdmin, ProjectAdmin, State
 from easel.serve.paging import Paging
-from easel.store import audit
-from easel.store.engine import Store
+from easel.serve.state import AppState
 from easel.wire.audit import AuditEntry, AuditVerdict
 from easel.wire.model import Page
 
@@ -26,7 +26,7 @@ def audit_entries(state: State, caller: PlatformAdmin, page: Paging) -> Page[Aud
     """Who did what on this installation, newest first; filter by actor, project, route, outcome, time …"""
     state.audit.flush()
     with state.store.read() as tx:
-        found = audit.list_entries(tx, page, None)
+        found = list_entries(tx, page, None)
     return Page(items=[_shown(each) for each in found.items], next_cursor=found.next_cursor)
 
 
@@ -35,7 +35,7 @@ def project_audit(state: State, caller: ProjectAdmin, page: Paging) -> Page[Audi
     """Who did what in this project, newest first."""
     state.audit.flush()
     with state.store.read() as tx:
-        found = audit.list_entries(tx, page, caller.project_id)
+        found = list_entries(tx, page, caller.project_id)
     return Page(items=[_shown(each) for each in found.items], next_cursor=found.next_cursor)
 
 
@@ -47,7 +47,7 @@ def export_audit(
 ) -> Response:
     """The audit as JSON lines, oldest first, with the hashes by which anybody can check it."""
     state.audit.flush()
-    return StreamingResponse(_lines(state.store, after), media_type="application/jsonl")
+    return StreamingResponse(_lines(state, after), media_type="application/jsonl")
 
 
 @router.get("/audit/verify", response_model=AuditVerdict)
@@ -74,13 +74,8 @@ def verify_audit(
     )
 
 
-def _lines(store: Store, after: int) -> Iterator[bytes]:
-    while True:
-        with store.read() as tx:
-            found = audit.entries_after(tx, after)
-        if not found:
-            return
-        after = found[-1].seq
+def _lines(state: AppState, after: int) -> Iterator[bytes]:
+    for found in entries_after(state.store, after):
         yield b"".join(_line(each) for each in found)
 
 

@@ -8,12 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from easel.flow.lake.visible import visible_events
+from easel.flow import history
 from easel.serve import access
 from easel.serve.access import Member, PlatformAdmin, State
 from easel.serve.live import follow
 from easel.serve.paging import Paging
-from easel.store.events import list_events
 from easel.wire.event import Event
 from easel.wire.model import Page
 
@@ -29,16 +28,15 @@ LastEventId = Annotated[
 def project_events(state: State, caller: Member, page: Paging) -> Page[Event]:
     """What happened in this project, newest first."""
     with state.store.read() as tx:
-        found = list_events(tx, caller.project_id, page)
-        items = visible_events(tx, caller, found.items)
-    return Page(items=[Event.model_validate(e) for e in items], next_cursor=found.next_cursor)
+        found = history.of_project(tx, caller, page)
+    return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/events", response_model=Page[Event])
 def platform_events(state: State, caller: PlatformAdmin, page: Paging) -> Page[Event]:
     """What happened anywhere, newest first."""
     with state.store.read() as tx:
-        found = list_events(tx, None, page)
+        found = history.of_platform(tx, page)
     return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
 
 

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 
 from easel.declare.verbs import Verb
 from easel.flow.lake import browse, download
+from easel.flow.members import names_of
 from easel.lake.manifest.node import Entry
 from easel.records.lake import Folder
 from easel.serve.access import Member, State, acts
-from easel.store.identity import names_of
 from easel.wire import lake as wire
 from easel.wire.model import Page
 

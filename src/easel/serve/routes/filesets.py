@@ -10,20 +10,17 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from easel.declare.verbs import Verb
-from easel.flow.lake import code, file_set, replay
-from easel.flow.lake.file_set import add_version, check_may_write, resolve
-from easel.flow.price.billing import book_now, price_history, shape_of
-from easel.lake.paths import set_name
+from easel.flow.jobs import replay
+from easel.flow.lake import code, file_set
+from easel.flow.lake.file_set import add_version, resolve_beside
+from easel.flow.members import names_of
+from easel.flow.prices import book_now, price_history, shape_of
 from easel.price.grid import ON_CPU
 from easel.records.job import Job
 from easel.records.lake import FileSetVersion
 from easel.serve.access import Member, ProjectAdmin, State, acts
 from easel.serve.creating import Create
-from easel.store.engine import Tx
-from easel.store.identity import names_of
-from easel.store.lake import file_sets as rows
-from easel.store.lake.grants import rights_of
-from easel.store.lake.nodes import SqlNodes
+from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -43,7 +40,7 @@ def file_sets(
 ) -> Page[wire.FileSet]:
     """The latest version of each set, by name."""
     with state.store.read() as tx:
-        found = rows.list_sets(tx, caller.project_id, rights_of(tx, caller), prefix, cursor or "", limit + 1)
+        found = file_set.list_file_sets(tx, caller, prefix, cursor or "", limit + 1)
         items = _shown(tx, found[:limit])
     return Page(items=items, next_cursor=items[-1].name if len(found) > limit else None)
 
@@ -64,10 +61,7 @@ def save_code(caller: Member, create: Create, body: wire.SaveCode) -> Response:
 @router.post("", response_model=wire.FileSet, status_code=201)
 def create_file_set(state: State, caller: Member, create: Create, body: wire.CreateFileSet) -> Response:
     """The next version of a set, made of what the references name now."""
-    with state.store.read() as tx:
-        check_may_write(tx, caller, body.name)
-        nodes = SqlNodes(tx, state.store.write)
-        resolved = resolve(tx, nodes, rights_of(tx, caller), caller, body.sources)
+    resolved = resolve_beside(state.store, caller, body.name, body.sources)
 
     def make(tx: Tx) -> wire.FileSet:
         return _shown(tx, [add_version(tx, caller, body.name, resolved)])[0]
@@ -86,8 +80,7 @@ def show_file_set(state: State, caller: Member, ref: SetRef) -> wire.FileSet:
 def file_set_versions(state: State, caller: Member, name: SetRef) -> Page[wire.FileSet]:
     """All versions of a set, the newest first."""
     with state.store.read() as tx:
-        rights_of(tx, caller).need_read_set(set_name(name))
-        return Page(items=_shown(tx, rows.list_versions(tx, caller.project_id, name)))
+        return Page(items=_shown(tx, file_set.list_versions(tx, caller, name)))
 
 
 @router.get("/{ref}/diff", response_model=Page[wire.Difference])

@@ -8,11 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from easel.flow.lake import collect, grant
+from easel.flow.members import names_of
 from easel.lake.access import Grant, Scope
 from easel.serve.access import PlatformAdmin, ProjectAdmin, State
-from easel.store.engine import Tx
-from easel.store.identity import names_of
-from easel.store.lake.grants import list_groups
+from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -53,7 +52,7 @@ def remove_grant(
 def groups(state: State, caller: ProjectAdmin) -> Page[wire.Group]:
     """The project's groups and their members."""
     with state.store.read() as tx:
-        found = list_groups(tx, caller.project_id)
+        found = grant.list_groups(tx, caller)
     return Page(items=[wire.Group(name=name, members=members) for name, members in found.items()])
 
 

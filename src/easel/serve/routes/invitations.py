@@ -8,13 +8,13 @@ from fastapi import APIRouter, Path, Request, Response
 
 from easel.errors import Unauthenticated
 from easel.flow.people import invitations
+from easel.flow.people.invitations import list_invitations
 from easel.serve.access import ProjectAdmin, SignedIn, State, anyone
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.tokens import issued
 from easel.serve.routes.users import shown
-from easel.store.engine import Tx
-from easel.store.people import list_invitations
+from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
@@ -26,7 +26,7 @@ _IN_PROJECT = "/projects/{project}/invitations"
 def list_all(state: State, caller: ProjectAdmin, page: Paging) -> Page[wire.Invitation]:
     """The project's invitations, newest first, without their codes."""
     with state.store.read() as tx:
-        found = list_invitations(tx, caller.project_id, page)
+        found = list_invitations(tx, caller, page)
     items = [wire.Invitation.model_validate(each) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 

@@ -16,18 +16,13 @@ from easel.flow.jobs import control, look, submit
 from easel.flow.jobs.look import Lines
 from easel.flow.jobs.notebook import executed_copy, notebook_of
 from easel.flow.jobs.waiting import why_waiting
-from easel.flow.lake.visible import need_job, visible_job, visible_jobs
 from easel.records import job as records
 from easel.records.identity import Caller
 from easel.serve.access import Member, State, acts, member
 from easel.serve.creating import Create
 from easel.serve.live import StreamRights
 from easel.serve.paging import Paging
-from easel.serve.state import AppState
-from easel.store import job_series as series
-from easel.store import jobs
-from easel.store.engine import Tx
-from easel.store.jobs import SPEC
+from easel.serve.state import AppState, Tx
 from easel.wire import job as wire
 from easel.wire.model import Page
 
@@ -43,7 +38,7 @@ def shown(job: records.Job, waiting: str | None = None) -> wire.Job:
     values: dict[str, Any] = {
         name: getattr(job, name) for name in wire.Job.model_fields if hasattr(job, name)
     }
-    values |= {"spec": SPEC.dump_python(job.spec, mode="json"), "kind": job.spec.run.kind, "name": job.name}
+    values |= {"spec": look.spec_as_json(job.spec), "kind": job.spec.run.kind, "name": job.name}
     values["waiting"] = waiting
     return wire.Job.model_validate(values)
 
@@ -64,16 +59,15 @@ def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response
 def list_jobs(state: State, caller: Member, page: Paging) -> Page[wire.Job]:
     """The project's jobs, newest first."""
     with state.store.read() as tx:
-        found = jobs.list_jobs(tx, caller.project_id, page)
-        items = visible_jobs(tx, caller, found.items)
-    return Page(items=[shown(job) for job in items], next_cursor=found.next_cursor)
+        found = look.list_jobs(tx, caller, page)
+    return Page(items=[shown(job) for job in found.items], next_cursor=found.next_cursor)
 
 
 @router.get("/counts", response_model=wire.JobCounts)
 def count_jobs(state: State, caller: Member) -> wire.JobCounts:
     """How many there are, by state."""
     with state.store.read() as tx:
-        found = jobs.count_by_state(tx, caller.project_id)
+        found = look.count_by_state(tx, caller)
     return wire.JobCounts(total=sum(found.values()), states=found)
 
 
@@ -81,7 +75,7 @@ def count_jobs(state: State, caller: Member) -> wire.JobCounts:
 def show_job(state: State, caller: Member, job: JobId) -> wire.Job:
     """One job; while it waits, `waiting` says what for."""
     with state.store.read() as tx:
-        found = visible_job(tx, caller, jobs.find(tx, caller.project_id, job))
+        found = look.find_job(tx, caller, job)
         return shown(found, why_waiting(tx, found, state.settings.max_active_jobs))
 
 
@@ -131,7 +125,7 @@ def job_log(
 def _known(state: State, caller: Member, job: JobId) -> None:
     """Said before a stream begins: afterwards there is no status left to give."""
     with state.store.read() as tx:
-        need_job(tx, caller, job)
+        look.need_job(tx, caller, job)
 
 
 @router.get("/{job}/log/stream", response_class=EventSourceResponse, dependencies=[Depends(_known)])
@@ -208,8 +202,7 @@ def job_notebook_file(state: State, caller: Member, job: JobId) -> JSONResponse:
 def job_metrics(state: State, caller: Member, job: JobId) -> wire.SeriesList:
     """The series that the job has logged."""
     with state.store.read() as tx:
-        found = need_job(tx, caller, job)
-        names = series.series_of(tx, found.id, found.attempt)
+        names = look.series_lengths(tx, caller, job)
     return wire.SeriesList(items=[wire.Series(name=name, points=count) for name, count in names.items()])
 
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
+from easel.flow.people.directory import list_users
 from easel.flow.people.disable import disable, enable
 from easel.serve.access import PlatformAdmin, State
 from easel.serve.paging import Paging
 from easel.serve.routes.users import departed
-from easel.store import people
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
@@ -20,10 +20,9 @@ UserId = Annotated[str, Path(description="A user's id", max_length=64)]
 
 @router.get("", response_model=Page[wire.Person])
 def everybody(state: State, caller: PlatformAdmin, page: Paging) -> Page[wire.Person]:
-    """Everybody on this installation, with the projects each is in."""
+    """List everybody on this installation, with the projects each is in."""
     with state.store.read() as tx:
-        found = people.list_users(tx, page)
-        places = people.project_names(tx, [user.id for user in found.items])
+        found, places = list_users(tx, page)
     items = [
         wire.Person(**wire.User.model_validate(user).model_dump(), projects=places[user.id])
         for user in found.items

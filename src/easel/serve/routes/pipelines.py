@@ -13,8 +13,7 @@ from easel.records import pipeline as records
 from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
-from easel.store.engine import Tx
-from easel.store.pipelines import list_ids
+from easel.serve.state import Tx
 from easel.wire import job as wire
 from easel.wire.model import Page
 
@@ -63,8 +62,8 @@ def submit_pipeline(caller: Member, create: Create, body: wire.SubmitPipeline) -
 def list_pipelines(state: State, caller: Member, page: Paging) -> Page[wire.Pipeline]:
     """The project's pipelines, newest first."""
     with state.store.read() as tx:
-        found = list_ids(tx, caller.project_id, page)
-        items = [shown(pipelines.look(tx, caller, each)) for each in found.items]
+        found = pipelines.list_pipelines(tx, caller, page)
+        items = [shown(each) for each in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
 
 

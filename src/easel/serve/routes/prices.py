@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
 from easel.errors import InvalidInput
-from easel.flow.price import billing, budgets
-from easel.ids import ProjectId, UserId
+from easel.flow import budgets, prices
+from easel.flow.price import billing
 from easel.price.bill import MICROS
 from easel.price.book import book_named, read_book, shipped_books
 from easel.price.budget import Budget, Period
 from easel.records.identity import Caller
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.state import AppState
-from easel.store import billing as bills
-from easel.store import identity, jobs, profiles
-from easel.store.engine import Tx
 from easel.wire import price as wire
 from easel.wire.model import Moment
 
@@ -34,7 +32,7 @@ Since = Annotated[Moment | None, Query(description="A moment with its zone, as 2
 def list_prices(state: State, caller: SignedIn) -> wire.PriceList:
     """The history of prices."""
     with state.store.read() as tx:
-        history = billing.price_history(tx)
+        history = prices.price_history(tx)
     items = [wire.PriceChange(since=c.since, book=c.book.model_dump(mode="json")) for c in history]
     return wire.PriceList(items=items, shipped=sorted(shipped_books()))
 
@@ -46,7 +44,7 @@ def set_prices(state: State, caller: PlatformAdmin, body: wire.SetPrices) -> wir
         raise InvalidInput("give either the name of a shipped book or a book as TOML")
     book = book_named(body.name) if body.name is not None else read_book(body.toml or "")
     with state.store.write() as tx:
-        billing.set_prices(tx, caller, book, body.since)
+        prices.set_prices(tx, caller, book, body.since)
     return list_prices(state, caller)
 
 
@@ -54,9 +52,7 @@ def set_prices(state: State, caller: PlatformAdmin, body: wire.SetPrices) -> wir
 def job_bill(state: State, caller: Member, job: JobId) -> wire.Bill:
     """What one job cost, line by line, beside what was promised."""
     with state.store.read() as tx:
-        found = jobs.find(tx, caller.project_id, job)
-        lines = bills.lines_of(tx, caller.project_id, job)
-        promise = profiles.promise_of(tx, caller.project_id, job)
+        found, lines, promise = billing.bill_of(tx, caller, job)
     return wire.Bill(
         job_id=found.id,
         amount=sum(line.micros for line in lines) / MICROS,
@@ -86,9 +82,8 @@ def bill_report(
 ) -> wire.BillReport:
     """What the project's jobs came to, by user, month, app (the jobs' tag) or job; the dearest first."""
     with state.store.read() as tx:
-        found = bills.totals(tx, by, project_id=caller.project_id, month=month)
-        names = _names(tx, by, [total.group for total in found])
-    return _report(by, month, found, names)
+        found = billing.totals(tx, by, month, caller.project_id)
+    return _report(by, month, found)
 
 
 @router.get("/bills", response_model=wire.BillReport)
@@ -100,26 +95,14 @@ def whole_report(
 ) -> wire.BillReport:
     """What everybody's jobs came to."""
     with state.store.read() as tx:
-        found = bills.totals(tx, by, month=month)
-        names = _names(tx, by, [total.group for total in found])
-    return _report(by, month, found, names)
+        found = billing.totals(tx, by, month)
+    return _report(by, month, found)
 
 
-def _names(tx: Tx, by: str, groups: list[str]) -> dict[str, str]:
-    """People and projects by name: ids mean nothing on a bill."""
-    if by == "user":
-        users = {group: identity.find_user(tx, UserId(group)) for group in groups}
-        return {group: user.name for group, user in users.items() if user}
-    if by == "project":
-        projects = {group: identity.find_project(tx, ProjectId(group)) for group in groups}
-        return {group: project.name for group, project in projects.items() if project}
-    return {}
-
-
-def _report(by: str, month: str | None, found: list[bills.Total], names: dict[str, str]) -> wire.BillReport:
+def _report(by: str, month: str | None, found: Sequence[billing.Total]) -> wire.BillReport:
     items = [
         wire.BillTotal(
-            group=names.get(total.group, total.group),
+            group=total.group,
             jobs=total.jobs,
             hours=total.seconds / 3600,
             amount=total.micros / MICROS,
@@ -147,7 +130,7 @@ def set_budget(state: State, caller: ProjectAdmin, body: wire.SetBudget) -> wire
 
 @router.delete("/projects/{project}/budget", status_code=204)
 def remove_budget(state: State, caller: ProjectAdmin) -> None:
-    """No limit any more."""
+    """Remove the budget: no limit any more."""
     with state.store.write() as tx:
         budgets.set_budget(tx, caller, None)
 

@@ -18,13 +18,11 @@ from easel.price.picture import draw
 from easel.price.profiling import Design
 from easel.price.provision import Aim, ChosenOffer, Offer
 from easel.records.identity import Caller
-from easel.records.job import TERMINAL, JobState
 from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.jobs import shown as shown_job
-from easel.store import profiles
-from easel.store.engine import Tx
+from easel.serve.state import Tx
 from easel.wire import price as wire
 from easel.wire.model import Page
 
@@ -59,10 +57,10 @@ def _request(body: wire.StartProfile) -> ProfileRequest:
     )
 
 
-def shown(tx: Tx, profile: profiles.Profile) -> wire.Profile:
+def shown(tx: Tx, profile: profiling.Profile) -> wire.Profile:
     done = None
     if profile.state == "running":
-        done = sum(JobState(row.state) in TERMINAL for row in profiles.runs_of(tx, profile.id))
+        done = profiling.runs_ended(tx, profile)
     model = profile.runtime or {}
     return wire.Profile(
         id=profile.id,
@@ -81,9 +79,9 @@ def shown(tx: Tx, profile: profiles.Profile) -> wire.Profile:
     )
 
 
-@router.post("/plan", response_model=wire.Plan)
+@router.post("/plan", response_model=wire.ProfilePlan)
 @acts(Verb.READ)
-def plan_profile(state: State, caller: Member, body: wire.StartProfile) -> wire.Plan:
+def plan_profile(state: State, caller: Member, body: wire.StartProfile) -> wire.ProfilePlan:
     """What a profile would run and what it can cost; nothing is submitted."""
     with state.store.read() as tx:
         made = profiling.make_plan(tx, caller, _request(body))
@@ -98,7 +96,7 @@ def plan_profile(state: State, caller: Member, body: wire.StartProfile) -> wire.
         )
         for run in made.runs
     ]
-    return wire.Plan(
+    return wire.ProfilePlan(
         runs=runs,
         grid=made.grid_size,
         dropped=made.dropped,
@@ -122,7 +120,7 @@ def start_profile(caller: Member, create: Create, body: wire.StartProfile) -> Re
 def list_profiles(state: State, caller: Member, page: Paging) -> Page[wire.Profile]:
     """Every version of every profile, newest first."""
     with state.store.read() as tx:
-        found = profiles.list_profiles(tx, caller.project_id, page)
+        found = profiling.list_profiles(tx, caller, page)
         return Page(items=[shown(tx, each) for each in found.items], next_cursor=found.next_cursor)
 
 
@@ -130,7 +128,7 @@ def list_profiles(state: State, caller: Member, page: Paging) -> Page[wire.Profi
 def show_profile(state: State, caller: Member, name: Name, version: Version = None) -> wire.Profile:
     """One profile: how far it is, its runs, its model."""
     with state.store.read() as tx:
-        return shown(tx, profiles.find(tx, caller.project_id, name, version))
+        return shown(tx, profiling.find_profile(tx, caller, name, version))
 
 
 @router.post("/{name}/estimate", response_model=wire.OfferList)

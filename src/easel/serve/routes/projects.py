@@ -8,15 +8,14 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from easel.declare.verbs import Verb
-from easel.flow.create_project import create_project
+from easel.flow.create_project import create_project, list_projects
 from easel.flow.people import projects as projects_flow
 from easel.flow.people.export import export
 from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
-from easel.store.engine import Tx
-from easel.store.identity import find_project, list_projects
+from easel.serve.state import Tx
 from easel.wire.identity import ChangeProject, CreateProject, Project
 from easel.wire.model import Page
 
@@ -27,7 +26,7 @@ router = APIRouter(prefix="/api/v1/projects", tags=["projects"])
 def projects(state: State, caller: SignedIn, page: Paging) -> Page[Project]:
     """The projects that you may enter."""
     with state.store.read() as tx:
-        found = list_projects(tx, caller.user, page, caller.scope.projects if caller.scope else None)
+        found = list_projects(tx, caller, page)
     return Page(items=[Project.model_validate(p) for p in found.items], next_cursor=found.next_cursor)
 
 
@@ -58,7 +57,7 @@ def change_project(state: State, caller: ProjectAdmin, body: ChangeProject) -> P
             projects_flow.transfer(tx, caller, body.owner)
         if body.description is not None:
             projects_flow.describe(tx, caller, body.description)
-        found = find_project(tx, caller.project_id)
+        found = projects_flow.current(tx, caller)
     return Project.model_validate(found)
 
 

@@ -13,7 +13,6 @@ from easel.records.device import Device
 from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.state import AppState
-from easel.store import devices, job_queues
 from easel.wire import job as wire
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"])
@@ -26,7 +25,7 @@ SecretName = Annotated[str, Path(max_length=64, examples=["wandb-key"])]
 def list_queues(state: State, caller: Member) -> wire.QueueList:
     """Who waits and who runs, by user."""
     with state.store.read() as tx:
-        found = job_queues.states(tx, caller.project_id, state.settings.max_active_jobs)
+        found = control.queues(tx, caller, state.settings.max_active_jobs)
     return wire.QueueList(items=[wire.Queue.model_validate(queue) for queue in found])
 
 
@@ -49,7 +48,7 @@ def reorder_queue(state: State, caller: ProjectAdmin, body: wire.ReorderQueue) -
 def list_devices(state: State, caller: SignedIn) -> wire.DeviceList:
     """The pool."""
     with state.store.read() as tx:
-        found = devices.list_devices(tx)
+        found = control.devices_now(tx)
         running = drains.running_on(tx) if any(device.drain for device in found) else {}
     return wire.DeviceList(items=[_device(device, running.get(device.name, 0)) for device in found])
 
@@ -91,7 +90,7 @@ def _device(device: Device, running: int) -> wire.Device:
 @router.get("/projects/{project}/secrets", response_model=wire.SecretNames)
 def secret_names(state: State, caller: Member) -> wire.SecretNames:
     """The names of the project's secrets; their values are never shown."""
-    return wire.SecretNames(items=_vault(state).names(caller.project_id))
+    return wire.SecretNames(items=_secrets(state).names(caller.project_id))
 
 
 @router.put("/projects/{project}/secrets/{name}", response_model=wire.SecretNames)
@@ -99,7 +98,7 @@ def put_secret(
     state: State, caller: ProjectAdmin, name: SecretName, body: wire.PutSecret
 ) -> wire.SecretNames:
     """Set a secret, which jobs of the project may name in their environment."""
-    _vault(state).write(caller.project_id, name, body.value)
+    _secrets(state).write(caller.project_id, name, body.value)
     with state.store.write() as tx:
         tx.emit("secret.changed", name, project_id=caller.project_id, actor=caller.user.id)
     return secret_names(state, caller)
@@ -108,12 +107,12 @@ def put_secret(
 @router.delete("/projects/{project}/secrets/{name}", status_code=204)
 def remove_secret(state: State, caller: ProjectAdmin, name: SecretName) -> Response:
     """Remove a secret. Jobs that name it fail from now on."""
-    if not _vault(state).remove(caller.project_id, name):
+    if not _secrets(state).remove(caller.project_id, name):
         raise NotFound(f"there is no secret {name!r} in this project")
     with state.store.write() as tx:
         tx.emit("secret.removed", name, project_id=caller.project_id, actor=caller.user.id)
     return Response(status_code=204)
 
 
-def _vault(state: AppState) -> SecretStore:
+def _secrets(state: AppState) -> SecretStore:
     return SecretStore(state.settings.folder / "secrets")

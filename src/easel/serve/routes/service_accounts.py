@@ -14,7 +14,7 @@ from easel.serve.creating import Create
 from easel.serve.routes import tokens
 from easel.serve.routes.tokens import issued, without_secret
 from easel.serve.routes.users import shown
-from easel.store.engine import Tx
+from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 

@@ -14,13 +14,11 @@ from easel.declare.verbs import Verb
 from easel.errors import NotFound, Unauthenticated
 from easel.flow.issue_token import IssuedToken
 from easel.flow.log_in import SESSION_LASTS
-from easel.flow.sign_on import browser, device
+from easel.flow.sign_on import browser, device, providers
 from easel.flow.sign_on.device import Wait
 from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone
 from easel.serve.audit import note_caller
-from easel.serve.state import AppState
-from easel.store.engine import Store
-from easel.store.sign_on import provider_of
+from easel.serve.state import AppState, Store
 from easel.wire import sign_on as wire
 
 if TYPE_CHECKING:
@@ -117,7 +115,7 @@ def password(
 def log_out_address(request: Request, state: State, caller: SignedIn) -> wire.LogOutAddress:
     """Where the browser logs out of the provider too; null where it need not."""
     with state.store.read() as tx:
-        name = provider_of(tx, caller.user.id)
+        name = providers.provider_of(tx, caller)
     found = state.providers.get(name or "")
     if found is None:
         return wire.LogOutAddress(url=None)

@@ -18,8 +18,7 @@ from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.pool_mirror import looking
 from easel.serve.routes.terms import shown_terms
-from easel.store import studies
-from easel.store.engine import Tx
+from easel.serve.state import Tx
 from easel.wire import study as wire
 from easel.wire.model import Page
 
@@ -123,7 +122,7 @@ def create_from_file(caller: Member, create: Create, body: wire.StudyFile) -> Re
 def list_studies(state: State, caller: Member, page: Paging) -> Page[wire.Study]:
     """The project's studies, newest first."""
     with state.store.read() as tx:
-        found = studies.list_studies(tx, caller.project_id, page)
+        found = look.list_studies(tx, caller, page)
         with looking(state, tx) as keeper:
             items = [shown(look.standing(tx, s, keeper)) for s in found.items]
     return Page(items=items, next_cursor=found.next_cursor)
@@ -133,7 +132,7 @@ def list_studies(state: State, caller: Member, page: Paging) -> Page[wire.Study]
 def show_study(state: State, caller: Member, name: Name) -> wire.Study:
     """One study: its state, what it has spent, what it recommends now."""
     with state.store.read() as tx, looking(state, tx) as keeper:
-        return shown(look.standing(tx, studies.find(tx, caller.project_id, name), keeper))
+        return shown(look.standing(tx, look.find_study(tx, caller, name), keeper))
 
 
 @router.post("/{name}/start", response_model=wire.Study)
@@ -147,7 +146,7 @@ def start_study(state: State, caller: Member, name: Name, body: wire.StartStudy)
 @router.post("/{name}/stop", response_model=wire.Study)
 @acts(Verb.RUN, even_archived=True)
 def stop_study(state: State, caller: Member, name: Name) -> wire.Study:
-    """No new points; running ones are ended. It can be started again."""
+    """Stop a study: no new points, running ones are ended. It can be started again."""
     with state.store.write() as tx:
         return shown(look.standing(tx, declare.stop_study(tx, caller, name)))
 
@@ -161,7 +160,7 @@ def verify_best(state: State, caller: Member, create: Create, name: Name, body: 
 
     def make(tx: Tx) -> wire.StudyPoint:
         started = verify.start_verifying(tx, caller, wanted)
-        return _point(wanted.study, started, studies.points(tx, wanted.study.id))
+        return _point(wanted.study, started, look.points_of(tx, wanted.study))
 
     return create(caller, body, make)
 
@@ -182,10 +181,10 @@ def study_points(
     after: Annotated[int, Query(ge=-1, lt=2**31, description="Only points with larger numbers")] = -1,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> wire.StudyPoints:
-    """Its points in the order in which they were started, each with what was recommended after it."""
+    """List its points in the order in which they were started, each with what was recommended after it."""
     with state.store.read() as tx:
-        study = studies.find(tx, caller.project_id, name)
-        points = studies.points(tx, study.id)
+        study = look.find_study(tx, caller, name)
+        points = look.points_of(tx, study)
     found = [p for p in points if p.number > after][:limit]
     return wire.StudyPoints(items=[_point(study, point, points) for point in found])
 
@@ -194,8 +193,8 @@ def study_points(
 def study_front(state: State, caller: Member, name: Name) -> wire.StudyPoints:
     """Points that no other beats in the objective and in everything that the goal lists under `also`."""
     with state.store.read() as tx:
-        study = studies.find(tx, caller.project_id, name)
-        points = studies.points(tx, study.id)
+        study = look.find_study(tx, caller, name)
+        points = look.points_of(tx, study)
         found = look.front(look.observed(tx, study), points)
     return wire.StudyPoints(items=[_point(study, point, points) for point in found])
 
@@ -204,7 +203,7 @@ def study_front(state: State, caller: Member, name: Name) -> wire.StudyPoints:
 def study_slice(state: State, caller: Member, name: Name, dimension: Dimension) -> wire.DimensionProfile:
     """What the models predict along one dimension, the others held at the recommendation."""
     with state.store.read() as tx:
-        tuner = look.observed(tx, studies.find(tx, caller.project_id, name))
+        tuner = look.observed(tx, look.find_study(tx, caller, name))
     found = look.slice_along(tuner, dimension)
     of = {q: [wire.Estimate.model_validate(e) for e in estimates] for q, estimates in found.of.items()}
     return wire.DimensionProfile(
@@ -220,7 +219,7 @@ def study_slice(state: State, caller: Member, name: Name, dimension: Dimension) 
 def study_region(state: State, caller: Member, name: Name, x: Dimension, y: Dimension) -> wire.Region:
     """How likely the constraints hold over two dimensions, and the predicted objective."""
     with state.store.read() as tx:
-        tuner = look.observed(tx, studies.find(tx, caller.project_id, name))
+        tuner = look.observed(tx, look.find_study(tx, caller, name))
     found = look.region_over(tuner, x, y)
     return wire.Region(
         x=x,
@@ -237,7 +236,7 @@ def study_region(state: State, caller: Member, name: Name, x: Dimension, y: Dime
 def export_csv(state: State, caller: Member, name: Name) -> PlainTextResponse:
     """Every measured point as a row."""
     with state.store.read() as tx:
-        text = look.export_csv(tx, studies.find(tx, caller.project_id, name))
+        text = look.export_csv(tx, look.find_study(tx, caller, name))
     return PlainTextResponse(text, media_type="text/csv; charset=utf-8")
 
 

@@ -10,13 +10,13 @@ from easel.errors import NotFound
 from easel.flow import terms as flow
 from easel.flow import why
 from easel.flow.apps import look
+from easel.flow.jobs.look import find_job
 from easel.flow.studies import look as look_study
 from easel.price.bill import MICROS
 from easel.records.standing import Account
 from easel.records.tenant import TermLimits, Terms
 from easel.serve.access import Member, ProjectAdmin, State
 from easel.serve.pool_mirror import looking
-from easel.store import apps, jobs, studies, tenants
 from easel.wire import terms as wire
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["apps"])
@@ -52,7 +52,7 @@ def set_study_terms(state: State, caller: Member, name: Name, body: wire.SetTerm
 def get_limits(state: State, caller: Member) -> wire.TermLimits:
     """The most that members may ask for."""
     with state.store.read() as tx:
-        found = tenants.limits(tx, caller.project_id)
+        found = flow.get_limits(tx, caller)
     most = found.max_budget_micros
     return wire.TermLimits(max_weight=found.max_weight, max_budget=None if most is None else most / MICROS)
 
@@ -73,7 +73,7 @@ def why_it_waits(
     """What an app, a study or a job does or waits for, since when, and what would change it."""
     with state.store.read() as tx, looking(state, tx) as keeper:
         try:
-            app = look.standing(tx, apps.find(tx, caller.project_id, what), keeper)
+            app = look.standing(tx, look.find_app(tx, caller, what), keeper)
             following = app.next
             return _told(
                 "app",
@@ -85,13 +85,13 @@ def why_it_waits(
         except NotFound:
             pass
         try:
-            study = look_study.standing(tx, studies.find(tx, caller.project_id, what), keeper)
+            study = look_study.standing(tx, look_study.find_study(tx, caller, what), keeper)
             return _told("study", study.study.name, study.account)
         except NotFound:
             pass
         if not what.startswith("job_"):
             raise NotFound(f"this project has no app, study or job {what[:60]!r}")
-        job = jobs.find(tx, caller.project_id, what)
+        job = find_job(tx, caller, what)
         return _told("job", job.name, why.of_job(tx, job, state.settings.max_active_jobs))
 
 

@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from easel.flow.issue_token import IssuedToken, issue_token, revoke_token
+from easel.flow.issue_token import IssuedToken, issue_token, list_tokens, revoke_token
 from easel.flow.people.service_accounts import scope_of
 from easel.records.identity import Token
 from easel.serve.access import SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
-from easel.store.engine import Tx
-from easel.store.identity import list_tokens
+from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
@@ -24,7 +23,7 @@ router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 def tokens(state: State, caller: SignedIn, page: Paging) -> Page[wire.Token]:
     """Your tokens, without their secrets."""
     with state.store.read() as tx:
-        found = list_tokens(tx, caller.user.id, page)
+        found = list_tokens(tx, caller, page)
     return Page(items=[shown(t) for t in found.items], next_cursor=found.next_cursor)
 
 
@@ -54,7 +53,7 @@ def shown(token: Token) -> wire.Token:
     said = None
     if token.scope is not None:
         places = None if token.scope.projects is None else [str(each) for each in token.scope.projects]
-        said = wire.Scope(verbs=sorted(token.scope.verbs), projects=places)
+        said = wire.TokenScope(verbs=sorted(token.scope.verbs), projects=places)
     plain = {name: getattr(token, name) for name in wire.Token.model_fields if name != "scope"}
     return wire.Token(**plain, scope=said)
 

@@ -16,8 +16,7 @@ from easel.lake.digest import Digest, from_hex
 from easel.records import lake as records
 from easel.serve.access import Member, State
 from easel.serve.creating import Create
-from easel.store.engine import Tx
-from easel.store.lake import uploads as rows
+from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -37,9 +36,7 @@ def start_upload(caller: Member, create: Create, body: wire.StartUpload) -> Resp
 def pending_uploads(state: State, caller: Member) -> Page[wire.Upload]:
     """Your sessions that are still open, the newest first: to resume or abort them."""
     with state.store.read() as tx:
-        found = rows.list_uploads(tx, caller.project_id, records.UploadState.PENDING, 200)
-        own = [u for u in found if u.creator == caller.user.id]
-        return Page(items=[_shown(tx, u) for u in own])
+        return Page(items=[_shown(tx, each) for each in upload.pending(tx, caller)])
 
 
 @router.get("/{upload_id}", response_model=wire.Upload)
@@ -131,9 +128,8 @@ def committed_versions(
 ) -> Page[wire.FileItem]:
     """The versions that a committed session made, by path."""
     with state.store.read() as tx:
-        session = upload.get(tx, caller, upload_id)
-        found = rows.committed_page(tx, session.id, cursor or "", limit)
-    items = [wire.FileItem(path=p, version=v, size=s, hash=bytes(d).hex()) for p, v, _, s, d in found]
+        found = upload.committed_page(tx, caller, upload_id, cursor or "", limit)
+    items = [wire.FileItem(path=e.path, version=e.version, size=e.size, hash=e.digest.hex()) for e in found]
     return Page(items=items, next_cursor=items[-1].path if len(items) == limit else None)
 
 
@@ -150,7 +146,7 @@ def _incoming(new: wire.NewObject) -> Incoming:
 
 
 def _shown(tx: Tx, found: records.Upload) -> wire.Upload:
-    files, size, held = rows.progress(tx, found.id)
+    files, size, held = upload.progress(tx, found)
     return wire.Upload(
         id=found.id,
         state=found.state.value,

@@ -16,8 +16,7 @@ from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.routes.tokens import issued, without_secret
-from easel.store.engine import Tx
-from easel.store.identity import get_member, list_members
+from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
@@ -30,7 +29,7 @@ User = Annotated[str, Path(description="A user's name or id", max_length=64)]
 def users(state: State, caller: Member, page: Paging) -> Page[wire.Member]:
     """Who works in this project."""
     with state.store.read() as tx:
-        found = list_members(tx, caller.project_id, page)
+        found = members.list_members(tx, caller, page)
     return Page(items=[shown(m) for m in found.items], next_cursor=found.next_cursor)
 
 
@@ -62,7 +61,7 @@ def admit_user(caller: PlatformAdmin, create: Create, body: wire.AdmitUser) -> R
 def user(state: State, caller: Member, user: User) -> wire.Member:
     """One person of this project."""
     with state.store.read() as tx:
-        return shown(get_member(tx, caller.project_id, user))
+        return shown(members.get_member(tx, caller, user))
 
 
 @router.patch("/{user}", response_model=wire.Member)
@@ -100,7 +99,7 @@ def enable_user(state: State, caller: ProjectAdmin, user: User) -> wire.User:
 def hand_over_work(state: State, caller: ProjectAdmin, user: User, body: wire.HandOver) -> wire.HandedOver:
     """Make another member the owner of somebody's apps, studies, profiles and rights on files."""
     with state.store.write() as tx:
-        who = get_member(tx, caller.project_id, user).user
+        who = members.get_member(tx, caller, user).user
         return wire.HandedOver(things=hand_over(tx, caller, who, body.to, caller.project_id))
 
 

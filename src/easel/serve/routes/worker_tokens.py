@@ -6,12 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from easel.flow.workers.tokens import issue, revoke
+from easel.flow.workers.tokens import issue, list_tokens, revoke
 from easel.serve.access import PlatformAdmin, State
 from easel.serve.creating import Create
 from easel.serve.routes.tokens import without_secret
-from easel.store.engine import Tx
-from easel.store.worker_tokens import list_tokens
+from easel.serve.state import Tx
 from easel.wire import worker as wire
 
 router = APIRouter(prefix="/api/v1/worker-tokens", tags=["workers"])

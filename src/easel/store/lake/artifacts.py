@@ -96,7 +96,7 @@ def find_version(tx: Tx, project_id: ProjectId, kind: Kind, name: str, version: 
 
 
 def find_latest_file(tx: Tx, project_id: ProjectId, path: str) -> Artifact | None:
-    """None where there is no file, or it is deleted."""
+    """Returns the latest version of a file; None where there is no file, or it is deleted."""
     row = tx.execute(
         select(*COLUMNS)
         .join(files, _LATEST)

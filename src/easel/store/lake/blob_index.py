@@ -93,7 +93,7 @@ def arrived(tx: Tx, incoming: Incoming) -> None:
 
 
 def hold_still(tx: Tx) -> None:
-    """Until this transaction ends the collector forgets nothing, and what was found by `locate` stays found."""
+    """Keeps the collector from forgetting anything until this transaction ends: what `locate` found stays found."""
     lock(tx, "blobs")
 
 

@@ -104,7 +104,7 @@ def asks_for(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> dict[byte
 
 
 def held_in(tx: Tx, upload_id: UploadId, digests: Sequence[bytes]) -> set[bytes]:
-    """Those whose bytes this session has sent already, before it was interrupted."""
+    """Returns the blobs whose bytes this session has sent already, before it was interrupted."""
     found: set[bytes] = set()
     for some in chunks(digests, MOST):
         query = select(upload_items.c.digest).where(
@@ -185,7 +185,7 @@ def forget_object(tx: Tx, stage_id: str) -> None:
 
 
 def known_stages(tx: Tx, stage_ids: Sequence[str]) -> set[str]:
-    """Those that a pending session still uses."""
+    """Returns the stages that a pending session still uses."""
     found: set[str] = set()
     for some in chunks(stage_ids):
         query = (

@@ -80,7 +80,7 @@ class ValueOfInformation(Fabolas):
         self.nodes = nodes
 
     def _start(self, state: State) -> Point | None:
-        """Without constraints, one round of successive halving: it alone finds out which fidelities tell anything.
+        """Starts one round of successive halving where nothing constrains: it finds out which fidelities tell anything.
 
         With constraints that round would be spent on configurations that cannot be deployed; see `Fabolas._start`.
         """

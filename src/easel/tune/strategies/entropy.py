@@ -62,7 +62,7 @@ class Outlook:
 
 
 def look(state: State, *, below_full: bool, paper: bool, purpose: str) -> Outlook | None:
-    """None when nothing is left to test."""
+    """Returns the next look; None when nothing is left to test."""
     table = state.candidates(purpose)
     full = state.full(table)
     free = state.free(table)

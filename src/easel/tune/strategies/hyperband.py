@@ -167,13 +167,13 @@ class Bohb(Hyperband):
         if split is None or rng.random() < self.explore:
             return super()._propose(state, ledger, rng)
         good, poor = split
-        pool = self._pool(state, rng)
+        pool = self._encoded_candidates(state, rng)
         score = density(pool.x, good) - density(pool.x, poor)
         # The densest of a few, as BOHB draws 64 from the good density; always taking the maximum would repeat itself.
         few = rng.choice(len(pool), size=min(len(pool), 64), replace=False)
         return dict(pool.points[int(few[np.argmax(score[few])])])
 
-    def _pool(self, state: State, rng: np.random.Generator) -> EncodedPoints:
+    def _encoded_candidates(self, state: State, rng: np.random.Generator) -> EncodedPoints:
         if state.problem.grid is not None:
             return state.problem.grid
         return state.problem.codec.table(scattered(state.problem.space, 512, rng))

@@ -44,7 +44,7 @@ class FittedEnsembles:
         return self.forest.value[self.leaves]
 
     def beliefs(self, state: State, trees: Array) -> Beliefs:
-        """From trees `(…, q, b, m)` to beliefs over `(…, m)`."""
+        """Returns beliefs over `(…, m)` of trees `(…, q, b, m)`."""
         mean, sd = trees.mean(axis=-2), trees.std(axis=-2)
         sd = np.maximum(sd, self.floor[:, None])
         of = {name: (mean[..., i, :], sd[..., i, :]) for i, name in enumerate(self.quantities)}

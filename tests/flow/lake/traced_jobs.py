@@ -1,4 +1,4 @@
-"""What the engine tells the lake about jobs: they exist, what they read, what they wrote."""
+"""Jobs in the catalogue without an engine: they exist, what they read, what they wrote."""
 
 from __future__ import annotations
 

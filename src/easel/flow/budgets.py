@@ -1,4 +1,4 @@
-"""Budgets of projects: set, look, refuse new jobs, stop running ones."""
+"""Budgets of projects: set, look, refuse new jobs. (`flow/price/watch_budgets.py` stops running ones.)"""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from easel.declare.resources import Resources
 from easel.errors import QuotaExhausted
-from easel.flow.jobs.advance import columns_of, life_of
-from easel.flow.price.billing import draw_bill, price_history
+from easel.flow.prices import draw_bill, price_history
 from easel.ids import ProjectId
 from easel.price.bill import BillLine, micros_after
 from easel.price.budget import (
@@ -19,17 +18,13 @@ from easel.price.budget import (
     Refuse,
     RunningSpend,
     Spending,
-    Stop,
-    Warn,
     admit,
     is_spent,
-    watch,
 )
-from easel.records.attempt import EndReason
 from easel.records.identity import Caller
-from easel.run.lifecycle import KillRequested, step, to_json
-from easel.store import billing, job_attempts, jobs, profiles
-from easel.store.engine import AnyRow, Tx
+from easel.store import billing, job_attempts, profiles
+from easel.store.billing import KeptBudget
+from easel.store.engine import Tx
 from easel.store.upsert import lock
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,12 +55,14 @@ def set_budget(tx: Tx, caller: Caller, budget: Budget | None) -> None:
 
 
 def find_budget(tx: Tx, project_id: ProjectId) -> Budget | None:
-    row = billing.find_budget(tx, project_id)
-    return None if row is None else _budget(row)
+    """Returns the project's budget, or None."""
+    kept = billing.find_budget(tx, project_id)
+    return None if kept is None else budget_of(kept)
 
 
-def _budget(row: AnyRow) -> Budget:
-    return Budget(row.limit_micros, Period(row.period), tuple(row.warn_at), row.hard_stop)
+def budget_of(kept: KeptBudget) -> Budget:
+    """Returns a stored budget as what decides."""
+    return Budget(kept.limit_micros, Period(kept.period), tuple(kept.warn_at), kept.hard_stop)
 
 
 def spending_of(tx: Tx, project_id: ProjectId, period: Period) -> Spending:
@@ -127,7 +124,7 @@ def spent_projects(tx: Tx) -> frozenset[ProjectId]:
     rows = billing.all_budgets(tx)
     reserve = _reserve(tx) if rows else 0
     for row in rows:
-        project_id, budget = ProjectId(row.project_id), _budget(row)
+        project_id, budget = ProjectId(row.project_id), budget_of(row)
         if budget.hard_stop and is_spent(budget, spending_of(tx, project_id, budget.period), reserve):
             found.append(project_id)
     return frozenset(found)
@@ -137,44 +134,3 @@ def _reserve(tx: Tx) -> int:
     """What the smallest job uses until it is stopped: with less left nothing need begin."""
     bill = draw_bill({"resources": asdict(_SMALLEST)}, tx.now, tx.now + STOPS_IN, price_history(tx))
     return bill.micros
-
-
-def watch_budgets(tx: Tx) -> int:
-    """Announce shares that were passed, and stop the jobs of projects whose hard budget is spent."""
-    acts = 0
-    for row in billing.all_budgets(tx):
-        project_id, budget = ProjectId(row.project_id), _budget(row)
-        period = tx.now.strftime("%Y-%m") if budget.period is Period.MONTH else "total"
-        warned = list(row.warned) if row.warned_in == period else []
-        for act in watch(budget, spending_of(tx, project_id, budget.period), warned):
-            match act:
-                case Warn(share, spent):
-                    warned.append(share)
-                    body = {"share": share, "spent_micros": spent, "limit_micros": budget.limit_micros}
-                    tx.emit("budget.warned", project_id, project_id=project_id, body=body)
-                    acts += 1
-                case Stop(stopped, why):
-                    if (
-                        not warned
-                    ):  # jobs are stopped before the limit, which may be before any share is passed
-                        warned.append(1.0)
-                        body = {"share": 1.0, "limit_micros": budget.limit_micros}
-                        tx.emit("budget.warned", project_id, project_id=project_id, body=body)
-                    acts += _stop(tx, project_id, stopped, why)
-        if warned and (row.warned_in, list(row.warned)) != (period, warned):
-            billing.remember_warned(tx, project_id, period, warned)
-    return acts
-
-
-def _stop(tx: Tx, project_id: ProjectId, stopped: tuple[str, ...], why: str) -> int:
-    """In nobody's name: the budget itself asks for the end."""
-    acts = 0
-    for row in jobs.rows(tx, stopped).values():
-        before, what = life_of(row), KillRequested(why, EndReason.BY_BUDGET)
-        life = step(before, what).life
-        if life != before:
-            jobs.change(tx, [(row, columns_of(life, row, tx.now))])
-            kind = "job.killed" if life.over else "job.kill_requested"
-            tx.emit(kind, row.id, project_id=project_id, body=to_json(what))
-            acts += 1
-    return acts

@@ -44,7 +44,7 @@ def is_job_token(text: str) -> bool:
 
 
 def caller_of(tx: Tx, key: bytes, text: str) -> Caller:
-    """In whose name a job calls, or the reason why not."""
+    """Returns in whose name a job calls; raises the reason why not."""
     match = _TOKEN.fullmatch(text)
     if match is None:
         raise Unauthenticated("this is no token of a job")
