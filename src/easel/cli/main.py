@@ -36,6 +36,10 @@ COMMANDS: dict[str, CommandEntry] = {
     "tokens": CommandEntry("Your tokens", "easel.cli.tokens"),
     "run": CommandEntry("Run a command as a job", "easel.cli.run", "run_app"),
     "logs": CommandEntry("What a job printed: easel logs -f JOB", "easel.cli.jobs", "logs_app"),
+    "lab": CommandEntry("An interactive session: JupyterLab, code-server", "easel.cli.lab", "lab_app"),
+    "shell": CommandEntry("A terminal in a running job", "easel.cli.shell", "shell_app"),
+    "attach": CommandEntry("Follow a job that runs", "easel.cli.shell", "attach_app"),
+    "cp": CommandEntry("Copy files out of a running job", "easel.cli.shell", "cp_app"),
     "rerun": CommandEntry("Run a job again on the same versions", "easel.cli.jobs", "rerun_app"),
     "reproduce": CommandEntry(
         "Lay a job's code, input and command out here", "easel.cli.reproduce", "reproduce_app"

@@ -188,8 +188,12 @@ class JobSpec:
     wants: Mapping[str, str] = field(default_factory=dict)
     origin: CodeOrigin | None = None
     resume: str | None = None
+    port: int | None = None
+    """Of an interactive session: where its program serves pages, to its owner alone."""
 
     def __post_init__(self) -> None:
+        if self.port is not None and not 1024 <= self.port <= 65535:
+            raise InvalidInput(f"port {self.port} must be between 1024 and 65535")
         label(self.name, "a job's name")
         folder = PurePosixPath(self.output_folder)
         if folder.is_absolute() or ".." in folder.parts or not folder.parts or "\x00" in self.output_folder:

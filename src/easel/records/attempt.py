@@ -49,6 +49,7 @@ class EndReason(StrEnum):
     # Somebody asked for it.
     STOPPED = "stopped"
     KILLED = "killed"
+    IDLE = "idle"
     BY_STUDY = "by-study"
     BY_BUDGET = "by-budget"
     # The platform lost it.

@@ -13,6 +13,7 @@ import resource
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import zipfile
 import zlib
@@ -29,6 +30,7 @@ from easel.run.cells import CellReader
 from easel.run.cgroup import Cgroup
 from easel.run.confinement import Limits
 from easel.run.depot import Depot, outputs
+from easel.run.door import Door, Inside, door_path
 from easel.run.entries import (
     AttemptDone,
     AttemptEnded,
@@ -45,16 +47,17 @@ from easel.run.environments import (
     PackageIndex,
     environments_of,
 )
+from easel.run.idle import IdleWatch
 from easel.run.images import Image, NoImage, images_of
 from easel.run.interpreters import ForbiddenInterpreter
 from easel.run.journal import Journal, born
-from easel.run.launch import Folders, prepare
+from easel.run.launch import Folders, Launch, prepare
 from easel.run.log_writer import LogWriter, forms_of
 from easel.run.loglines import TagLine
 from easel.run.order import MB, Order
 from easel.run.requirements import read_requirements
 from easel.run.result import read_result
-from easel.run.sample import LoadCurve, Meter, disk_mb, tasks_of
+from easel.run.sample import LoadCurve, Meter, disk_mb, gpu_use, tasks_of
 from easel.run.sandbox import UserProgram, start
 from easel.run.tree import become_subreaper, descendants, kill_descendants, reap, signal_all
 
@@ -233,11 +236,37 @@ class Agent:
         finally:
             os.close(status_write)
         watch = _Watch(self, process, log, stop)
-        watch.until_the_end()
+        with self._door(process, launch) as door:
+            watch.door = door
+            watch.until_the_end()
         with os.fdopen(status_read) as file:
             status = file.read()
         self._judge(watch, status)
         return watch.usage
+
+    @contextlib.contextmanager
+    def _door(self, process: subprocess.Popen[bytes], launch: Launch) -> Iterator[Door | None]:
+        """While the command runs, its owner may come in. A job without a door runs all the same."""
+        root = self.folders.root
+        try:
+            inside = Inside(
+                self.order.key,
+                launch.environment,
+                self._limits(),
+                self.cgroup.enter,
+                self.folders.work,
+                self.bwrap is not None,
+                process.pid,
+            )
+            door = Door(door_path(root.parent, root.name), inside, self.clock)
+        except OSError as error:
+            sys.stderr.write(f"easel agent: {self.order.key} has no door: {error}\n")
+            yield None
+            return
+        try:
+            yield door
+        finally:
+            door.close()
 
     def _limits(self) -> Limits:
         """What the order allows; where control groups limit, the rest is theirs."""
@@ -256,6 +285,8 @@ class Agent:
 
     def _judge(self, watch: _Watch, status: str) -> None:
         """What the end of the process means."""
+        if watch.stopped_for is not None and watch.stopped_for[0] is EndReason.IDLE:
+            return  # a session that did nothing is saved
         if watch.stopped_for is not None:
             raise Failure(*watch.stopped_for, watch.exit_code, usage=watch.usage)
         code = watch.exit_code
@@ -327,6 +358,8 @@ class _Watch:
         self.usage = Usage()
         self._kill_at: float | None = None
         self._own_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self.door: Door | None = None
+        self.idle = IdleWatch(agent.order.idle_s, self.started) if agent.order.idle_s is not None else None
         notebook = isinstance(agent.order.run, Notebook)
         hidden = forms_of(agent.order.secrets.values())
         self.cells = CellReader(agent.folders.work, hidden) if notebook else None
@@ -408,6 +441,7 @@ class _Watch:
                 points = self.load.points(now - self.started, self.meter)
                 self.agent.journal.append(MetricPoints(points))
             self.read_cells()
+            self._watch_idleness(now)
         if now >= self._due["beat"]:
             self.agent.journal.append(UsageSoFar(self.meter.usage(now - self.started)))
             self._due["beat"] = now + BEAT_S
@@ -421,6 +455,18 @@ class _Watch:
         if self._kill_at is not None and now >= self._kill_at:
             self._kill_at = now + 0.2
             self._kill()
+
+    def _watch_idleness(self, now: float) -> None:
+        """A session that nobody uses is warned, then saved and ended."""
+        if self.idle is None or self.stopped_for is not None:
+            return
+        touched = self.door.touched if self.door is not None else now
+        gpus = bool(self.agent.order.resources.gpus)
+        word = self.idle.look(now, touched, self.meter.cpu_seconds, gpu_use if gpus else lambda: 0.0)
+        if word is not None:
+            self.log.feed("platform", f"[easel] {word.text}\n".encode())
+            if word.over:
+                self._stop(EndReason.IDLE, word.text)
 
     def read_cells(self) -> None:
         """What a notebook's cells left since the last look; nothing where it is none."""

@@ -54,16 +54,45 @@ def open_way(pid: int, allowed: Allowed = is_public) -> Proxy:
 
 
 def listener_in(pid: int, port: int = PORT) -> socket.socket:
-    """A listening socket on the loopback of another process's network: made by a thread or a child that enters it."""
+    """A listening socket on the loopback of another process's network."""
+
+    def listen() -> socket.socket:
+        made = socket.socket()
+        made.bind(("127.0.0.1", port))
+        made.listen(_AT_ONCE)
+        return made
+
+    return _made_in(pid, listen)
+
+
+def connection_in(pid: int, port: int) -> socket.socket:
+    """A connection to a port of the loopback of another process's network."""
+    return _made_in(pid, lambda: socket.create_connection(("127.0.0.1", port), _CONNECT_S))
+
+
+def _made_in(pid: int, make: Callable[[], socket.socket]) -> socket.socket:
+    """What `make` makes in the network of process `pid`: called by a thread or a child that enters it."""
+
+    def enter_and_make() -> socket.socket:
+        _enter(pid)
+        return make()
+
     if os.geteuid() == 0:  # root may enter with one thread, which ends there; others must enter as a process
         with ThreadPoolExecutor(1) as entering:
-            return entering.submit(_made_in, pid, port).result()
+            found = entering.submit(enter_and_make).result()
+    else:
+        found = _made_by_child(enter_and_make)
+    found.setblocking(True)
+    return found
+
+
+def _made_by_child(make: Callable[[], socket.socket]) -> socket.socket:
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            made = _made_in(pid, port)
+            made = make()
             socket.send_fds(theirs, [b"."], [made.fileno()])
             code = 0
         except OSError as error:
@@ -77,14 +106,6 @@ def listener_in(pid: int, port: int = PORT) -> socket.socket:
     if not numbers:
         raise OSError(f"the job's network cannot be reached: {said.decode(errors='replace')}")
     return socket.socket(fileno=numbers[0])
-
-
-def _made_in(pid: int, port: int) -> socket.socket:
-    _enter(pid)
-    made = socket.socket()
-    made.bind(("127.0.0.1", port))
-    made.listen(_AT_ONCE)
-    return made
 
 
 def _enter(pid: int) -> None:

@@ -79,7 +79,8 @@ class Folders:
         """
         if self.root.exists():
             shutil.rmtree(self.root, ignore_errors=True)
-        for file in (self.log, self.ballast, self.journal):
+        door = self.root.with_name(f"{self.root.name}.door")
+        for file in (self.log, self.ballast, door, self.journal):
             file.unlink(missing_ok=True)
 
 
@@ -183,10 +184,16 @@ def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | No
         "EASEL_JOB_ID": order.job_id,
         "EASEL_INPUT": f"{inside}/input",
         "EASEL_OUTPUT": f"{inside}/{order.output_folder}",
+        **({} if order.port is None else session_variables(order.job_id, order.port)),
         "EASEL_VCPU": str(order.resources.vcpu),
         "EASEL_MEMORY_MB": str(order.resources.memory_mb),
         MARK: order.key,
     }
+
+
+def session_variables(job_id: str, port: int) -> dict[str, str]:
+    """Where an interactive session's program listens, and under which path people see it."""
+    return {"EASEL_PORT": str(port), "EASEL_BASE_URL": f"/sessions/{job_id}/"}
 
 
 def _argv(order: Order, folders: Folders, python: str) -> Sequence[str]:

@@ -62,6 +62,9 @@ class Order:
     rank: int = 0
     resume: tuple[StoredFile, ...] = ()
     """What the checkpoint folder of a trial begins with: what an earlier slice left."""
+    port: int | None = None
+    idle_s: float | None = None
+    """Of an interactive session: how long it may do nothing before it is saved and ended."""
 
     @property
     def gang(self) -> str:

@@ -196,6 +196,7 @@ class Jobs:
         wants: Mapping[str, str] | None = None,
         after: Sequence[str] = (),
         origin: wire.CodeOrigin | None = None,
+        port: int | None = None,
         key: str | None = None,
     ) -> JobHandle:
         """Queue a command, a function of yours, `entry`: a function `module:function` of the code, or its `notebook`.
@@ -244,6 +245,7 @@ class Jobs:
             wants=dict(wants or {}),
             origin=origin.model_dump() if origin else None,
             after=list(after),
+            port=port,
         )
         try:
             about = self._client.connection.post(self._path, body, wire.Job, key)

@@ -106,6 +106,8 @@ def options_of(settings: Settings, *, spawn_worker: bool = True, address: str = 
             settings.package_index,
             str(settings.package_wheels) if settings.package_wheels else None,
             JobTracking(address or settings.public_url, signing_key(settings.folder)),
+            session_idle_s=settings.session_idle_minutes * 60,
+            session_idle_gpu_s=settings.session_idle_gpu_minutes * 60,
         ),
         pace=Pace(lease=settings.controller_lease_s, lost_after=settings.job_lost_after_s),
         rules=Rules(

@@ -191,6 +191,12 @@ class Settings(BaseSettings):
         20_480
     )
     job_grace_s: Annotated[float, Field(ge=0, description="Seconds between SIGTERM and SIGKILL")] = 5.0
+    session_idle_minutes: Annotated[
+        float, Field(ge=0, description="Minutes that an interactive session may do nothing; 0: for ever")
+    ] = 120.0
+    session_idle_gpu_minutes: Annotated[
+        float, Field(ge=0, description="The same for one that holds a GPU; 0: for ever")
+    ] = 30.0
     job_log_mb: Annotated[
         int,
         Field(ge=1, le=1024, description="How much of a job's log is kept: two thirds first, one third last"),

@@ -117,6 +117,10 @@ class JobFields(Request):
         dict[Label, Label], Field(max_length=16, description="Labels that its device must have: gpu=A100")
     ] = Field(default_factory=dict)
     origin: CodeOrigin | None = None
+    port: Annotated[
+        int | None,
+        Field(ge=1024, le=65535, description="Of an interactive session: where its program serves pages"),
+    ] = None
 
     def spec(self) -> declare.JobSpec:
         run: declare.Runnable
@@ -142,6 +146,7 @@ class JobFields(Request):
             workers=self.workers,
             wants=dict(self.wants),
             origin=_origin(self.origin),
+            port=self.port,
         )
 
 

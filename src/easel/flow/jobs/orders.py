@@ -35,6 +35,15 @@ class OrderLimits:
     tracking: JobTracking | None = None
     """How MLflow inside a job finds its run."""
 
+    session_idle_s: float = 7200.0
+    session_idle_gpu_s: float = 1800.0
+    """How long an interactive session may do nothing, without and with GPUs; 0: for ever."""
+
+    def idle_s(self, spec: JobSpec) -> float | None:
+        """The idle limit of a session; None for other jobs, and where there is none."""
+        limit = self.session_idle_gpu_s if spec.resources.gpus else self.session_idle_s
+        return limit if spec.port is not None and limit > 0 else None
+
     def check_network(self, caller: Caller) -> None:
         """Refuses a job that wants the network where no admin has given its project leave."""
         name = caller.project.name if caller.project else ""
@@ -90,6 +99,8 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
         wants=dict(spec.wants),
         workers=spec.workers,
         resume=checkpoint_files(tx, caller, spec.resume),
+        port=spec.port,
+        idle_s=limits.idle_s(spec),
     )
 
 

@@ -1,0 +1,144 @@
+"""Coming in to a running job: a terminal over a websocket, and copies of its files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from fastapi.responses import StreamingResponse
+
+from easel.errors import EaselError, InvalidInput
+from easel.flow.jobs.visits import Visit, come_in, leave
+from easel.records.attempt import AttemptKey
+from easel.records.identity import Caller
+from easel.run import frames
+from easel.serve.access import Member, State
+from easel.serve.doors import Streams, opened
+from easel.serve.routes.jobs import JobId
+from easel.serve.socket_access import SocketAccess
+from easel.serve.state import AppState
+
+router = APIRouter(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
+_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash -i || exec sh -i")
+_RECHECK_S = 5.0
+REFUSED = 4000
+"""The websocket's code for what is refused; the reason says why."""
+
+socket_member = SocketAccess()
+
+
+@router.websocket("/{job}/shell")
+async def shell(
+    socket: WebSocket,
+    job: JobId,
+    command: Annotated[list[str] | None, Query(max_length=200)] = None,
+    rows: Annotated[int, Query(ge=1, le=4096)] = 24,
+    columns: Annotated[int, Query(ge=1, le=4096)] = 80,
+) -> None:
+    """A terminal in a running job, for its owner and project admins.
+
+    Binary messages are what is typed and shown; `{"rows": 40, "columns": 100}` is a new size; `{"exit": 0}` is the end.
+    """
+    state: AppState = socket.app.state.easel
+    argv = list(command or _SHELL)
+    await socket.accept()
+    try:
+        caller = await to_thread.run_sync(socket_member.check_socket, socket)
+        key = await to_thread.run_sync(_enter, state, caller, job, Visit.SHELL, " ".join(argv))
+        try:
+            async with opened(
+                state.settings.folder, key, {"argv": argv, "rows": rows, "columns": columns}
+            ) as streams:
+                await _carry(socket, streams)
+        finally:
+            await to_thread.run_sync(_leave, state, caller, job, Visit.SHELL)
+    except EaselError as error:
+        with suppress(RuntimeError, WebSocketDisconnect):
+            await socket.send_text(json.dumps({"error": error.kind, "detail": error.message}))
+            await socket.close(REFUSED, error.message[:100])
+
+
+async def _carry(socket: WebSocket, streams: Streams) -> None:
+    """Both ways until the program ends, the visitor leaves, or may no longer be here."""
+    inwards = asyncio.create_task(_in(socket, streams[1]))
+    outwards = asyncio.create_task(_out(socket, streams[0]))
+    while not (inwards.done() or outwards.done()):
+        await asyncio.wait({inwards, outwards}, timeout=_RECHECK_S, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            await to_thread.run_sync(socket_member.check_socket, socket)
+        except EaselError:
+            break
+    for task in (inwards, outwards):
+        task.cancel()
+    with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, OSError, ValueError):
+        await asyncio.gather(inwards, outwards)
+
+
+async def _in(socket: WebSocket, writer: asyncio.StreamWriter) -> None:
+    while True:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        if message.get("bytes"):
+            for start in range(0, len(message["bytes"]), frames.MOST):
+                piece = message["bytes"][start : start + frames.MOST]
+                writer.write(frames.frame(frames.DATA, piece))
+        elif message.get("text"):
+            size = json.loads(message["text"])
+            writer.write(frames.frame(frames.RESIZE, frames.size(int(size["rows"]), int(size["columns"]))))
+        await writer.drain()
+
+
+async def _out(socket: WebSocket, reader: asyncio.StreamReader) -> None:
+    async for kind, piece in _frames(reader):
+        if kind == frames.EXIT:
+            await socket.send_text(json.dumps({"exit": int(piece)}))
+            await socket.close()
+            return
+        await socket.send_bytes(piece)
+
+
+async def _frames(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, bytes]]:
+    found = frames.FrameReader()
+    while data := await reader.read(1 << 16):
+        for each in found.feed(data):
+            yield each
+
+
+@router.get("/{job}/files", response_class=StreamingResponse)
+async def copy_files(
+    state: State,
+    caller: Member,
+    job: JobId,
+    path: Annotated[str, Query(max_length=1000, pattern=r"^[^\x00]+$", examples=["output/model.pt"])],
+) -> StreamingResponse:
+    """A file or folder of a running job's working folder as a tar archive, for its owner and project admins."""
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise InvalidInput(f"{path!r} must lie in the job's working folder: output/model.pt")
+    key = await to_thread.run_sync(_enter, state, caller, job, Visit.COPY, path)
+    return StreamingResponse(_tar(state, key, path), media_type="application/x-tar")
+
+
+async def _tar(state: AppState, key: AttemptKey, path: str) -> AsyncIterator[bytes]:
+    argv = ["tar", "-C", "/job", "-cf", "-", "--", path]
+    async with opened(state.settings.folder, key, {"argv": argv}) as (reader, _):
+        async for kind, piece in _frames(reader):
+            if kind == frames.DATA:
+                yield piece
+
+
+def _enter(state: AppState, caller: Caller, job: str, what: Visit, details: str) -> AttemptKey:
+    with state.store.write() as tx:
+        return come_in(tx, caller, job, what, details)
+
+
+def _leave(state: AppState, caller: Caller, job: str, what: Visit) -> None:
+    with state.store.write() as tx:
+        leave(tx, caller, job, what)
