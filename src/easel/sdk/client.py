@@ -193,8 +193,7 @@ class Client:
 
     @cached_property
     def events(self) -> Events:
-        from easel.sdk.audit import Audit
-    from easel.sdk.events import Events
+        from easel.sdk.events import Events
 
         return Events(self)
 

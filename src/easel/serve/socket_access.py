@@ -16,7 +16,7 @@ from easel.serve.access import SESSION_COOKIE, Access, presented_secret
 from easel.serve.state import AppState, app_state
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_ACT = Act(Verb.WRITE)
+_ACT = Act(Verb.RUN)
 """Coming in to a job is more than looking at it, whatever is done there."""
 
 
