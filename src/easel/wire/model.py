@@ -1,4 +1,4 @@
-"""What all wire models share. They are built when first used: a command of the command line uses few of them."""
+"""What all wire models share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 class Request(BaseModel):
     """What a client sends. An unknown field is an error: a misspelt option must not pass unnoticed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Answer(BaseModel):
     """What the server sends. Unknown fields are let through, so that an older client reads a newer server."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
 
 
 class Page(Answer, Generic[T]):
