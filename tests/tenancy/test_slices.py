@@ -20,6 +20,7 @@ from easel.flow.apps.feed import feed
 from easel.flow.apps.infer import Models, infer
 from easel.match.candidate import Candidate
 from easel.match.slices import goes_on
+from easel.records.attempt import EndReason
 from easel.records.decision import Decision
 from easel.records.job import TERMINAL, Job, JobState
 from easel.schedule.curve_belief import CurveBelief
@@ -294,3 +295,30 @@ def test_slices_are_chosen_for_a_kind_of_device_and_run_there_while_there_is_one
         devices.away(tx, "fast")
     pool.turn()
     assert not [job for job in pool.waiting() if job.spec.wants.get("speed") == "4"]
+
+
+def test_a_slice_that_the_platform_lost_says_nothing_of_its_candidate(engine: EngineUnderTest) -> None:
+    pool = PoolUnderTest(engine.lake)
+    pool.device()
+    app(engine, "flowers")
+    (job,) = pool.turn()
+    chosen = arguments(job)["candidate"]
+    lost = 0
+    for _ in range(200):
+        if arguments(job)["candidate"] == chosen:
+            lost += 1
+            pool.end(job, None, end=EndReason.DEVICE_LOST)
+        else:
+            pool.end(job, 0.5, result={"reached": arguments(job).get("until", 1.0)})
+        if lost == 3:
+            break
+        (job,) = pool.turn()
+    assert lost == 3, "it is tried again, though not for ever"
+    pool.keeper.turn()
+    (tenant,) = pool.keeper.state.tenants.values()
+    name = Candidate.from_json(chosen).name
+    assert tenant.taken[tenant.candidates.index(name)]
+    fresh = PoolUnderTest(engine.lake)
+    would_decide(fresh)
+    (rebuilt,) = fresh.keeper.state.tenants.values()
+    assert rebuilt.taken[rebuilt.candidates.index(name)]

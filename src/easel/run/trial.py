@@ -6,6 +6,7 @@ returns a JSON object, which becomes the job's result and, as `result.json`, par
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import json
@@ -165,6 +166,12 @@ def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int) -> Usage
     except EaselError as error:
         reason = f"{type(error).__name__}: {error}"
         failure = (EndReason.RAISED, reason, isinstance(error, InvalidInput))
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if not full:
+            sys.stderr.write(traceback.format_exc())
+        reason = f"{type(error).__name__}: {error}"[:2000]
+        failure = (EndReason.FILES if full else EndReason.RAISED, reason, False)
     except MemoryError:
         reason = f"the memory limit of {order.resources.memory_mb} MB was reached"
         failure = (EndReason.MEMORY_LIMIT, reason, False)

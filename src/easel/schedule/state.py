@@ -113,6 +113,12 @@ class Pull:
     fraction: float = 1.0
     seconds: float | None = None
 
+    @property
+    def closes(self) -> bool:
+        """Whether nothing more is to be had from its candidate: it failed, or the trial is over. One that the platform
+        lost came nowhere (`fraction` 0) and says nothing of its candidate."""
+        return self.fraction >= 1.0 or (not np.isfinite(self.quality) and self.fraction > 0.0)
+
 
 class CostKey(NamedTuple):
     """Where a tenant remembers its costs on such devices."""
@@ -302,7 +308,7 @@ class Tenant:
             reached = 1.0 if part is None else part.share
         pull = Pull(trial.index, quality, trial.reasons.acquisition, reached, seconds)
         taken = self.taken.copy()
-        taken[trial.index] = not np.isfinite(quality) or reached >= 1.0
+        taken[trial.index] = pull.closes
         return self.changed(
             taken=taken,
             running=running,
@@ -323,7 +329,7 @@ class Tenant:
         taken = self.taken.copy()
         for pull, bill in zip(pulls, bills, strict=True):
             ok = bool(np.isfinite(pull.quality))
-            taken[pull.candidate] = not ok or pull.fraction >= 1.0
+            taken[pull.candidate] = pull.closes
             spent = spent + bill
             belief, best = _taught(belief, pull), max(best, pull.quality) if ok else best
         taken[[trial.index for trial in running]] = True

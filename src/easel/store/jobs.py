@@ -260,6 +260,7 @@ _OUTCOMES = select(
     jobs.c.id,
     jobs.c.user_id,
     jobs.c.state,
+    jobs.c.end_reason,
     jobs.c.result,
     jobs.c.reason,
     jobs.c.output_set,

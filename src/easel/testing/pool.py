@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from easel.declare.resources import Room
 from easel.flow.lake.upload import Lake
 from easel.ids import JobId, ProjectId
+from easel.records.attempt import EndReason
 from easel.records.job import Job, JobState
 from easel.schedule.policies import Policy
 from easel.serve.learning import build_keeper
@@ -89,8 +90,9 @@ class PoolUnderTest:
         seconds: float = 1.0,
         result: Mapping[str, Any] | None = None,
         peak_memory_mb: float = 100.0,
+        end: EndReason | None = None,
     ) -> None:
-        """The job is over: finished with this quality, or failed where there is none."""
+        """The job is over: finished with this quality, or failed where there is none, for the reason `end`."""
         job_id = job.id if isinstance(job, Job) else job
         state = JobState.FAILED if quality is None and result is None else JobState.FINISHED
         told = dict(result or {})
@@ -108,6 +110,7 @@ class PoolUnderTest:
                     revision=row.revision + 1,
                     result=told or None,
                     usage=usage,
+                    end_reason=None if end is None else end.value,
                     output_set=output,
                     started_at=tx.now - timedelta(seconds=seconds),
                     ended_at=tx.now,

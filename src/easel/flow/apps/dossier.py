@@ -107,9 +107,13 @@ class Dossier:
     def spent_micros(self) -> int:
         return sum(one.bill_micros for one in self.results)
 
+    def faults(self, candidate: str) -> int:
+        """How many slices of the candidate the platform lost."""
+        return sum(one.candidate == candidate and one.share == 0.0 for one in self.valid)
+
     def begun(self, candidate: str) -> Result | None:
         """The last slice of a trial of the candidate that is not over, and from which it can be gone on with."""
-        found = [one for one in self.valid if one.candidate == candidate]
+        found = [one for one in self.valid if one.candidate == candidate and one.share > 0.0]
         last = found[-1] if found else None
         unfinished = last is not None and last.share < 1.0 and last.model_set is not None
         return last if unfinished else None

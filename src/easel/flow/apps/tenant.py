@@ -24,6 +24,7 @@ from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
 from easel.match.slices import goes_on
 from easel.records.app import App, AppTrial, ExampleCounts
+from easel.records.attempt import EndReason
 from easel.records.decision import StartTrial, decision_json, trial_of_json
 from easel.records.event import Event
 from easel.records.identity import Caller
@@ -50,6 +51,18 @@ _TOUCHING = frozenset(
         "app.shared",
     }
 )
+_FAULTS = frozenset(
+    reason.value
+    for reason in (
+        EndReason.FILES,
+        EndReason.PROCESS_DIED,
+        EndReason.WORKER_DIED,
+        EndReason.DEVICE_LOST,
+        EndReason.UNKNOWN_THERE,
+    )
+)
+MOST_FAULTS = 2
+"""So often a candidate is tried again after the platform lost a slice of it."""
 GROWTH = 1.5
 """Beliefs are learned anew when there are so many times the past trials they were learned from."""
 
@@ -299,7 +312,9 @@ class AppSource:
         if row is not None and row.started_at and row.ended_at:
             bill = draw_bill(row.spec, row.started_at, row.ended_at, self._prices).micros
         bill //= len(some)
-        share = _share_reached(row, trial)
+        known = self._apps.get(trial.app_id)
+        faults = 0 if known is None else known.faults(trial.name)
+        share = 0.0 if _is_fault(row) and faults < MOST_FAULTS else _share_reached(row, trial)
         app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share)
         told = {} if row is None or quality is None else row.result
         app_trials.note_honesty(tx, trial.job_id, told.get("error"), told.get("baseline"))
@@ -488,6 +503,11 @@ def _quality(row: AnyRow | None) -> float | None:
         return None
     quality = row.result.get("quality")
     return float(quality) if quality is not None and math.isfinite(float(quality)) else None
+
+
+def _is_fault(row: AnyRow | None) -> bool:
+    """Whether the platform lost the slice or had no room for its files: that says nothing of the candidate."""
+    return row is not None and row.state == JobState.FAILED.value and row.end_reason in _FAULTS
 
 
 def _share_reached(row: AnyRow | None, trial: AppTrial) -> float:
