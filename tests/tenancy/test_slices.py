@@ -27,6 +27,7 @@ from easel.schedule.curve_belief import CurveBelief
 from easel.schedule.state import PoolDevice
 from easel.store import app_trials, devices, jobs
 from easel.store.events import events_after
+from easel.tenancy.keeper import Rules
 from easel.testing.engine import EngineUnderTest, until
 from easel.testing.pool import PoolUnderTest
 
@@ -254,7 +255,7 @@ def test_slices_on_the_engine_outlive_their_worker_their_device_and_damage(
 
 def test_the_model_of_a_slice_serves(engine: EngineUnderTest, tmp_path: Path) -> None:
     app(engine, "flowers", n=60)
-    controller, pool = engine.controller(), PoolUnderTest(engine.lake)
+    controller, pool = engine.controller(), PoolUnderTest(engine.lake, Rules(least_limit_s=900.0))
     engine.turn_until(controller, lambda: controller.connected)
     started = pool.turn()
     for ended in engine.finish(controller, *started, seconds=240):
