@@ -37,6 +37,8 @@ const router = createBrowserRouter([
     children: [
       { index: true, Component: Home },
       { path: "account", lazy: page(() => import("./pages/Account")) },
+      { path: "audit", lazy: page(() => import("./pages/Audit")) },
+      { path: "device", lazy: page(() => import("./pages/Device")) },
       { path: "platform", lazy: page(() => import("./pages/Platform")) },
       {
         path: "p/:project",
@@ -56,6 +58,7 @@ const router = createBrowserRouter([
           { path: "lake/search", lazy: page(() => import("./pages/Search")) },
           { path: "provenance", lazy: page(() => import("./pages/Provenance")) },
           { path: "spending", lazy: page(() => import("./pages/Spending")) },
+          { path: "audit", lazy: page(() => import("./pages/Audit")) },
           { path: "people", lazy: page(() => import("./pages/People")) },
         ],
       },

@@ -11,8 +11,15 @@ export default function Account() {
   const me = useMe();
   const queries = useQueryClient();
   const leave = useMutation({
-    mutationFn: () => answer(api.DELETE("/api/v1/session")),
-    onSuccess: () => queries.setQueryData(["me"], null),
+    mutationFn: async () => {
+      const { url } = await answer(api.GET("/api/v1/log-out-address"));
+      await answer(api.DELETE("/api/v1/session"));
+      return url;
+    },
+    onSuccess: (url) => {
+      queries.setQueryData(["me"], null);
+      if (url) location.assign(url); // log out of the provider too
+    },
   });
   return (
     <>

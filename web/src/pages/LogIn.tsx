@@ -1,3 +1,4 @@
+import { useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { answer, api, type Me } from "../api/client";
 import { Failure } from "../ui/Failure";
@@ -6,6 +7,9 @@ export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) =>
   const [token, setToken] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+
+  const ways = useQuery({ queryKey: ["me", "sign-on"], queryFn: () => answer(api.GET("/api/v1/sign-on")) });
+  const here = encodeURIComponent(location.pathname + location.search);
 
   async function submit(event: FormEvent) {
     event.preventDefault();
@@ -31,6 +35,13 @@ export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) =>
             Your session has ended. Log in to go on where you were.
           </p>
         )}
+        {ways.data?.items
+          .filter((way) => !way.password)
+          .map((way) => (
+            <a key={way.name} className="button" href={`/api/v1/sign-on/${way.name}/start?next=${here}`}>
+              Log in with {way.label}
+            </a>
+          ))}
         <label>
           Token
           <input

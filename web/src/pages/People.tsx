@@ -1,9 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
+import { Link } from "react-router";
 import { answer, api, type Member } from "../api/client";
 import { useMembers } from "../api/members";
 import { useMe } from "../session";
 import { Admit } from "../admin/Admit";
+import { Invitations } from "../admin/Invitations";
+import { ServiceAccounts } from "../admin/ServiceAccounts";
 import { Grants } from "../admin/Grants";
 import { Secrets } from "../admin/Secrets";
 import { Failure } from "../ui/Failure";
@@ -23,6 +26,7 @@ export default function People() {
     <>
       <header className="head">
         <h1>People</h1>
+        {admin && <Link to={`/p/${encodeURIComponent(project)}/audit`}>Audit</Link>}
       </header>
       {admin && <NewPerson project={project} />}
       {me.user.platform_admin && <Admit project={project} />}
@@ -33,6 +37,8 @@ export default function People() {
         <h2>Queues</h2>
         <Queues project={project} admin={admin} />
       </section>
+      {admin && <Invitations project={project} />}
+      {admin && <ServiceAccounts project={project} />}
       {admin && <Secrets project={project} />}
       {admin && <Grants project={project} />}
     </>
@@ -114,10 +120,27 @@ function Members({ project, members, admin }: { project: string; members: Member
       ),
     onSettled: again,
   });
+  const disable = useMutation({
+    mutationFn: ({ id, off }: { id: string; off: boolean }) => {
+      const params = { path: { project, user: id } };
+      return off
+        ? answer(
+            api.POST("/api/v1/projects/{project}/users/{user}/disable", {
+              params,
+              body: { kill_running: false },
+            }),
+          ).then(() => undefined)
+        : answer(api.POST("/api/v1/projects/{project}/users/{user}/enable", { params })).then(
+            () => undefined,
+          );
+    },
+    onSettled: again,
+  });
+  const error = change.error ?? remove.error ?? disable.error;
   return (
     <section>
       <h2>Members</h2>
-      {(change.error ?? remove.error) && <Failure error={change.error ?? remove.error} />}
+      {error && <Failure error={error} />}
       <div className="scroll">
         <table>
           <thead>
@@ -135,7 +158,11 @@ function Members({ project, members, admin }: { project: string; members: Member
           <tbody>
             {members.map((member) => (
               <tr key={member.id}>
-                <td>{member.name}</td>
+                <td>
+                  {member.name}
+                  {member.service && <span className="tag">program</span>}
+                  {member.disabled_at && <span className="tag">disabled</span>}
+                </td>
                 <td>
                   {admin ? (
                     <select
@@ -166,6 +193,20 @@ function Members({ project, members, admin }: { project: string; members: Member
                       }
                     >
                       Remove
+                    </button>{" "}
+                    <button
+                      type="button"
+                      className="small"
+                      aria-label={`${member.disabled_at ? "Enable" : "Disable"} ${member.name}`}
+                      onClick={() =>
+                        (member.disabled_at ||
+                          confirm(
+                            `Disable ${member.name}? Sessions, tokens and waiting jobs end at once; their work stays.`,
+                          )) &&
+                        disable.mutate({ id: member.id, off: !member.disabled_at })
+                      }
+                    >
+                      {member.disabled_at ? "Enable" : "Disable"}
                     </button>
                   </td>
                 )}
