@@ -72,6 +72,7 @@ def shop(server: ServerProcess) -> Client:
     pairs = [({"size": i / 10, "town": "Bern"}, "yes" if i > 0 else "no") for i in range(-20, 20)]
     client.apps.feed("shop", pairs)
     until(lambda: client.apps.get("shop").serving is not None, 240)
+    client.apps.set("shop", paused=True)  # one model is enough
     return client
 
 
