@@ -512,7 +512,7 @@ export interface paths {
         post?: never;
         /**
          * Delete App
-         * @description Its running trials are ended; its examples and models stay in the lake's history.
+         * @description Delete an app and end its running trials; its examples and models stay in the lake's history.
          */
         delete: operations["delete_app"];
         options?: never;
@@ -714,13 +714,13 @@ export interface paths {
         get?: never;
         /**
          * Pin Model
-         * @description From now on this model answers, whatever is found.
+         * @description Let this model answer from now on, whatever is found.
          */
         put: operations["pin_model"];
         post?: never;
         /**
          * Unpin Model
-         * @description From now on the best model so far answers again.
+         * @description Let the best model so far answer again.
          */
         delete: operations["unpin_model"];
         options?: never;
@@ -932,7 +932,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Budget
-         * @description No limit any more.
+         * @description Remove the budget: no limit any more.
          */
         delete: operations["remove_budget"];
         options?: never;
@@ -1500,6 +1500,26 @@ export interface paths {
          * @description What one job cost, line by line, beside what was promised.
          */
         get: operations["job_bill"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/jobs/{job}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Copy Files
+         * @description A file or folder of a running job's working folder as a tar archive, for its owner and project admins.
+         */
+        get: operations["copy_files"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2209,7 +2229,7 @@ export interface paths {
         };
         /**
          * Study Points
-         * @description Its points in the order in which they were started, each with what was recommended after it.
+         * @description List its points in the order in which they were started, each with what was recommended after it.
          */
         get: operations["study_points"];
         put?: never;
@@ -2291,7 +2311,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Study
-         * @description No new points; running ones are ended. It can be started again.
+         * @description Stop a study: no new points, running ones are ended. It can be started again.
          */
         post: operations["stop_study"];
         delete?: never;
@@ -2901,7 +2921,7 @@ export interface paths {
         };
         /**
          * Everybody
-         * @description Everybody on this installation, with the projects each is in.
+         * @description List everybody on this installation, with the projects each is in.
          */
         get: operations["everybody"];
         put?: never;
@@ -3321,10 +3341,10 @@ export interface components {
             /**
              * Rates
              * @description Where learning rates are tried
-             * @default pool
+             * @default candidates
              * @enum {string}
              */
-            rates?: "pool" | "trial";
+            rates?: "candidates" | "trial";
             /** Running */
             running: string[];
             /** @description What answers: the pinned model, or the best */
@@ -4136,11 +4156,11 @@ export interface components {
             program: string;
             /**
              * Rates
-             * @description Learning rates as candidates of their own in the pool, or a grid inside each trial
-             * @default pool
+             * @description Learning rates as candidates of their own or a grid inside each trial
+             * @default candidates
              * @enum {string}
              */
-            rates?: "pool" | "trial";
+            rates?: "candidates" | "trial";
         };
         /** Departure */
         Departure: {
@@ -4417,32 +4437,9 @@ export interface components {
             /** Subject */
             subject: string;
         };
-        /** Example */
-        Example: {
-            /** Answer */
-            answer?: string | null;
-            /** Digest */
-            digest: string;
-            /**
-             * Fed At
-             * Format: date-time
-             */
-            fed_at: string;
-            /** Fold */
-            fold: number;
-            /** On */
-            on: boolean;
-            /** Preview */
-            preview?: string | null;
-            /**
-             * Stratum
-             * @description Its class; empty where there are no classes
-             */
-            stratum: string;
-        };
         /** ExampleContent */
         ExampleContent: {
-            example: components["schemas"]["Example"];
+            example: components["schemas"]["FedExample"];
             /**
              * Input
              * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
@@ -4556,6 +4553,29 @@ export interface components {
             refused?: components["schemas"]["Refused"][];
             /** Total */
             total: number;
+        };
+        /** FedExample */
+        FedExample: {
+            /** Answer */
+            answer?: string | null;
+            /** Digest */
+            digest: string;
+            /**
+             * Fed At
+             * Format: date-time
+             */
+            fed_at: string;
+            /** Fold */
+            fold: number;
+            /** On */
+            on: boolean;
+            /** Preview */
+            preview?: string | null;
+            /**
+             * Stratum
+             * @description Its class; empty where there are no classes
+             */
+            stratum: string;
         };
         /**
          * FeedFiles
@@ -4954,7 +4974,7 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /** @description Null: all that its user may */
-            scope?: components["schemas"]["Scope-Output"] | null;
+            scope?: components["schemas"]["TokenScope"] | null;
             /**
              * Secret
              * @description Shown once. Null when a retried request finds that it was shown already
@@ -5137,6 +5157,11 @@ export interface components {
              * @description File set that the output becomes
              */
             output_set?: string | null;
+            /**
+             * Port
+             * @description Of an interactive session: where its program serves pages
+             */
+            port?: number | null;
             resources?: components["schemas"]["Resources"];
             retry?: components["schemas"]["RetryRule"];
             /** Run */
@@ -5614,10 +5639,10 @@ export interface components {
              */
             next_cursor?: string | null;
         };
-        /** Page[Example] */
-        Page_Example_: {
+        /** Page[FedExample] */
+        Page_FedExample_: {
             /** Items */
-            items: components["schemas"]["Example"][];
+            items: components["schemas"]["FedExample"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -5923,22 +5948,6 @@ export interface components {
             /** State */
             state: string;
         };
-        /**
-         * Plan
-         * @description What a profile would run. `likely_cost` is known when the command was profiled before.
-         */
-        Plan: {
-            /** Dropped */
-            dropped: number;
-            /** Grid */
-            grid: number;
-            /** Likely Cost */
-            likely_cost: number | null;
-            /** Most Cost */
-            most_cost: number;
-            /** Runs */
-            runs: components["schemas"]["PlannedRun"][];
-        };
         /** PlannedRun */
         PlannedRun: {
             /** Command */
@@ -6077,6 +6086,22 @@ export interface components {
             template: string;
             /** Version */
             version: number;
+        };
+        /**
+         * ProfilePlan
+         * @description What a profile would run. `likely_cost` is known when the command was profiled before.
+         */
+        ProfilePlan: {
+            /** Dropped */
+            dropped: number;
+            /** Grid */
+            grid: number;
+            /** Likely Cost */
+            likely_cost: number | null;
+            /** Most Cost */
+            most_cost: number;
+            /** Runs */
+            runs: components["schemas"]["PlannedRun"][];
         };
         /** Project */
         Project: {
@@ -6541,17 +6566,7 @@ export interface components {
          * Scope
          * @enum {string}
          */
-        "Scope-Input": "path" | "fileset";
-        /**
-         * Scope
-         * @description What a token may do; `projects` null: wherever its user may.
-         */
-        "Scope-Output": {
-            /** Projects */
-            projects: string[] | null;
-            /** Verbs */
-            verbs: components["schemas"]["Verb"][];
-        };
+        Scope: "path" | "fileset";
         /** SecretNames */
         SecretNames: {
             /** Items */
@@ -7083,6 +7098,11 @@ export interface components {
              * @description File set that the output becomes
              */
             output_set?: string | null;
+            /**
+             * Port
+             * @description Of an interactive session: where its program serves pages
+             */
+            port?: number | null;
             resources?: components["schemas"]["Resources"];
             retry?: components["schemas"]["RetryRule"];
             /** Run */
@@ -7143,7 +7163,7 @@ export interface components {
          * @description `loss` under a model that was trained without the example: larger is stranger.
          */
         Suspicion: {
-            example: components["schemas"]["Example"];
+            example: components["schemas"]["FedExample"];
             /** Loss */
             loss: number;
         };
@@ -7188,7 +7208,17 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /** @description Null: all that its user may */
-            scope?: components["schemas"]["Scope-Output"] | null;
+            scope?: components["schemas"]["TokenScope"] | null;
+        };
+        /**
+         * TokenScope
+         * @description What a token may do; `projects` null: wherever its user may.
+         */
+        TokenScope: {
+            /** Projects */
+            projects: string[] | null;
+            /** Verbs */
+            verbs: components["schemas"]["Verb"][];
         };
         /**
          * TraceDirection
@@ -8628,7 +8658,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Example_"];
+                    "application/json": components["schemas"]["Page_FedExample_"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -10124,7 +10154,7 @@ export interface operations {
     remove_grant: {
         parameters: {
             query: {
-                scope: components["schemas"]["Scope-Input"];
+                scope: components["schemas"]["Scope"];
                 pattern: string;
                 principal: string;
             };
@@ -10553,6 +10583,38 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Bill"];
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    copy_files: {
+        parameters: {
+            query: {
+                path: string;
+            };
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -11174,7 +11236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Plan"];
+                    "application/json": components["schemas"]["ProfilePlan"];
                 };
             };
             /** @description What went wrong and what to do */
