@@ -57,6 +57,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "secrets": CommandEntry("What jobs may know and logs may not show", "easel.cli.secrets"),
     "queues": CommandEntry("Who waits, who runs; pause and reorder", "easel.cli.queues"),
     "devices": CommandEntry("The pool", "easel.cli.queues", "devices_app"),
+    "messages": CommandEntry("Be told by mail, webhook, Slack or Matrix", "easel.cli.messages"),
     "drain": CommandEntry("Give a device no more work, and empty it", "easel.cli.queues", "drain_app"),
     "undrain": CommandEntry("Give a device work again", "easel.cli.queues", "undrain_app"),
     "health": CommandEntry("What is well and what is wrong", "easel.cli.operate", "health_app"),

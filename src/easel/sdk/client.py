@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from easel.sdk.identity import Invitations, Projects, ServiceAccounts, Tokens, Users
     from easel.sdk.jobs import Jobs
     from easel.sdk.lake import LakeClient
+    from easel.sdk.messages import Messages
     from easel.sdk.operate import Operations
     from easel.sdk.pipelines import Pipelines
     from easel.sdk.prices import Bills, Profiles
@@ -124,6 +125,12 @@ class Client:
         from easel.sdk.workers import WorkerTokens
 
         return WorkerTokens(self)
+
+    @cached_property
+    def messages(self) -> Messages:
+        from easel.sdk.messages import Messages
+
+        return Messages(self)
 
     @cached_property
     def operations(self) -> Operations:

@@ -17,6 +17,7 @@ from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
 from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.flow.lake.upload import Lake
+from easel.flow.messages.deliver import MessageSender
 from easel.flow.workers.executor import RemoteExecutor
 from easel.flow.workers.seal import Seal
 from easel.run.executors.base import Executor
@@ -32,6 +33,7 @@ from easel.serve.engines import EngineChoice, build_engine_executor, chosen
 from easel.serve.lake import blobs_address, blobs_credentials, signing_key
 from easel.serve.learning import build_keeper, keep_learning
 from easel.serve.ledger import keep_books
+from easel.serve.messenger import keep_sending
 from easel.serve.settings import UNDERSTOOD, Settings
 from easel.store.engine import Store
 from easel.tenancy.keeper import Rules
@@ -163,8 +165,13 @@ def build_executor(store: Store, options: EngineOptions, clock: Clock, wake: Cal
 
 
 @contextmanager
-def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Controller]:
-    """The loop in a thread of this process. At the end the worker is stopped too, unless it is somebody else's."""
+def hosted(
+    controller: Controller, *, stop_worker: bool = True, sender: MessageSender | None = None
+) -> Iterator[Controller]:
+    """The loop in a thread of this process. At the end the worker is stopped too, unless it is somebody else's.
+
+    With a `sender` messages to people leave from here too.
+    """
     stopping = threading.Event()
     thread = threading.Thread(target=controller.run, args=(stopping,), name="controller", daemon=True)
     thread.start()
@@ -185,6 +192,14 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
         target=keep_learning, args=(keeper, controller.leads, stopping), name="learning", daemon=True
     )
     learning.start()
+    mailing = threading.Thread(
+        target=keep_sending,
+        args=(controller.store, sender, controller.leads, stopping),
+        name="messages",
+        daemon=True,
+    )
+    if sender is not None:
+        mailing.start()
     try:
         yield controller
     finally:
@@ -193,5 +208,7 @@ def hosted(controller: Controller, *, stop_worker: bool = True) -> Iterator[Cont
         thread.join(30)
         books.join(30)
         learning.join(30)
+        if sender is not None:
+            mailing.join(30)
         if stop_worker and controller.led:
             controller.executor.close(stop=True)

@@ -97,6 +97,10 @@ def _pool_metrics(found: PoolMeasures, attempts: dict[str, int]) -> Iterator[Met
     for name, count in found.devices.items():
         pool.add_metric([name], count)
     yield pool
+    mail = GaugeMetricFamily("easel_messages", "Messages to people that were not sent", labels=["state"])
+    for name in ("waiting", "failed"):
+        mail.add_metric([name], found.messages.get(name, 0))
+    yield mail
     yield CounterMetricFamily("easel_events", "Events in the history", value=found.events)
     yield _gauge("easel_queue_oldest_seconds", "How long the oldest job has waited", found.oldest_queued_s)
     yield _gauge("easel_gpus", "GPUs of connected devices", found.gpus)

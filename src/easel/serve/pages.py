@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 BUILT = Path(__file__).parent / "static"
-_NOT_PAGES = ("/api", "/mlflow", "/blobs", "/healthz", "/readyz", "/metrics")
+_NOT_PAGES = ("/api", "/mlflow", "/blobs", "/unsubscribe", "/healthz", "/readyz", "/metrics")
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 NOT_BUILT = """<!doctype html>

@@ -22,6 +22,7 @@ from easel.serve.controller import Controller
 from easel.serve.handover import handing_over
 from easel.serve.hosting import build_controller, hosted, options_of
 from easel.serve.lake import open_lake
+from easel.serve.messenger import sender_of
 from easel.serve.patience import ImpatientProtocol
 from easel.serve.settings import Settings, prepare_home
 from easel.serve.state import AppState
@@ -86,7 +87,11 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
         address = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
         greet(address, token)
         state: AppState = app.state.easel
-        loop = hosted(controller(settings, store, address=address)) if engine else nullcontext()
+        loop = (
+            hosted(controller(settings, store, address=address), sender=sender_of(settings, store))
+            if engine
+            else nullcontext()
+        )
         with loop, handing_over(settings.folder, state.lake, state.addresses) as state.handover:
             try:
                 serve(app, listener, settings)
@@ -114,7 +119,7 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
         signal.signal(number, lambda *_: stopping.set())
     try:
         loop = controller(settings, store, spawn_worker=spawn_worker)
-        with hosted(loop, stop_worker=spawn_worker):
+        with hosted(loop, stop_worker=spawn_worker, sender=sender_of(settings, store)):
             stopping.wait()
     finally:
         store.close()

@@ -219,6 +219,24 @@ class Settings(BaseSettings):
         str, Field(description="Empty means that credentials come from where AWS tools look for them")
     ] = ""
     s3_secret_key: Annotated[SecretStr | None, Field(description="Belongs to s3_access_key")] = None
+    smtp_host: Annotated[str, Field(description="Mail server for messages to people; empty: no mail")] = ""
+    smtp_port: Annotated[int, Field(ge=1, le=65535, description="Port of the mail server")] = 587
+    smtp_security: Annotated[
+        str,
+        Field(
+            pattern="^(starttls|tls|none)$",
+            description="How the mail server is spoken to; `none` is unencrypted",
+        ),
+    ] = "starttls"
+    smtp_user: Annotated[str, Field(description="Name for the mail server; empty: no log-in")] = ""
+    smtp_password: Annotated[SecretStr | None, Field(description="Belongs to smtp_user")] = None
+    mail_from: Annotated[str, Field(description="Sender of mail: Easel <easel@example.org>")] = ""
+    message_networks: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Private networks (10.0.0.0/8) that webhooks may reach; none means public addresses only"
+        ),
+    ] = ()
     log_requests: Annotated[
         str,
         Field(

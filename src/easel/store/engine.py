@@ -23,6 +23,7 @@ from easel.errors import Misconfigured, TryLater
 from easel.ids import ProjectId, UserId, mint
 from easel.store.notify import CHANNEL, Ear
 from easel.store.noting import noted
+from easel.store.outbox import queue_messages
 from easel.store.schema.audit import audit_pending
 from easel.store.schema.events import events
 
@@ -130,6 +131,7 @@ class Tx:
                 for each in self.emitted
             ],
         )
+        queue_messages(self.conn, self.now, self.emitted)
         self.emitted = []
 
     def wake(self) -> None:

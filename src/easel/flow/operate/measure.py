@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from easel.store import devices, events, leases, pool_counts, shares
+from easel.store import devices, events, leases, outbox, pool_counts, shares
 from easel.store.engine import Store
 
 CONTROLLER_LEASE = "controller"
@@ -26,6 +26,7 @@ class PoolMeasures:
     vcpu_held: float
     events: int
     controller_leads: bool
+    messages: Mapping[str, int]
 
 
 def measure(store: Store, since: int) -> PoolMeasures:
@@ -53,4 +54,5 @@ def measure(store: Store, since: int) -> PoolMeasures:
             vcpu_held=sum(each.vcpu * each.workers for each in held),
             events=events.last_seq(tx),
             controller_leads=lease is not None and lease[2] > tx.now,
+            messages=outbox.counts(tx),
         )

@@ -253,8 +253,11 @@ class RemoteExecutor:
             if offers.fence(tx, self.name) != self._fence:
                 return
             offers.lock_work(tx)
+            connected = {device.name for device in devices.list_devices(tx) if device.connected}
             for name in sorted(lost):
                 devices.away(tx, name)
+                if name in connected:  # one that left in good order is away already
+                    tx.emit("device.lost", name, body={"reason": lost[name]})
             end = EndReason.DEVICE_LOST.value
             offers.add_reports(
                 tx,

@@ -18,6 +18,7 @@ from easel.serve.routes import (
     grants,
     invitations,
     jobs,
+    messages,
     operations,
     people,
     pipelines,
@@ -77,5 +78,6 @@ def all_routers() -> list[APIRouter]:
         audit.router,
         worker_tokens.router,
         operations.router,
+        messages.router,
         *mlflow_routers(),
     ]

@@ -1,0 +1,195 @@
+"""Queries on the outbox. Rows are added by `Tx.write_events`, with the events that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from easel.ids import UserId
+from easel.records.message import TOPICS, Channel, ChannelKind, Delivery, QueuedMessage, QuietHours, Topic
+from easel.store.schema.apps import apps
+from easel.store.schema.identity import memberships, projects, users
+from easel.store.schema.jobs import jobs
+from easel.store.schema.messages import message_channels, outbox
+from easel.store.schema.studies import studies
+
+if TYPE_CHECKING:
+    from easel.store.engine import AnyRow, NewEvent, Tx
+
+_OWNED = {"job": jobs, "app": apps, "study": studies}
+
+
+def queue_messages(conn: Connection, now: datetime, emitted: Sequence[NewEvent]) -> None:
+    """Put a row into the outbox for each channel that wants to hear of these events, due at once."""
+    told = [event for event in emitted if event.kind in TOPICS]
+    if not told:
+        return
+    query = select(message_channels.c.id, message_channels.c.user_id, message_channels.c.topics)
+    channels = conn.execute(query.where(message_channels.c.stopped.is_(False))).all()
+    if not channels:
+        return
+    rows: list[dict[str, Any]] = []
+    for event in told:
+        listeners = _listeners(conn, event)
+        if not listeners:
+            continue
+        topics = {topic.value for topic in TOPICS[event.kind]}
+        where = select(projects.c.name).where(projects.c.id == event.project_id)
+        project = conn.execute(where).scalar_one_or_none() if event.project_id else None
+        rows += [
+            {
+                "channel_id": channel.id,
+                "kind": event.kind,
+                "subject": event.subject,
+                "project": project,
+                "body": {**_name(conn, event), **event.body},
+                "at": now,
+                "due_at": now,
+                "attempts": 0,
+                "state": Delivery.WAITING.value,
+            }
+            for channel in channels
+            if channel.user_id in listeners and topics & set(channel.topics)
+        ]
+    if rows:
+        conn.execute(insert(outbox), rows)
+
+
+def _listeners(conn: Connection, event: NewEvent) -> set[str]:
+    """Whose business an event is: its owner's; a budget's of the project's admins; a device's of platform admins."""
+    noun = event.kind.partition(".")[0]
+    if noun in _OWNED:
+        table = _OWNED[noun]
+        return set(conn.execute(select(table.c.user_id).where(table.c.id == event.subject)).scalars())
+    if noun == "budget":
+        query = select(memberships.c.user_id).where(
+            memberships.c.project_id == event.project_id, memberships.c.role == "admin"
+        )
+        return set(conn.execute(query).scalars())
+    return set(conn.execute(select(users.c.id).where(users.c.platform_admin.is_(True))).scalars())
+
+
+def _name(conn: Connection, event: NewEvent) -> dict[str, str]:
+    table = _OWNED.get(event.kind.partition(".")[0])
+    if table is None:
+        return {}
+    return {"name": conn.execute(select(table.c.name).where(table.c.id == event.subject)).scalar_one()}
+
+
+# Channels. ------------------------------------------------------------------------------------------------
+
+
+def add_channel(tx: Tx, channel: Channel) -> None:
+    tx.execute(insert(message_channels).values(**_columns(channel)))
+
+
+def change_channel(tx: Tx, channel: Channel) -> None:
+    tx.execute(
+        update(message_channels).where(message_channels.c.id == channel.id).values(**_columns(channel))
+    )
+
+
+def remove_channel(tx: Tx, channel_id: str) -> None:
+    tx.execute(delete(outbox).where(outbox.c.channel_id == channel_id))
+    tx.execute(delete(message_channels).where(message_channels.c.id == channel_id))
+
+
+def channels_of(tx: Tx, user_id: UserId) -> list[Channel]:
+    query = select(message_channels).where(message_channels.c.user_id == user_id)
+    return [_channel(row) for row in tx.execute(query.order_by(message_channels.c.created_at))]
+
+
+def find_channel(tx: Tx, channel_id: str) -> Channel | None:
+    row = tx.execute(select(message_channels).where(message_channels.c.id == channel_id)).one_or_none()
+    return None if row is None else _channel(row)
+
+
+def _columns(channel: Channel) -> dict[str, Any]:
+    return {
+        "id": channel.id,
+        "user_id": channel.user_id,
+        "way": channel.way.value,
+        "address": channel.address,
+        "topics": sorted(topic.value for topic in channel.topics),
+        "zone": channel.zone,
+        "quiet_start": channel.quiet.start if channel.quiet else None,
+        "quiet_end": channel.quiet.end if channel.quiet else None,
+        "digest_at": channel.digest_at,
+        "stopped": channel.stopped,
+        "created_at": channel.created_at,
+    }
+
+
+def _channel(row: AnyRow) -> Channel:
+    return Channel(
+        row.id,
+        UserId(row.user_id),
+        ChannelKind(row.way),
+        row.address,
+        frozenset(Topic(each) for each in row.topics),
+        row.zone,
+        None if row.quiet_start is None else QuietHours(row.quiet_start, row.quiet_end),
+        row.digest_at,
+        row.stopped,
+        row.created_at,
+    )
+
+
+# The outbox. ----------------------------------------------------------------------------------------------
+
+
+def add_message(tx: Tx, channel_id: str, kind: str, body: Mapping[str, Any]) -> None:
+    """One that no event asked for: a test."""
+    values = {"channel_id": channel_id, "kind": kind, "subject": "", "body": dict(body)}
+    fresh = {"at": tx.now, "due_at": tx.now, "attempts": 0, "state": Delivery.WAITING.value}
+    tx.execute(insert(outbox).values(**values, **fresh))
+
+
+def due(tx: Tx, limit: int = 200) -> list[QueuedMessage]:
+    """Messages whose time has come, oldest first."""
+    query = select(outbox).where(outbox.c.state == "waiting", outbox.c.due_at <= tx.now)
+    return [_message(row) for row in tx.execute(query.order_by(outbox.c.due_at, outbox.c.seq).limit(limit))]
+
+
+def messages_of(tx: Tx, user_id: UserId, limit: int = 50) -> list[QueuedMessage]:
+    """The newest messages to a user."""
+    mine = select(message_channels.c.id).where(message_channels.c.user_id == user_id)
+    query = select(outbox).where(outbox.c.channel_id.in_(mine)).order_by(outbox.c.seq.desc()).limit(limit)
+    return [_message(row) for row in tx.execute(query)]
+
+
+def settle(
+    tx: Tx, ids: Sequence[str], state: Delivery, *, due_at: datetime, attempts: int, error: str | None
+) -> None:
+    values = {"state": state.value, "due_at": due_at, "attempts": attempts, "error": error}
+    tx.execute(update(outbox).where(outbox.c.seq.in_([int(each) for each in ids])).values(**values))
+
+
+def counts(tx: Tx) -> dict[str, int]:
+    """How many messages there are, by state."""
+    query = select(outbox.c.state, func.count()).where(outbox.c.state != "sent").group_by(outbox.c.state)
+    return {state: int(count) for state, count in tx.execute(query)}
+
+
+def forget_sent(tx: Tx, before: datetime) -> int:
+    """Remove what was sent or given up before a moment; returns how many there were."""
+    return tx.execute(delete(outbox).where(outbox.c.state != "waiting", outbox.c.at < before)).rowcount
+
+
+def _message(row: AnyRow) -> QueuedMessage:
+    return QueuedMessage(
+        str(row.seq),
+        row.channel_id,
+        row.kind,
+        row.subject,
+        row.project,
+        row.body,
+        row.at,
+        row.due_at,
+        row.attempts,
+        Delivery(row.state),
+        row.error,
+    )
