@@ -12,7 +12,7 @@ from easel.errors import InvalidInput, NotFound, QuotaExhausted
 from easel.flow.messages.keys import ChannelKeys
 from easel.ids import UserId
 from easel.records.identity import Caller
-from easel.records.message import Channel, ChannelKind, QuietHours, Topic
+from easel.records.message import Channel, ChannelKind, QueuedMessage, QuietHours, Topic
 from easel.store import outbox
 from easel.store.engine import Tx
 
@@ -75,6 +75,21 @@ def _check(wish: ChannelWish) -> None:
         ZoneInfo(wish.zone)
     except (ZoneInfoNotFoundError, ValueError):
         raise InvalidInput(f"there is no time zone {wish.zone!r}: use a name such as Europe/Zurich") from None
+
+
+def of_caller(tx: Tx, caller: Caller) -> list[Channel]:
+    """The caller's channels, oldest first."""
+    return outbox.channels_of(tx, caller.user.id)
+
+
+def messages_to(tx: Tx, caller: Caller) -> list[QueuedMessage]:
+    """The caller's newest messages."""
+    return outbox.messages_of(tx, caller.user.id)
+
+
+def of_link(tx: Tx, token: str, keys: ChannelKeys) -> Channel | None:
+    """The channel that a link to unsubscribe is about, if it is still there."""
+    return outbox.find_channel(tx, keys.channel_of(token))
 
 
 def remove(tx: Tx, caller: Caller, channel_id: str) -> None:

@@ -15,9 +15,7 @@ from easel.records.message import Channel, ChannelKind, QuietHours, Topic
 from easel.serve.access import SignedIn, State, anyone
 from easel.serve.creating import Create
 from easel.serve.messenger import keys_of
-from easel.serve.state import AppState
-from easel.store import outbox
-from easel.store.engine import Tx
+from easel.serve.state import AppState, Tx
 from easel.wire import message as wire
 
 router = APIRouter(tags=["messages"])
@@ -30,7 +28,7 @@ Token = Annotated[str, Path(max_length=200)]
 def list_channels(state: State, caller: SignedIn) -> wire.ChannelList:
     """The ways by which you are told."""
     with state.store.read() as tx:
-        found = outbox.channels_of(tx, caller.user.id)
+        found = channels.of_caller(tx, caller)
     return wire.ChannelList(items=[_channel(state, each) for each in found])
 
 
@@ -86,7 +84,7 @@ def test_channel(state: State, caller: SignedIn, channel: ChannelId) -> dict[str
 def list_messages(state: State, caller: SignedIn) -> wire.MessageList:
     """Your newest messages, and what became of them."""
     with state.store.read() as tx:
-        found = outbox.messages_of(tx, caller.user.id)
+        found = channels.messages_to(tx, caller)
     return wire.MessageList(
         items=[
             wire.Message(
@@ -112,7 +110,7 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Easel</ti
 def ask_unsubscribe(state: State, token: Token) -> Response:
     """A page with one button: a mail program that only looks at a link changes nothing."""
     with state.store.read() as tx:
-        found = outbox.find_channel(tx, keys_of(state.settings).channel_of(token))
+        found = channels.of_link(tx, token, keys_of(state.settings))
     form = '<form method="post"><button>Stop these messages</button></form>'
     shown = found.address if found and found.way is ChannelKind.MAIL else "this channel"
     return Response(_PAGE.format(address=escape(shown), told="", form=form), media_type="text/html")
