@@ -22,7 +22,7 @@ TYPING_S, READING_S, PAUSE_S = 0.03, 0.12, 1.6
 SESSION = [
     "easel learn flowers.csv --target species",
     "easel infer flowers new.csv -o answers.csv && head -3 answers.csv",
-    "easel run -- python train.py --rate 0.1",
+    "easel run -- python train.py --epochs 3",
     "easel why flowers",
 ]
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -44,7 +44,7 @@ def in_terminal(command: str, folder: Path, environment: dict[str, str]) -> list
             break
         said += read
     os.waitpid(pid, 0)
-    text = _ESCAPE.sub("", said.decode(errors="replace")).replace("\r\n", "\n")
+    text = _ESCAPE.sub("", said.decode(errors="replace")).replace("\r\r\n", "\n").replace("\r\n", "\n")
     return [line.rsplit("\r", 1)[-1].rstrip() for line in text.rstrip("\n").split("\n")]
 
 
