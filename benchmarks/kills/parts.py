@@ -116,7 +116,8 @@ class Installation:
             living = [process.pid for process in running if process.poll() is None]
             return [pid for pid in living if _age_s(pid) > self.grown_up_s]
         if kind == "worker":
-            return [pid for home in self.attempt_homes() if (pid := worker_pid(home)) is not None]
+            found = (pid for home in self.attempt_homes() if (pid := worker_pid(home)) is not None)
+            return [pid for pid in found if _age_s(pid) > self.grown_up_s]
         if kind == "fork server":
             workers = [pid for home in self.attempt_homes() if (pid := worker_pid(home)) is not None]
             return [child for pid in workers for child in _children(pid, "easel.run.fork_server")]

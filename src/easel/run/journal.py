@@ -39,7 +39,7 @@ class Journal:
         """`after` is the last entry that another process wrote: this one goes on from it."""
         self._clock = clock
         self._wake_fd = wake_fd
-        self._next = 0 if after is None else after.number + 1
+        self.next = 0 if after is None else after.number + 1
         now = clock.monotonic()
         if after is not None and after.monotonic is not None and after.monotonic <= now:
             self._began = after.at - after.monotonic
@@ -79,8 +79,8 @@ class Journal:
             self._write_entries([body], known.at, known.monotonic)
 
     def _write_entries(self, bodies: Sequence[EntryBody], at: float, monotonic: float | None) -> None:
-        numbered = [JournalEntry(self._next + i, at, body, monotonic) for i, body in enumerate(bodies)]
-        self._next += len(numbered)
+        numbered = [JournalEntry(self.next + i, at, body, monotonic) for i, body in enumerate(bodies)]
+        self.next += len(numbered)
         self._write(b"".join(write_line(entry) for entry in numbered))
 
     def _write(self, data: bytes) -> None:

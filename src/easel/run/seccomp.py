@@ -121,8 +121,11 @@ _MKNODS: dict[tuple[int | None, int | None], int] = {(133, None): 1, (259, 33): 
 _DEVICE_KINDS = (0o020000, 0o060000)
 
 
-def program(machine: str | None = None) -> bytes | None:
-    """The filter for this machine's processor, as bubblewrap's `--seccomp` reads it; None for an unknown one."""
+def program(machine: str | None = None, *, internet: bool = True) -> bytes | None:
+    """The filter for this machine's processor, as bubblewrap's `--seccomp` reads it; None for an unknown one.
+
+    Without `internet` there are Unix sockets only: for code that shares the machine's network.
+    """
     found = ARCHITECTURES.get(machine or platform.machine())
     if found is None:
         return None
@@ -135,7 +138,7 @@ def program(machine: str | None = None) -> bytes | None:
             if (number := pair[column]) is not None:
                 code += [_jump(_JEQ, number, 0, 1), _refuse(error)]
     code += _for_call(_CLONE[column], [_load_arg(0), _jump(_JSET, _NEW_NAMESPACES, 0, 1), _refuse()])
-    code += _for_call(_SOCKET[column], _sockets())
+    code += _for_call(_SOCKET[column], _sockets() if internet else _unix_sockets())
     typing = [line for each in _TYPING for line in (_jump(_JEQ, each, 0, 1), _refuse())]
     code += _for_call(_IOCTL[column], [_load_arg(1), *typing])
     for calls, argument in _CHMODS.items():
@@ -169,6 +172,10 @@ def _sockets() -> list[bytes]:
         _refuse(),
         allow,
     ]
+
+
+def _unix_sockets() -> list[bytes]:
+    return [_load_arg(0), _jump(_JEQ, _UNIX, 1, 0), _refuse(errno.EAFNOSUPPORT), _line(_RET, _ALLOW)]
 
 
 def _for_call(number: int | None, block: Sequence[bytes]) -> list[bytes]:

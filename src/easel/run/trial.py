@@ -20,7 +20,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from easel.run.launch import Folders, cards
 from easel.run.log_writer import LogWriter
 from easel.run.order import Order
 from easel.run.tree import descendants
+from easel.run.trial_walls import apart, put_up
 
 REUSE_BELOW_S = 2.0
 """A longer trial's process is not used again: a fork is nothing against it, and a fresh heap is worth it."""
@@ -144,54 +145,112 @@ class Assignment:
     gpus: tuple[int, ...]
 
 
-def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int) -> Usage:
-    """Run one trial; everything about it goes into its journal."""
-    order = task.order
+def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int, home: Path | None = None) -> Usage:
+    """Run one trial; everything about it goes into its journal. With `home` it runs behind walls that hide it."""
     journal = Journal(task.folders.journal, clock, wake_fd)
     journal.append(born(os.getpid()), StateReached(JobState.DOWNLOADING), wake=False)
+    meter = _OwnMeter(clock)
+    try:
+        context = _context(task, depot)
+    except Exception as error:  # noqa: BLE001 - whatever keeps its files away is its end, not ours
+        final = isinstance(error, InvalidInput)
+        told = Told(failure=(_files_or_raised(error), f"{type(error).__name__}: {error}"[:2000], final))
+        told.usage = meter.stop()
+    else:
+        # No wake: most trials are over before anybody could look, and a long one is seen at the next tick.
+        journal.append(StateReached(JobState.RUNNING), wake=False)
+        if home is None:
+            told = _speak(task, context, clock, journal)
+        else:
+            told = _behind_walls(task, context, clock, journal, home)
+    if told.failure is not None:
+        end, reason, final = told.failure
+        journal.append(AttemptEnded(end, reason, 1, final, told.usage))
+    else:
+        _finish(task, depot, journal, told.result, told.usage)
+    journal.close()
+    return told.usage
+
+
+@dataclass(slots=True)
+class Told:
+    """What a trial's function came to: a result, or why there is none (the reason, in words, whether it is final)."""
+
+    result: dict[str, Any] = field(default_factory=dict)
+    failure: tuple[EndReason, str, bool] | None = None
+    usage: Usage = field(default_factory=lambda: Usage(0.0, 0.0, 0.0))
+
+
+def _speak(task: Assignment, context: TrialContext, clock: Clock, journal: Journal) -> Told:
+    """Call the function; what it prints goes into the log."""
+    order, told = task.order, Told()
     log = LogWriter(task.folders.log, journal, order.log)
     lock = threading.Lock()
     speech = [_Speech(log, stream, lock) for stream in ("out", "err")]
     kept_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = speech
     meter = _OwnMeter(clock)
-    failure: tuple[EndReason, str, bool] | None = None
     try:
-        context = _context(task, depot)
-        # No wake: most trials are over before anybody could look, and a long one is seen at the next tick.
-        journal.append(StateReached(JobState.RUNNING), wake=False)
         meter.start()
         assert isinstance(order.run, Trial)
-        result = _plain(resolve(order.run)(context))
+        told.result = _plain(resolve(order.run)(context))
     except EaselError as error:
         reason = f"{type(error).__name__}: {error}"
-        failure = (EndReason.RAISED, reason, isinstance(error, InvalidInput))
+        told.failure = (EndReason.RAISED, reason, isinstance(error, InvalidInput))
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if not full:
+        if not _is_full(error):
             sys.stderr.write(traceback.format_exc())
-        reason = f"{type(error).__name__}: {error}"[:2000]
-        failure = (EndReason.FILES if full else EndReason.RAISED, reason, False)
+        told.failure = (_files_or_raised(error), f"{type(error).__name__}: {error}"[:2000], False)
     except MemoryError:
         reason = f"the memory limit of {order.resources.memory_mb} MB was reached"
-        failure = (EndReason.MEMORY_LIMIT, reason, False)
+        told.failure = (EndReason.MEMORY_LIMIT, reason, False)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
         sys.stderr.write(traceback.format_exc())
-        failure = (EndReason.RAISED, f"{type(error).__name__}: {error}"[:2000], False)
+        told.failure = (EndReason.RAISED, f"{type(error).__name__}: {error}"[:2000], False)
     finally:
         sys.stdout, sys.stderr = kept_streams
         for each in speech:
             each.end()
-    usage = meter.stop()
+    told.usage = meter.stop()
     with lock:
         log.close()
-        if failure is not None:
-            end, reason, final = failure
-            journal.append(AttemptEnded(end, reason, 1, final, usage))
-        else:
-            _finish(task, depot, journal, result, usage)
-    journal.close()
-    return usage
+    return told
+
+
+def _is_full(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _files_or_raised(error: Exception) -> EndReason:
+    """A full disk is the machine's fault, not the trial's."""
+    return EndReason.FILES if _is_full(error) else EndReason.RAISED
+
+
+def _behind_walls(
+    task: Assignment, context: TrialContext, clock: Clock, journal: Journal, home: Path
+) -> Told:
+    """The same in a child that sees only its own folders. If it dies, so does this process: the worker sees that."""
+    for folder in (task.folders.root, task.checkpoint):
+        _made(folder)
+    task.folders.log.touch(0o600)
+
+    def work() -> dict[str, Any]:
+        told = _speak(task, context, clock, journal)
+        return {
+            "result": told.result,
+            "failure": told.failure,
+            "usage": asdict(told.usage),
+            "next": journal.next,
+        }
+
+    said = apart(work, lambda: put_up(task.folders, task.checkpoint, home))
+    if said is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("not reached")
+    journal.next = int(said["next"])
+    failure = said["failure"]
+    reason = None if failure is None else (EndReason(failure[0]), str(failure[1]), bool(failure[2]))
+    return Told(dict(said["result"]), reason, Usage(**said["usage"]))
 
 
 def _finish(task: Assignment, depot: Depot, journal: Journal, result: dict[str, Any], usage: Usage) -> None:
@@ -294,7 +353,9 @@ def _status_mb(field: str) -> float:
     return 0.0
 
 
-def serve(fd: int, depot: Depot, clock: Clock, read: Callable[[bytes], Assignment]) -> None:
+def serve(
+    fd: int, depot: Depot, clock: Clock, read: Callable[[bytes], Assignment], home: Path | None = None
+) -> None:
     """Perform assignments that come as lines on `fd` until it closes, or until this process is worn."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
@@ -302,8 +363,8 @@ def serve(fd: int, depot: Depot, clock: Clock, read: Callable[[bytes], Assignmen
     with os.fdopen(os.dup(fd), "rb") as lines:
         for line in lines:
             task = read(line)
-            usage = perform(task, depot, clock, fd)
-            worn = (
+            usage = perform(task, depot, clock, fd, home)
+            worn = home is None and (
                 usage.wall_seconds > REUSE_BELOW_S
                 or bool(task.gpus)
                 or threading.active_count() > 1

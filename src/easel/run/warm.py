@@ -77,6 +77,7 @@ class WarmProcesses:
                     self._config.depot,
                     str(self._config.cache),
                     ",".join(self._config.preload),
+                    str(self._config.home) if self._config.sandbox else "",
                 ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,

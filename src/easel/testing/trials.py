@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from easel.metrics import log_metric, log_progress
 from easel.run.trial import TrialContext
 
-__trials__ = ("add", "count", "die", "fill", "noop", "raise_error", "resume", "wait")
+__trials__ = ("add", "count", "die", "fill", "noop", "pry", "raise_error", "resume", "wait")
 
 
 def noop(context: TrialContext) -> dict[str, Any]:
@@ -63,6 +66,29 @@ def resume(context: TrialContext) -> dict[str, Any]:
         mark.write_text("done so far")
         os.kill(os.getpid(), signal.SIGKILL)
     return {"found": mark.read_text()}
+
+
+def pry(context: TrialContext) -> dict[str, Any]:
+    """Tries to get at what is not its own, as a decoder that was taken over would; tells what it could."""
+    got: list[str] = []
+    for name in context.arguments["files"]:
+        with suppress(OSError):
+            Path(name).read_bytes()
+            got.append(f"read {name}")
+    for name in context.arguments["folders"]:
+        with suppress(OSError):
+            (Path(name) / "left").write_text("here")
+            got.append(f"wrote to {name}")
+    with suppress(OSError), socket.create_connection(("127.0.0.1", context.arguments["port"]), timeout=5):
+        got.append("connected")
+    with suppress(OSError):
+        os.kill(os.getppid(), 0)
+        got.append("signalled another process")
+    (context.output / "own").write_text("mine")
+    (context.checkpoint / "own").write_text("mine")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"mine")
+    return {"got": got, "read": _input_names(context)}
 
 
 def _input_names(context: TrialContext) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from easel.clock import SystemClock
-from easel.declare.resources import Room
+from easel.declare.job import Trial
+from easel.declare.resources import Resources, Room
 from easel.records.attempt import EndReason
+from easel.run import landlock
+from easel.run.entries import ResultTold
 from easel.run.executors.base import Executor
 from easel.run.executors.local import LocalExecutor
+from easel.run.order import Order
 from easel.run.sandbox import probe
 from easel.run.worker_config import WorkerConfig
 from easel.testing.executor import ExecutorSuite, Listener, Make, clean, order, sh
@@ -109,6 +114,41 @@ def test_a_device_without_a_sandbox_runs_no_code_of_users(tmp_path: Path) -> Non
         assert end.final
         assert "has no sandbox" in end.reason
         assert heard.log("j.1") == b""
+
+
+def pried(home: Path, *, sandbox: bool) -> list[str]:
+    """What a trial got at that is not its own: the platform's key, another's attempt, a port of this machine."""
+    other = home / "run" / "attempts" / "other.1"
+    for folder in (other, home / "blobs" / "objects" / "ab"):
+        folder.mkdir(parents=True)
+    files = [home / "signing.key", other / "secret", home / "blobs" / "objects" / "ab" / "abcd"]
+    for file in files:
+        file.write_text("secret")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        arguments = {
+            "files": [*map(str, files), "/etc/shadow"],
+            "folders": [str(home), str(other), str(home / "blobs")],
+            "port": listener.getsockname()[1],
+        }
+        for make in local(home, sandbox=sandbox):
+            heard = Listener(make("a"))
+            run = Trial("easel.testing.trials:pry", arguments)
+            heard.executor.start(Order("j", 1, "prj", run, resources=Resources(0.5, 512)))
+            heard.done("j.1")
+            (told,) = [body for body in heard.bodies("j.1") if isinstance(body, ResultTold)]
+    return list(told.value["got"])
+
+
+def test_a_trial_sees_nothing_but_its_own_and_reaches_nobody(tmp_path: Path) -> None:
+    if not landlock.available():
+        pytest.skip("this kernel has no Landlock (5.19 or newer, lsm=landlock)")
+    assert pried(tmp_path / "home", sandbox=True) == []
+
+
+def test_without_walls_the_same_trial_gets_at_all_of_it(tmp_path: Path) -> None:
+    got = pried(tmp_path / "home", sandbox=False)
+    assert "connected" in got
+    assert sum(each.startswith(("read", "wrote")) for each in got) >= 6
 
 
 # bubblewrap writes its complaint in pieces; this one makes sure that they are read one by one.

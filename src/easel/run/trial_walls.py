@@ -1,0 +1,116 @@
+"""The walls around a trial: a child of a warm process that sees the system, its own folders and nothing else.
+
+Starting it behind bubblewrap, as commands are, would cost the imports that the warm process has paid already.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from easel.run import landlock, seccomp
+from easel.run.launch import Folders
+from easel.run.tree import die_with
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DROP_BOUNDING = 38, 22, 2, 24
+_CAPABILITIES_3 = 0x20080522
+_ETC = (
+    "ssl",
+    "ca-certificates",
+    "fonts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "timezone",
+)
+_ETC_NAMES = ("passwd", "group", "nsswitch.conf", "hosts", "mime.types", "alternatives", "os-release")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys")
+_LIBRARIES = ("cuda*", "nvidia*", "rocm*", "intel*")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*", "nvidia-caps")
+LONGEST = 64 * 2**20
+"""Bytes of a result that a trial may tell."""
+
+
+def rules(folders: Folders, checkpoint: Path, home: Path) -> Iterator[tuple[Path, int]]:
+    """What a trial of the platform may read, and where it may write."""
+    yield from ((path, landlock.WRITE) for path in (folders.root, checkpoint, Path("/dev/shm")))  # noqa: S108
+    yield folders.log, landlock.WRITE
+    for name in _DEVICES:
+        yield from ((path, landlock.DEVICE | landlock.READ) for path in Path("/dev").glob(name))
+    here = str(Path("/proc/self/cwd").readlink())  # `python -m` puts it on the path, and it may be anything
+    python = [sys.prefix, sys.base_prefix, *(each for each in sys.path if each not in ("", here))]
+    libraries = [path for name in _LIBRARIES for path in Path("/opt").glob(name)]
+    etc = [Path("/etc", name) for name in (*_ETC, *_ETC_NAMES)]
+    shown = [*map(Path, _SYSTEM), *map(Path, python), *libraries, *etc, Path(__file__).parents[1]]
+    for path in dict.fromkeys(shown):
+        if path.exists():
+            yield from ((each, landlock.READ) for each in landlock.without(path, home))
+
+
+def apart(work: Callable[[], dict[str, Any]], put_up: Callable[[], None]) -> dict[str, Any] | None:
+    """What `work` returned in a child of this process, behind the walls that `put_up` puts up; None: the child died."""
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            die_with(parent)
+            os.close(read_end)
+            put_up()
+            with os.fdopen(write_end, "wb") as told:
+                told.write(json.dumps(work()).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as answer:
+        data = answer.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    if status != 0 or len(data) > LONGEST:
+        return None
+    found: dict[str, Any] = json.loads(data)
+    return found
+
+
+def put_up(folders: Folders, checkpoint: Path, home: Path) -> None:
+    """In the child: no privileges, no internet, no files of others, whatever the code in it turns into."""
+    folders.tmp.mkdir(parents=True, exist_ok=True)
+    os.environ["TMPDIR"] = str(folders.tmp)
+    tempfile.tempdir = None
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _checked(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    if landlock.available():
+        landlock.restrict(rules(folders, checkpoint, home))
+    _drop_capabilities()
+    filter_ = seccomp.program(internet=False)
+    if filter_ is not None:
+        code = ctypes.create_string_buffer(filter_, len(filter_))
+        described = struct.pack("@HxxxxxxQ", len(filter_) // 8, ctypes.addressof(code))
+        _checked(_LIBC.prctl(_SECCOMP, _FILTER, described, 0, 0))
+
+
+def _drop_capabilities() -> None:
+    for number in range(64):
+        _LIBC.prctl(_DROP_BOUNDING, number, 0, 0, 0)
+    header, nothing = struct.pack("=Ii", _CAPABILITIES_3, 0), bytes(24)
+    _checked(_LIBC.capset(header, nothing))
+
+
+def _checked(answer: int) -> None:
+    if answer != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
