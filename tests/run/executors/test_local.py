@@ -117,8 +117,8 @@ def test_a_device_without_a_sandbox_runs_no_code_of_users(tmp_path: Path) -> Non
 
 
 def pried(home: Path, *, sandbox: bool) -> list[str]:
-    """What a trial got at that is not its own: the platform's key, another's attempt, a port of this machine."""
-    other = home / "run" / "attempts" / "other.1"
+    """What a trial got at that is not its own: the platform's key, another's files, a port of this machine."""
+    other = home / "run" / "checkpoints" / "other"
     for folder in (other, home / "blobs" / "objects" / "ab"):
         folder.mkdir(parents=True)
     files = [home / "signing.key", other / "secret", home / "blobs" / "objects" / "ab" / "abcd"]
