@@ -48,6 +48,7 @@ def installed(form: str, folder: Path, *, trials: bool) -> Iterator[Installation
         made = Installation(folder, url, [], folder / "admin-token")
         made.engine_starts_workers = form in ("ray", "slurm")
         _servers(made, common, 2 if form == "postgres" else 1)
+        common["EASEL_PUBLIC_URL"] = made.addresses[0]
         own = ["--own-worker"] if form in ("sqlite", "s3") else []
         for number in range(2):
             log = folder / f"controller-{number}.log"
@@ -84,7 +85,7 @@ def _servers(made: Installation, common: dict[str, str], count: int) -> None:
         made.addresses.append(f"http://127.0.0.1:{port}")
         words = ["serve", "--port", str(port), "--token-file", str(made.token_file)]
         log = made.folder / f"server-{number}.log"
-        public = {"EASEL_PUBLIC_URL": made.addresses[0]}
+        public = {"EASEL_PUBLIC_URL": made.addresses[0]}  # one address for all, also for workers of an engine
         made.parts.append(Part(f"server-{number}", "server", words, {**common, **public}, log))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,27 @@ def test_minimums_and_rounding_are_those_of_the_start() -> None:
 
 def test_a_clock_that_went_back_bills_no_time() -> None:
     assert draw_up(ONE_CPU, NOON, NOON - timedelta(hours=1), since_ever(book(1.0))).micros == 0
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [
+        (datetime(2026, 10, 25, 1, tzinfo=UTC) - timedelta(hours=1), "back"),
+        (datetime(2026, 3, 29, 1, tzinfo=UTC) - timedelta(hours=1), "on"),
+    ],
+    ids=["clocks go back", "clocks go on"],
+)
+def test_daylight_saving_makes_no_job_dearer_or_cheaper(begins: datetime, ends: str) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    start, end = begins.astimezone(berlin), (begins + timedelta(hours=2)).astimezone(berlin)
+    assert (end - start) != timedelta(hours=2), f"the wall clock was not turned {ends}"
+    assert draw_up(ONE_CPU, start, end, since_ever(book(1.0))).micros == 2_000_000
+
+
+def test_a_month_ends_at_the_same_moment_in_every_zone() -> None:
+    new_year_there = datetime(2027, 1, 1, tzinfo=ZoneInfo("Pacific/Auckland"))
+    bill = draw_up(ONE_CPU, new_year_there, new_year_there + timedelta(hours=1), since_ever(book(1.0)))
+    assert [line.month for line in bill.lines] == ["2026-12"]
 
 
 def test_a_price_change_while_the_job_runs_splits_the_bill() -> None:

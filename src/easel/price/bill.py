@@ -66,8 +66,9 @@ class Bill:
 
 def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequence[PriceChange]) -> Bill:
     """The bill of a job that held `shape` from `start` to `end`. Clocks that went back give zero seconds,
-    which a minimum may still raise.
+    which a minimum may still raise. Hours are the sun's: no zone's daylight saving makes one longer or shorter.
     """
+    start, end = start.astimezone(UTC), end.astimezone(UTC)
     books = sorted(prices, key=lambda change: change.since)
     if not books or books[0].since > start:
         raise InvalidInput("no price is in force when the job starts: add a price book that begins earlier")
