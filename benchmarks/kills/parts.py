@@ -140,10 +140,14 @@ KINDS = {
 
 
 def worker_pid(home: Path) -> int | None:
+    """The worker that lives there. A number alone is not enough: it may be somebody else's by now."""
     try:
-        pid = int((home / "run" / "worker.lock").read_text())
-        return pid if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else None
-    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        process = psutil.Process(int((home / "run" / "worker.lock").read_text()))
+        ours = process.status() != psutil.STATUS_ZOMBIE and any(
+            str(home) in word for word in process.cmdline()
+        )
+        return process.pid if ours else None
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess, psutil.AccessDenied):
         return None
 
 

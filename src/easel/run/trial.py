@@ -36,7 +36,7 @@ from easel.run.launch import Folders, cards
 from easel.run.log_writer import LogWriter
 from easel.run.order import Order
 from easel.run.tree import descendants
-from easel.run.trial_walls import apart, put_up
+from easel.run.trial_walls import apart, learn_imports, put_up
 
 REUSE_BELOW_S = 2.0
 """A longer trial's process is not used again: a fork is nothing against it, and a fresh heap is worth it."""
@@ -169,6 +169,7 @@ def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int, home: Pa
     else:
         _finish(task, depot, journal, told.result, told.usage)
     journal.close()
+    learn_imports(told.imported)
     return told.usage
 
 
@@ -178,7 +179,9 @@ class Told:
 
     result: dict[str, Any] = field(default_factory=dict)
     failure: tuple[EndReason, str, bool] | None = None
-    usage: Usage = field(default_factory=lambda: Usage(0.0, 0.0, 0.0))
+    usage: Usage = field(default_factory=Usage)
+    imported: tuple[str, ...] = ()
+    """What a child imported that is gone with it: the next one should find it here."""
 
 
 def _speak(task: Assignment, context: TrialContext, clock: Clock, journal: Journal) -> Told:
@@ -234,6 +237,8 @@ def _behind_walls(
         _made(folder)
     task.folders.log.touch(0o600)
 
+    known = frozenset(sys.modules)
+
     def work() -> dict[str, Any]:
         told = _speak(task, context, clock, journal)
         return {
@@ -241,6 +246,7 @@ def _behind_walls(
             "failure": told.failure,
             "usage": asdict(told.usage),
             "next": journal.next,
+            "imported": sorted(set(sys.modules) - known),
         }
 
     said = apart(work, lambda: put_up(task.folders, task.checkpoint, home))
@@ -250,7 +256,7 @@ def _behind_walls(
     journal.next = int(said["next"])
     failure = said["failure"]
     reason = None if failure is None else (EndReason(failure[0]), str(failure[1]), bool(failure[2]))
-    return Told(dict(said["result"]), reason, Usage(**said["usage"]))
+    return Told(dict(said["result"]), reason, Usage(**said["usage"]), tuple(said["imported"]))
 
 
 def _finish(task: Assignment, depot: Depot, journal: Journal, result: dict[str, Any], usage: Usage) -> None:

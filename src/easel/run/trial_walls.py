@@ -6,6 +6,7 @@ Starting it behind bubblewrap, as commands are, would cost the imports that the 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -13,7 +14,8 @@ import signal
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ _ETC_NAMES = ("passwd", "group", "nsswitch.conf", "hosts", "mime.types", "altern
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys")
 _LIBRARIES = ("cuda*", "nvidia*", "rocm*", "intel*")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*", "nvidia-caps")
+_LEARNERS = ("catboost", "lightgbm", "onnx", "onnxruntime", "sklearn", "torch", "torchvision", "xgboost")
+_KNOWN = frozenset((*_LEARNERS, "numpy", "pandas", "PIL", "scipy"))
 LONGEST = 64 * 2**20
 """Bytes of a result that a trial may tell."""
 
@@ -84,6 +88,15 @@ def apart(work: Callable[[], dict[str, Any]], put_up: Callable[[], None]) -> dic
         return None
     found: dict[str, Any] = json.loads(data)
     return found
+
+
+def learn_imports(names: Iterable[str]) -> None:
+    """Import what a trial imported, so that the next child of this process has it. Only libraries that we know."""
+    for name in names:
+        root, *rest = name.split(".")
+        if root in _KNOWN and "__main__" not in rest and name not in sys.modules:
+            with suppress(Exception):  # many names are made up by their packages
+                importlib.import_module(name)
 
 
 def put_up(folders: Folders, checkpoint: Path, home: Path) -> None:
