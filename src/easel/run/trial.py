@@ -236,7 +236,7 @@ def _behind_walls(
     for folder in (task.folders.root, task.checkpoint):
         _made(folder)
     task.folders.log.touch(0o600)
-
+    _import_ahead(task.order.run)
     known = frozenset(sys.modules)
 
     def work() -> dict[str, Any]:
@@ -257,6 +257,16 @@ def _behind_walls(
     failure = said["failure"]
     reason = None if failure is None else (EndReason(failure[0]), str(failure[1]), bool(failure[2]))
     return Told(dict(said["result"]), reason, Usage(**said["usage"]), tuple(said["imported"]))
+
+
+def _import_ahead(run: Any) -> None:
+    """What the trial's module says that it will need: imports of a child are gone with it."""
+    assert isinstance(run, Trial)
+    with suppress(Exception):  # the child says what is wrong
+        module = importlib.import_module(run.target.partition(":")[0])
+        for name in module.ahead(run.arguments) if hasattr(module, "ahead") else ():
+            with suppress(ImportError):
+                importlib.import_module(name)
 
 
 def _finish(task: Assignment, depot: Depot, journal: Journal, result: dict[str, Any], usage: Usage) -> None:

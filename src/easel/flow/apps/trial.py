@@ -23,6 +23,7 @@ from easel.match.candidate import Candidate
 from easel.match.encode.images import compact_example, looks_at
 from easel.match.ensemble import EnsembleBody, mix, within_limit
 from easel.match.examples import Example
+from easel.match.family import EstimatorFamily
 from easel.match.judge import all_scores, baseline, calibrate, sampling_error
 from easel.match.kinds import Task
 from easel.match.metrics import metric_for
@@ -30,6 +31,7 @@ from easel.match.model import Model, load_model
 from easel.match.pictures import LARGEST_SIDE
 from easel.match.pyfunc import describe_for_mlflow
 from easel.match.read import read_example
+from easel.match.registry import family_of
 from easel.match.report import describe
 from easel.match.slices import goes_on
 from easel.match.split import FOLDS
@@ -108,6 +110,27 @@ def part_of_many(until: float | None, count: int) -> Wanted | None:
         return place < (validate if fold == 0 else train)
 
     return wanted
+
+
+_FOR_TABLES = (
+    "easel.match.estimators",
+    "scipy.optimize",
+    "scipy.stats",
+    "skops.io",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "sklearn.svm",
+)
+_FOR_NETWORKS = ("easel.match.loop", "easel.match.network_body", "easel.match.objectives", "scipy.stats")
+
+
+def ahead(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The modules that a trial with these arguments needs. They are imported where later trials find them too."""
+    if "candidate" not in arguments:
+        return _FOR_TABLES
+    family = family_of(Candidate.from_json(arguments["candidate"]))
+    own = (family.needs,) if family.needs else ()
+    return (*own, *(_FOR_TABLES if isinstance(family, EstimatorFamily) else _FOR_NETWORKS))
 
 
 def learn(place: LearningContext) -> dict[str, Any]:
