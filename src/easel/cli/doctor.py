@@ -147,6 +147,16 @@ def _programs() -> Iterator[Finding]:
         yield Finding(program, "ok" if found else "missing", use if found else f"not found; with it {use}")
 
 
+def _kernel() -> Iterator[Finding]:
+    from easel.run import landlock
+
+    found = landlock.available()
+    lacks = "not in this kernel (5.19 or newer, among its security modules): trials of apps see this machine's files"
+    yield Finding(
+        "Landlock", "ok" if found else "missing", "trials of apps are walled in" if found else lacks
+    )
+
+
 def _home() -> Iterator[Finding]:
     if importlib.util.find_spec("sqlalchemy") is None:
         return
@@ -249,4 +259,4 @@ def _server() -> Iterator[Finding]:
         yield Finding("server", "missing", error.message)
 
 
-CHECKS: list[Callable[[], Iterator[Finding]]] = [_python, _extras, _programs, _home, _server]
+CHECKS: list[Callable[[], Iterator[Finding]]] = [_python, _extras, _programs, _kernel, _home, _server]
