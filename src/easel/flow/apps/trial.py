@@ -112,16 +112,8 @@ def part_of_many(until: float | None, count: int) -> Wanted | None:
     return wanted
 
 
-_FOR_TABLES = (
-    "easel.match.estimators",
-    "scipy.optimize",
-    "scipy.stats",
-    "skops.io",
-    "sklearn.ensemble",
-    "sklearn.linear_model",
-    "sklearn.svm",
-)
-_FOR_NETWORKS = ("easel.match.loop", "easel.match.network_body", "easel.match.objectives", "scipy.stats")
+_FOR_TABLES = ("easel.match.estimators",)
+_FOR_NETWORKS = ("easel.match.loop", "easel.match.network_body", "easel.match.objectives")
 
 
 def ahead(arguments: Mapping[str, Any]) -> tuple[str, ...]:
@@ -130,7 +122,10 @@ def ahead(arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return _FOR_TABLES
     family = family_of(Candidate.from_json(arguments["candidate"]))
     own = (family.needs,) if family.needs else ()
-    return (*own, *(_FOR_TABLES if isinstance(family, EstimatorFamily) else _FOR_NETWORKS))
+    if not isinstance(family, EstimatorFamily):
+        return (*own, *_FOR_NETWORKS)
+    stored_by = ("skops.io",) if family.files is None else ()
+    return (*own, *_FOR_TABLES, *stored_by)
 
 
 def learn(place: LearningContext) -> dict[str, Any]:
