@@ -68,7 +68,7 @@ def copy_out(client: Client, job_id: str, path: str, target: Path) -> list[Path]
         if answer.is_error:
             answer.read()
             raise to_error(answer)
-        reading: Any = _Reading(answer.iter_bytes())
+        reading: Any = _VisitReader(answer.iter_bytes())
         try:
             with tarfile.open(fileobj=reading, mode="r|") as archive:
                 for member in archive:
@@ -84,7 +84,7 @@ def copy_out(client: Client, job_id: str, path: str, target: Path) -> list[Path]
     return made
 
 
-class _Reading:
+class _VisitReader:
     """Pieces as they come, read like a file."""
 
     def __init__(self, pieces: Any) -> None:
