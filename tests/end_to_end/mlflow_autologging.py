@@ -23,7 +23,7 @@ with mlflow.start_run():
     for step in range(5):
         loss = torch.nn.functional.binary_cross_entropy_with_logits(network(inputs).squeeze(), target)
         optimiser.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         optimiser.step()
         mlflow.log_metric("loss", loss.item(), step=step)
     mlflow.log_text("by a network", "notes.txt")

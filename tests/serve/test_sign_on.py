@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from fastapi.testclient import TestClient
 from joserfc.jwk import RSAKey
+from pydantic import SecretStr
 from tests.serve.conftest import World
 from tests.serve.oidc import CLIENT, HostileProvider, running
 from tests.serve.test_people import ASTRO, ok
@@ -75,12 +77,11 @@ def depart(site: World, provider: HostileProvider, way: str = "uni") -> dict[str
     return {"state": query["state"][0], "code": f"code-{provider.nonce}"}
 
 
-def come_back(site: World, back: dict[str, str], way: str = "uni") -> httpx.Response:
-    found: httpx.Response = site.http.get(f"/api/v1/sign-on/{way}/callback", params=back)
-    return found
+def come_back(site: World, back: dict[str, str], way: str = "uni") -> Any:
+    return site.http.get(f"/api/v1/sign-on/{way}/callback", params=back)
 
 
-def log_in(site: World, provider: HostileProvider, way: str = "uni") -> httpx.Response:
+def log_in(site: World, provider: HostileProvider, way: str = "uni") -> Any:
     return come_back(site, depart(site, provider, way), way)
 
 
@@ -268,7 +269,11 @@ def test_a_real_provider_logs_people_in(sqlite_store: Store, tmp_path: Path) -> 
     with mock.run_server_in_thread(user_claims=people) as server:
         issuer = f"http://localhost:{server.server_port}"
         uni = OidcSettings(
-            name="uni", issuer=issuer, client_id=CLIENT, client_secret="s", groups={"lab": "astro:admin"}
+            name="uni",
+            issuer=issuer,
+            client_id=CLIENT,
+            client_secret=SecretStr("s"),
+            groups={"lab": "astro:admin"},
         )
         app = create_app(Settings(home=tmp_path / "home", sign_on=(uni,)), sqlite_store)
         root = create_platform_admin(sqlite_store)
