@@ -33,7 +33,7 @@ NEARLY = 0.99
 
 
 @dataclass(frozen=True)
-class Problem:
+class TreeProblem:
     """A fresh estimator and what it learns from."""
 
     estimator: Any
@@ -43,7 +43,7 @@ class Problem:
 
 def problem(
     candidate: Candidate, source: Any, inputs: Sequence[Object], truth: Any, target: Any, seed: int
-) -> Problem:
+) -> TreeProblem:
     """The candidate's estimator, with the matrix and the targets that it is fitted to."""
     classify = isinstance(target, Classes)
     x = matrix(source, inputs)
@@ -52,7 +52,7 @@ def problem(
     if source is not None:
         categorical = source.categorical if isinstance(source, TableEncoder) else (False,) * x.shape[1]
     shape = MatrixShape(categorical, classify, 1 if classify else truth.shape[1], seed)
-    return Problem(estimator_family(candidate).estimator(candidate, shape), x, y)
+    return TreeProblem(estimator_family(candidate).estimator(candidate, shape), x, y)
 
 
 def can_grow(candidate: Candidate, outputs: int = 1) -> bool:
@@ -136,7 +136,7 @@ class _Trees:
         self.rounds = self.resumed = 0
         self.stopped = SLICE_ENDED
 
-    def grown(self, asked: Problem, wanted: int) -> Any:
+    def grown(self, asked: TreeProblem, wanted: int) -> Any:
         """The model after `wanted` rounds, or after as many as there was time for: at least one more than before."""
         model = self._kept()
         if self.rounds >= wanted:

@@ -11,7 +11,7 @@ from easel.declare.sign_on import GroupRules
 from easel.errors import InvalidInput, NotFound, Unauthenticated
 from easel.flow.log_in import SESSION_LASTS, SIGN_ON_TOKEN
 from easel.flow.secrets import hashed, new_session, new_token, same
-from easel.flow.sign_on.rules import LeftGroup, Person, admit
+from easel.flow.sign_on.rules import KnownPerson, LeftGroup, admit
 from easel.ids import UserId
 from easel.records.identity import Caller
 from easel.store import identity, sign_on
@@ -65,7 +65,7 @@ def finish(
     return open_session(store, provider.settings, person, begun.next)
 
 
-def open_session(store: Store, rules: GroupRules, person: Person, next_page: str) -> Opened:
+def open_session(store: Store, rules: GroupRules, person: KnownPerson, next_page: str) -> Opened:
     """A session for somebody whom a provider vouches for, with a token that ends with it."""
     refused: LeftGroup | None = None
     secret = new_session()

@@ -11,12 +11,12 @@ from ldap3.utils.dn import escape_rdn
 
 from easel.declare.sign_on import LdapSettings
 from easel.errors import TryLater, Unauthenticated
-from easel.flow.sign_on.rules import Person
+from easel.flow.sign_on.rules import KnownPerson
 
 _TIMEOUT_S = 10
 
 
-def check_password(settings: LdapSettings, user: str, password: str) -> Person:
+def check_password(settings: LdapSettings, user: str, password: str) -> KnownPerson:
     """Who this is, if the directory accepts the password. An empty one would bind as nobody, and is refused."""
     if not password or not user or "\x00" in user:
         raise Unauthenticated("name and password are needed")
@@ -34,7 +34,7 @@ def check_password(settings: LdapSettings, user: str, password: str) -> Person:
         if not link.bind():
             raise Unauthenticated(f"{settings.shown} does not accept this name and password")
         try:
-            return Person(dn, user, frozenset(_groups(settings, link, dn, user)))
+            return KnownPerson(dn, user, frozenset(_groups(settings, link, dn, user)))
         finally:
             link.unbind()
     except LDAPException as error:

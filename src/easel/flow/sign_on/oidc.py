@@ -28,7 +28,7 @@ from easel.clock import Clock
 from easel.declare.sign_on import OidcSettings
 from easel.errors import TryLater, Unauthenticated
 from easel.flow.secrets import same
-from easel.flow.sign_on.rules import Person
+from easel.flow.sign_on.rules import KnownPerson
 
 ALGORITHMS = (
     "RS256",
@@ -90,7 +90,7 @@ class OidcProvider:
         )
         return Departed(url, state, nonce, verifier)
 
-    def arrive(self, answer: Mapping[str, str], nonce: str, verifier: str, redirect_uri: str) -> Person:
+    def arrive(self, answer: Mapping[str, str], nonce: str, verifier: str, redirect_uri: str) -> KnownPerson:
         """Who came back, after every check."""
         metadata = self.metadata()
         said = answer.get("iss")
@@ -266,7 +266,7 @@ def _check_at_hash(claims: Mapping[str, Any], access_token: object) -> None:
         raise Unauthenticated("the ID token belongs to another access token: try again")
 
 
-def _person(settings: OidcSettings, claims: Mapping[str, Any]) -> Person:
+def _person(settings: OidcSettings, claims: Mapping[str, Any]) -> KnownPerson:
     said = claims.get(settings.groups_claim, [])
     groups = [said] if isinstance(said, str) else said
     if (
@@ -276,7 +276,7 @@ def _person(settings: OidcSettings, claims: Mapping[str, Any]) -> Person:
     ):
         raise Unauthenticated(f"the groups that {settings.shown} tells cannot be read: see `groups_claim`")
     name = claims.get(settings.name_claim) or claims.get("email") or claims["sub"]
-    return Person(claims["sub"], str(name), frozenset(groups))
+    return KnownPerson(claims["sub"], str(name), frozenset(groups))
 
 
 def _short(text: str) -> str:

@@ -16,7 +16,7 @@ from easel.store.engine import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class KnownPerson:
     """Somebody as a provider knows them."""
 
     subject: str
@@ -45,7 +45,7 @@ def rights_by(rules: GroupRules, groups: Collection[str]) -> GroupRights:
     return GroupRights(allowed, admin, roles if allowed else {})
 
 
-def admit(tx: Tx, rules: GroupRules, person: Person) -> User:
+def admit(tx: Tx, rules: GroupRules, person: KnownPerson) -> User:
     """The account of somebody who just proved who they are, with the rights that their groups give today."""
     rights = rights_by(rules, person.groups)
     known = sign_on.find(tx, rules.name, person.subject)
@@ -70,7 +70,7 @@ class LeftGroup(Denied):
     """A refusal that takes rights away: what was written is kept although it is an error."""
 
 
-def _create(tx: Tx, rules: GroupRules, person: Person) -> User:
+def _create(tx: Tx, rules: GroupRules, person: KnownPerson) -> User:
     """Names are unique among those of a provider; a second ana becomes ana-2."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", person.name.split("@")[0]).strip("-._")[:50] or "user"
     for number in range(1, 1000):
