@@ -37,7 +37,7 @@ JOBS = Collection(
     "seq",
     "-seq",
 )
-_JOB = (
+JOB_COLUMNS = (
     jobs.c.seq,
     jobs.c.id,
     jobs.c.project_id,
@@ -163,7 +163,7 @@ def signature(spec: JobSpec, code_set: str | None, input_set: str | None) -> str
 
 def same_work(tx: Tx, project_id: ProjectId, work: str, limit: int = 5) -> list[Job]:
     """Finished jobs with this signature, newest first."""
-    query = select(*_JOB).where(
+    query = select(*JOB_COLUMNS).where(
         jobs.c.project_id == project_id, jobs.c.signature == work, jobs.c.state == JobState.FINISHED.value
     )
     return [job_of(row) for row in tx.execute(query.order_by(jobs.c.seq.desc()).limit(limit))]
@@ -197,7 +197,9 @@ def job_of(row: AnyRow) -> Job:
 
 
 # Built once: building a statement costs several times as much as running it.
-_FIND = select(*_JOB).where(jobs.c.project_id == bindparam("of_project"), jobs.c.id == bindparam("of_job"))
+_FIND = select(*JOB_COLUMNS).where(
+    jobs.c.project_id == bindparam("of_project"), jobs.c.id == bindparam("of_job")
+)
 
 
 def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
@@ -232,13 +234,13 @@ def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:
     found: dict[str, Job] = {}
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
-        query = select(*_JOB).where(jobs.c.project_id == project_id, jobs.c.id.in_(some))
+        query = select(*JOB_COLUMNS).where(jobs.c.project_id == project_id, jobs.c.id.in_(some))
         found.update((row.id, job_of(row)) for row in tx.execute(query))
     return [found[each] for each in ids]
 
 
 def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Job]:
-    return fetch(tx, select(*_JOB).where(jobs.c.project_id == project_id), JOBS, request).map(job_of)
+    return fetch(tx, select(*JOB_COLUMNS).where(jobs.c.project_id == project_id), JOBS, request).map(job_of)
 
 
 def rows(tx: Tx, ids: Iterable[str]) -> dict[str, AnyRow]:

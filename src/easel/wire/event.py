@@ -12,4 +12,5 @@ class Event(Answer):
     subject: str
     project_id: str | None
     actor: str | None
+    actor_name: str | None = None
     body: Json

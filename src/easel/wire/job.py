@@ -11,6 +11,7 @@ from easel.declare import job as declare
 from easel.declare.resources import MAX_GPUS, MAX_MEMORY_MB, MAX_VCPU
 from easel.declare.resources import Resources as DeclaredResources
 from easel.wire.identity import Label, Slug
+from easel.wire.lake import Tags
 from easel.wire.model import Answer, Json, Moment, Request
 
 Plain = Annotated[str, Field(max_length=10_000, pattern=r"^[^\x00]*$")]
@@ -219,6 +220,10 @@ class Job(Answer):
     waiting: Annotated[
         str | None, Field(description="Why it has not begun; told of one job, not in lists")
     ] = None
+    user: Annotated[str | None, Field(description="Its owner's name; told in lists and of one job")] = None
+    last_line: Annotated[
+        str | None, Field(description="The last line of a failed job's log; told of one job, not in lists")
+    ] = None
     submitted_at: Moment
     started_at: Moment | None
     ended_at: Moment | None
@@ -226,6 +231,49 @@ class Job(Answer):
     @property
     def over(self) -> bool:
         return self.state in ("finished", "failed", "killed")
+
+
+class JobRow(Answer):
+    """A job as a row of a table. Its tags hold what it measured: `loss`, `loss_min`, `loss_max`."""
+
+    job: Job
+    tags: Tags
+    cost: Annotated[float | None, Field(description="What it was billed so far")]
+    currency: str | None
+
+
+class OfApp(Answer):
+    """The job is a trial of this app."""
+
+    app: str
+    candidate: str
+    quality: float | None
+    model: str | None
+
+
+class OfStudy(Answer):
+    """The job is a point of this study."""
+
+    study: str
+    number: int
+    point: Json
+
+
+class OfPipeline(Answer):
+    """The job is a step of this pipeline, which `pipeline` identifies."""
+
+    pipeline: str
+    name: str
+    step: str
+
+
+class JobLinks(Answer):
+    """What the job was run for."""
+
+    apps: list[OfApp]
+    study: OfStudy | None
+    pipeline: OfPipeline | None
+    profile: str | None
 
 
 class KillJob(Request):
@@ -385,6 +433,29 @@ class Device(Answer):
 
 class DeviceList(Answer):
     items: list[Device]
+
+
+class Amounts(Answer):
+    """What some jobs hold of a device together."""
+
+    jobs: int
+    vcpu: float
+    memory_mb: float
+    gpus: float
+
+
+class DeviceUse(Answer):
+    device: str
+    mine: Amounts
+    others: Annotated[Amounts, Field(description="What all other projects hold, unnamed")]
+
+
+class PoolUse(Answer):
+    """What this project and all others hold of each device, and how many jobs of each wait for room."""
+
+    items: list[DeviceUse]
+    waiting: int
+    waiting_others: int
 
 
 class PutSecret(Request):

@@ -12,7 +12,7 @@ from easel.errors import NotFound
 from easel.flow.lake.visible import need_job as need_job
 from easel.flow.lake.visible import visible_job, visible_jobs
 from easel.records.identity import Caller
-from easel.records.job import TERMINAL, Job
+from easel.records.job import TERMINAL, Job, JobState
 from easel.store import job_attempts, job_logs, job_series, jobs
 from easel.store.engine import Tx
 from easel.store.job_attempts import EndedAttempt
@@ -49,6 +49,9 @@ def series_lengths(tx: Tx, caller: Caller, job_id: str) -> dict[str, int]:
     return job_series.series_of(tx, job.id, job.attempt)
 
 
+MOST_OF_A_LINE = 500
+
+
 @dataclass(frozen=True, slots=True)
 class Lines:
     lines: Sequence[LogLine]
@@ -76,6 +79,17 @@ def log_lines(
         found = job_logs.read_lines(tx, job.id, which, after, limit)
     over = job.state in TERMINAL or which < job.attempt
     return Lines(found, found[-1].number + 1 if found else after, which, over)
+
+
+def last_line(tx: Tx, caller: Caller, job: Job) -> str | None:
+    """What a failed job said last, on standard error if it did: of a traceback, the error itself."""
+    if job.state is not JobState.FAILED or job.attempt == 0:
+        return None
+    try:
+        need_job(tx, caller, job.id)
+    except NotFound:
+        return None
+    return job_logs.last_line(tx, job.id, job.attempt)[:MOST_OF_A_LINE] or None
 
 
 def attempts(tx: Tx, caller: Caller, job_id: str) -> list[EndedAttempt]:

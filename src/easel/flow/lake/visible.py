@@ -19,6 +19,7 @@ from easel.store.lake.grants import rights_of
 _SETS = frozenset({"set", "input", "output", "code", "input_set", "output_set", "code_set", "examples_set"})
 """Fields of events that name file sets."""
 HIDDEN = "(hidden by a grant)"
+HIDDEN_NAME = "hidden"
 
 
 def visible_events(tx: Tx, caller: Caller, events: Sequence[Event]) -> list[Event]:
@@ -84,7 +85,7 @@ def _redacted(job: Job) -> Job:
         output_set=None,
         tags={},
         description="",
-        name="hidden",
+        name=HIDDEN_NAME,
         origin=None,
     )
     return replace(job, spec=spec, code_set=None, input_set=None, output_set=None, result=None, reason="")

@@ -106,7 +106,7 @@ def _shown(
             size=each.size,
             hash=each.digest.hex() if each.digest else None,
             job=jobs.get(each.made_by or 0),
-            tags={key: _write(value) for key, value in tags.items()},
+            tags={key: tag_value(value) for key, value in tags.items()},
         )
         for each, tags in found
     ]
@@ -165,5 +165,5 @@ def _text(value: str) -> str:
     return value
 
 
-def _write(value: records.TagValue) -> wire.TagValue:
+def tag_value(value: records.TagValue) -> wire.TagValue:
     return {"time": value} if isinstance(value, datetime) else value

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.flow import history
+from easel.flow.members import names_of
+from easel.records import event as records
 from easel.serve import access
 from easel.serve.access import Member, PlatformAdmin, State
 from easel.serve.live import follow
 from easel.serve.paging import Paging
+from easel.serve.state import Tx
 from easel.wire.event import Event
 from easel.wire.model import Page
 
@@ -29,7 +32,8 @@ def project_events(state: State, caller: Member, page: Paging) -> Page[Event]:
     """What happened in this project, newest first."""
     with state.store.read() as tx:
         found = history.of_project(tx, caller, page)
-    return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
+        items = _named(tx, found.items)
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/events", response_model=Page[Event])
@@ -37,7 +41,17 @@ def platform_events(state: State, caller: PlatformAdmin, page: Paging) -> Page[E
     """What happened anywhere, newest first."""
     with state.store.read() as tx:
         found = history.of_platform(tx, page)
-    return Page(items=[Event.model_validate(e) for e in found.items], next_cursor=found.next_cursor)
+        items = _named(tx, found.items)
+    return Page(items=items, next_cursor=found.next_cursor)
+
+
+def _named(tx: Tx, events: Sequence[records.Event]) -> list[Event]:
+    """With the name of whoever did it, also of a platform admin or of somebody who left."""
+    names = names_of(tx, [each.actor for each in events if each.actor])
+    return [
+        Event.model_validate(each).model_copy(update={"actor_name": names.get(each.actor or "")})
+        for each in events
+    ]
 
 
 @router.get("/projects/{project}/events/stream", response_class=EventSourceResponse)

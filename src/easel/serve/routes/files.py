@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
 
 from easel.declare.verbs import Verb
-from easel.flow.lake import browse, download
+from easel.flow.lake import archive, browse, download
 from easel.flow.members import names_of
 from easel.lake.manifest.node import Entry
 from easel.records.lake import Folder
 from easel.serve.access import Member, State, acts
+from easel.serve.saving import saved_as
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
@@ -41,6 +43,25 @@ def files(
     with state.store.read() as tx:
         found = browse.list_files(tx, caller, ref, recursive=recursive, limit=limit, after=cursor or "")
     return Page(items=[file_item(item) for item in found.items], next_cursor=found.next_cursor)
+
+
+@router.get("/content", response_class=StreamingResponse)
+def file_content(state: State, caller: Member, ref: Ref) -> Response:
+    """The bytes of one file version, to be saved."""
+    with state.store.read() as tx:
+        found = archive.one_file(tx, caller, ref)
+    headers = {"Content-Length": str(found.place.size), **saved_as(found.entry.path.rsplit("/", 1)[-1])}
+    chunks = archive.bytes_of(state.lake.blobs, found)
+    return StreamingResponse(chunks, headers=headers, media_type="application/octet-stream")
+
+
+@router.get("/zip", response_class=StreamingResponse)
+def files_as_zip(state: State, caller: Member, ref: Ref) -> Response:
+    """Everything that a reference names, a folder or a file set, as one zip."""
+    now = state.store.clock.now()
+    chunks = archive.zip_of(state.store.read, state.lake.blobs, caller, ref, now)
+    name = ref.strip("/").removeprefix("@").replace("/", "-") or "lake"
+    return StreamingResponse(chunks, headers=saved_as(f"{name}.zip"), media_type="application/zip")
 
 
 @router.get("/versions", response_model=Page[wire.FileVersion])

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.declare.verbs import Verb
-from easel.flow.jobs import control, look, submit
+from easel.flow.jobs import control, links, look, submit, table
 from easel.flow.jobs.look import Lines
 from easel.flow.jobs.notebook import executed_copy, notebook_of
 from easel.flow.jobs.waiting import why_waiting
+from easel.flow.members import names_of
 from easel.records import job as records
 from easel.records.identity import Caller
 from easel.serve.access import Member, State, acts, member
 from easel.serve.creating import Create
 from easel.serve.live import StreamRights
 from easel.serve.paging import Paging
+from easel.serve.routes.artifacts import tag_value
+from easel.serve.saving import saved_as
 from easel.serve.state import AppState, Tx
 from easel.wire import job as wire
 from easel.wire.model import Page
@@ -30,6 +33,12 @@ router = APIRouter(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
 
 JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
 After = Annotated[int, Query(ge=0, lt=2**62, description="Begin with this line")]
+Where = Annotated[
+    str,
+    Query(
+        max_length=4000, description="Only those for which this holds", examples=["accuracy > 0.9 and lr < 1"]
+    ),
+]
 FOLLOW_SECONDS = 0.25
 """Lines are written by the controller, perhaps of another process: look this often."""
 
@@ -60,7 +69,26 @@ def list_jobs(state: State, caller: Member, page: Paging) -> Page[wire.Job]:
     """The project's jobs, newest first."""
     with state.store.read() as tx:
         found = look.list_jobs(tx, caller, page)
-    return Page(items=[shown(job) for job in found.items], next_cursor=found.next_cursor)
+        names = names_of(tx, [job.user_id for job in found.items])
+    shown_jobs = [shown(job).model_copy(update={"user": names[job.user_id]}) for job in found.items]
+    return Page(items=shown_jobs, next_cursor=found.next_cursor)
+
+
+@router.get("/table", response_model=Page[wire.JobRow])
+def job_table(state: State, caller: Member, page: Paging, where: Where = "") -> Page[wire.JobRow]:
+    """Jobs with their tags, what they measured and what they cost; sorted by any of these."""
+    with state.store.read() as tx:
+        found = table.job_rows(tx, caller, page, where)
+    items = [
+        wire.JobRow(
+            job=shown(row.job).model_copy(update={"user": row.owner}),
+            tags={key: tag_value(value) for key, value in row.tags.items()},
+            cost=row.billed.micros / 1e6 if row.billed else None,
+            currency=row.billed.currency if row.billed else None,
+        )
+        for row in found.items
+    ]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/counts", response_model=wire.JobCounts)
@@ -76,7 +104,16 @@ def show_job(state: State, caller: Member, job: JobId) -> wire.Job:
     """One job; while it waits, `waiting` says what for."""
     with state.store.read() as tx:
         found = look.find_job(tx, caller, job)
-        return shown(found, why_waiting(tx, found, state.settings.max_active_jobs))
+        told = shown(found, why_waiting(tx, found, state.settings.max_active_jobs))
+        owner = names_of(tx, [found.user_id])[found.user_id]
+        return told.model_copy(update={"user": owner, "last_line": look.last_line(tx, caller, found)})
+
+
+@router.get("/{job}/links", response_model=wire.JobLinks)
+def job_links(state: State, caller: Member, job: JobId) -> wire.JobLinks:
+    """What it was run for: apps, a study, a pipeline, a profile."""
+    with state.store.read() as tx:
+        return wire.JobLinks.model_validate(links.links_of(tx, caller, job))
 
 
 @router.post("/{job}/kill", response_model=wire.Job)
@@ -120,6 +157,32 @@ def job_log(
     with state.store.read() as tx:
         found = look.log_lines(tx, caller, job, after=after, limit=limit, search=search, attempt=attempt)
     return _page(found)
+
+
+@router.get("/{job}/log/text", response_class=StreamingResponse)
+def log_text(
+    state: State,
+    caller: Member,
+    job: JobId,
+    attempt: Annotated[int | None, Query(ge=1, le=1000, description="An earlier attempt's log")] = None,
+    times: Annotated[bool, Query(description="Each line after its moment and its stream")] = False,
+) -> Response:
+    """The whole log as text, to be saved."""
+    with state.store.read() as tx:
+        need_job(tx, caller, job)
+
+    def text() -> Iterator[str]:
+        after = 0
+        while True:
+            with state.store.read() as tx:
+                found = look.log_lines(tx, caller, job, after=after, limit=10_000, attempt=attempt)
+            if not found.lines:
+                return
+            after = found.next
+            for line in found.lines:
+                yield f"{line.at.isoformat()} {line.stream} {line.text}\n" if times else f"{line.text}\n"
+
+    return StreamingResponse(text(), headers=saved_as(f"{job}.log"), media_type="text/plain")
 
 
 def _known(state: State, caller: Member, job: JobId) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from easel.errors import NotFound
+from easel.flow import pool
 from easel.flow.jobs import control
 from easel.flow.operate import drain as drains
 from easel.records.device import Device
@@ -85,6 +86,22 @@ def _device(device: Device, running: int) -> wire.Device:
         if drain is None
         else wire.DeviceDrain(since=drain.since, by=drain.by, reason=drain.reason, running=running),
     )
+
+
+@router.get("/projects/{project}/pool", response_model=wire.PoolUse)
+def show_pool(state: State, caller: Member) -> wire.PoolUse:
+    """Who holds the devices now: this project, and all others together."""
+    with state.store.read() as tx:
+        found = pool.use_now(tx, caller)
+    items = [
+        wire.DeviceUse(
+            device=name,
+            mine=wire.Amounts.model_validate(use.mine),
+            others=wire.Amounts.model_validate(use.others),
+        )
+        for name, use in sorted(found.devices.items())
+    ]
+    return wire.PoolUse(items=items, waiting=found.waiting_mine, waiting_others=found.waiting_others)
 
 
 @router.get("/projects/{project}/secrets", response_model=wire.SecretNames)

@@ -79,7 +79,7 @@ def search(
     elif key in BUILT_IN:
         raise InvalidInput(f"sorting by {key} is not possible: use name, version, size, create_time or a tag")
     else:
-        column = _sort_column(tx, project_id, request.kind, key)
+        column = sort_column(tx, project_id, request.kind, key)
         by = tags.c[column]
         query = query.join(tags, tags.c.artifact_id == artifacts.c.id).where(
             tags.c.project_id == project_id, tags.c.kind == request.kind, tags.c.key == key, by.is_not(None)
@@ -99,6 +99,16 @@ def search(
         return found, None
     last_row = rows[request.limit - 1]
     return found, _cursor(request, last_row.sorted_by, last_row.id)
+
+
+def matching(
+    project_id: ProjectId, kind: Kind, rights: Rights, where: Expression, find_users: FindUsers
+) -> Select[*tuple[Any, ...]]:
+    """The ids of all artifacts that fulfil an expression, for a further query."""
+    condition = _Writer(project_id, kind, artifacts, find_users).condition(where)
+    return select(artifacts.c.id).where(
+        artifacts.c.project_id == project_id, artifacts.c.kind == kind, readable(rights), condition
+    )
 
 
 def _among_the_newest(
@@ -122,7 +132,7 @@ def _among_the_newest(
     return [artifact(row) for row in rows[: request.limit]] if len(rows) > request.limit else None
 
 
-def _sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
+def sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
     """The type in which a key is used here: numbers before times before text."""
     for column in ("number", "moment", "text"):
         query = select(tags.c.artifact_id).where(
