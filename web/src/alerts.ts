@@ -88,7 +88,7 @@ function ofMisfits({ devices, waiting }: Known): Alert[] {
       return {
         key: job.id,
         grave: true,
-        text: `${job.name} waits in vain: no device has ${asked}.`,
+        text: `${job.name} cannot start: no device has ${asked}.`,
         to: `jobs/${job.id}`,
       };
     });

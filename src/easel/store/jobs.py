@@ -28,6 +28,7 @@ SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
 JOBS = Collection(
     {
         "seq": jobs.c.seq,
+        "id": jobs.c.id,
         "name": jobs.c.name,
         "state": jobs.c.state,
         "kind": jobs.c.kind,

@@ -70,7 +70,7 @@ export function Secrets({ project }: { project: string }) {
           />
         </label>
         <button type="submit" disabled={put.isPending}>
-          Keep the secret
+          Save the secret
         </button>
       </form>
       {(put.error ?? remove.error) && <Failure error={put.error ?? remove.error} />}

@@ -7,7 +7,7 @@ import {
 } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { useEvents } from "../live/Live";
-import { answer, api, type Event, type Job } from "./client";
+import { answer, api, type Event, type Schemas } from "./client";
 
 export const STATES = [
   "queued",
@@ -19,15 +19,19 @@ export const STATES = [
   "failed",
   "killed",
 ];
+/** What the overview counts as running: all that holds or is about to hold a device. */
+export const ACTIVE = ["launching", "downloading", "running", "uploading"];
 const PAGE = 100;
 
-export type Wanted = { name: string; state: string; user: string; sort: string };
+/** `where` is a query on tags and metrics, as in the lake's search: accuracy > 0.9. */
+export type Wanted = { name: string; state: string; user: string; sort: string; where: string };
 
 /** The filter parameters of the API for what the page's form holds. */
 export function filtersOf(wanted: Wanted): string[] {
   const found: string[] = [];
   if (wanted.name) found.push(`name:contains:${wanted.name}`);
-  if (wanted.state) found.push(`state:eq:${wanted.state}`);
+  if (wanted.state === "active") found.push(`state:in:${ACTIVE.join(",")}`);
+  else if (wanted.state) found.push(`state:eq:${wanted.state}`);
   if (wanted.user) found.push(`user_id:eq:${wanted.user}`);
   return found;
 }
@@ -46,26 +50,33 @@ export function stateAfter(kind: string): string | null {
   return STATES.includes(verb) ? verb : null;
 }
 
-/** A list of pages with the states of these events written in: cheap however far somebody has scrolled. */
-export function patched<P extends { items: Job[] }>(pages: P[], events: Event[]): P[] {
+export type Row = Schemas["JobRow"];
+
+/** A table's pages with the states of these events written in: cheap however far somebody has scrolled. */
+export function patched<P extends { items: Row[] }>(pages: P[], events: Event[]): P[] {
   const states = new Map<string, string>();
   for (const event of events) {
     const state = stateAfter(event.kind);
     if (state) states.set(event.subject, state);
   }
   return pages.map((page) => {
-    if (!page.items.some((job) => states.has(job.id))) return page;
-    return { ...page, items: page.items.map((job) => ({ ...job, state: states.get(job.id) ?? job.state })) };
+    if (!page.items.some((row) => states.has(row.job.id))) return page;
+    const items = page.items.map((row) => {
+      const state = states.get(row.job.id);
+      return state ? { ...row, job: { ...row.job, state } } : row;
+    });
+    return { ...page, items };
   });
 }
 
-/** Jobs page by page. The first pages are fetched anew when something happens; deep in the list rows are patched. */
-export function useJobs(project: string, wanted: Wanted) {
+/** Jobs page by page, with tags and costs. The first pages are fetched anew when something happens; deep in the table
+ * rows are patched. */
+export function useJobTable(project: string, wanted: Wanted) {
   const queries = useQueryClient();
-  const { name, state, user, sort } = wanted;
+  const { name, state, user, sort, where } = wanted;
   const key = useMemo(
-    () => [project, "jobs", { name, state, user, sort }],
-    [project, name, state, user, sort],
+    () => [project, "jobs", { name, state, user, sort, where }],
+    [project, name, state, user, sort, where],
   );
   const query = useInfiniteQuery({
     queryKey: key,
@@ -73,9 +84,9 @@ export function useJobs(project: string, wanted: Wanted) {
     placeholderData: keepPreviousData,
     structuralSharing: false, // comparing hundreds of pages with themselves whenever one more comes is felt
     queryFn: ({ pageParam, signal }) => {
-      const filter = filtersOf({ name, state, user, sort });
-      const params = { path: { project }, query: { limit: PAGE, cursor: pageParam, sort, filter } };
-      return answer(api.GET("/api/v1/projects/{project}/jobs", { params, signal }));
+      const filter = filtersOf({ name, state, user, sort, where });
+      const params = { path: { project }, query: { limit: PAGE, cursor: pageParam, sort, filter, where } };
+      return answer(api.GET("/api/v1/projects/{project}/jobs/table", { params, signal }));
     },
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
@@ -91,7 +102,7 @@ export function useJobs(project: string, wanted: Wanted) {
     useCallback(
       (events: Event[]) => {
         if (!events.some((event) => event.kind.startsWith("job."))) return;
-        const known = queries.getQueryData<{ pages: { items: Job[] }[]; pageParams: unknown[] }>(key);
+        const known = queries.getQueryData<{ pages: { items: Row[] }[]; pageParams: unknown[] }>(key);
         if (!known) return;
         queries.setQueryData(key, { ...known, pages: patched(known.pages, events) });
         if (known.pages.length > 2) return;
@@ -109,8 +120,8 @@ export function useJobs(project: string, wanted: Wanted) {
       [key, queries],
     ),
   );
-  const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
-  return { ...query, jobs };
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  return { ...query, rows };
 }
 
 export function useJob(project: string, job: string) {
@@ -118,6 +129,15 @@ export function useJob(project: string, job: string) {
     queryKey: [project, "job", job],
     queryFn: () =>
       answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
+  });
+}
+
+/** What it was run for: apps, a study, a pipeline, a profile. */
+export function useLinks(project: string, job: string) {
+  return useQuery({
+    queryKey: [project, "job", job, "links"],
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/jobs/{job}/links", { params: { path: { project, job } } })),
   });
 }
 
@@ -132,7 +152,7 @@ export function useJobHistory(project: string, job: string) {
   });
 }
 
-export type Curve = { name: string; total: number; points: { step: number; value: number | null }[] };
+export type Curve = Schemas["SeriesPoints"];
 
 /** All series of a job, thinned by the server to what a picture can show. */
 export function curvesOf(project: string, job: string, running: boolean) {
@@ -155,6 +175,11 @@ export function curvesOf(project: string, job: string, running: boolean) {
       );
     },
   };
+}
+
+/** The reason that stays with a job which somebody ended from a page. */
+export function killedBy(name: string): string {
+  return `killed by ${name} from the dashboard`;
 }
 
 export function useKill(project: string) {

@@ -122,6 +122,17 @@ export function trail(path: string): { name: string; path: string }[] {
   return parts.map((name, i) => ({ name, path: `/${parts.slice(0, i + 1).join("/")}/` }));
 }
 
+/** What a folder's address means: a folder of the lake, or of one version of a file set (`/stars/@sky:1`). */
+export function folderOf(address: string): { path: string; set: string | null } {
+  const found = /^(.*)@([^/@]+)$/.exec(address);
+  return found ? { path: found[1] || "/", set: found[2]! } : { path: address, set: null };
+}
+
+/** The address of a folder in the same lake or set. */
+export function folderIn(set: string | null, path: string): string {
+  return set === null ? path : `${path.endsWith("/") ? path : `${path}/`}@${set}`;
+}
+
 /** Where a dropped file goes: below the open folder, with the folders that it was dropped with. */
 export function targetOf(folder: string, path: string): string {
   return `${folder.endsWith("/") ? folder : `${folder}/`}${path}`;

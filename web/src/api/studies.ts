@@ -106,10 +106,11 @@ export function useSteer(project: string, name: string) {
   const queries = useQueryClient();
   const params = { path: { project, name } };
   return useMutation({
-    mutationFn: (verb: "start" | "stop") =>
+    /** Another total of the budget, or as before. */
+    mutationFn: (verb: "stop" | { budget: Record<string, number> | null }) =>
       verb === "stop"
         ? answer(api.POST("/api/v1/projects/{project}/studies/{name}/stop", { params }))
-        : answer(api.POST("/api/v1/projects/{project}/studies/{name}/start", { params, body: {} })),
+        : answer(api.POST("/api/v1/projects/{project}/studies/{name}/start", { params, body: verb })),
     onSettled: () => queries.invalidateQueries({ queryKey: [project, "studies"] }),
   });
 }

@@ -1,10 +1,12 @@
 import { useMemo } from "react";
+import { Link } from "react-router";
 import { useAppProgress, useChange, useReport, type App, type Report } from "../api/apps";
 import { answer, api } from "../api/client";
 import { Chart } from "../ui/Chart";
 import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
 import { Loaded } from "../ui/Loaded";
+import { appPlace, DataLink, provenancePlace } from "../ui/places";
 import { Picture } from "../ui/Picture";
 import { Time } from "../ui/Time";
 import { confusionOption, progressOption, residualOption } from "./pictures";
@@ -36,7 +38,9 @@ export function Model({ project, app }: { project: string; app: App }) {
         <h2 className="long">{app.serving.candidate}</h2>
         <p>
           {app.metric} <strong>{figure(app.serving.quality)}</strong> on validation, kept as{" "}
-          <code>{app.serving.model}</code>
+          <DataLink project={project} reference={app.serving.model} /> (
+          <Link to={provenancePlace(project, app.serving.model)}>provenance</Link>,{" "}
+          <Link to={appPlace(project, app.name, "examples")}>examples</Link>)
           {app.last_improvement_at && (
             <>
               , improved <Time at={app.last_improvement_at} />
@@ -49,7 +53,7 @@ export function Model({ project, app }: { project: string; app: App }) {
             Download as ONNX
           </a>
           <a className="button" href={`${base}?form=native`} download>
-            Download as it is
+            Download the model
           </a>
           {app.pinned && (
             <button type="button" disabled={unpin.isPending} onClick={() => unpin.mutate(undefined)}>
@@ -87,8 +91,7 @@ function Errors({ report }: { report: Report }) {
       (report.curves ?? []).slice(0, 5).flatMap((fold, k) =>
         ["training", "validation"].map((kind, j) => ({
           label: `${kind}, fold ${k + 1}`,
-          x: fold.map((_, epoch) => epoch + 1),
-          y: fold.map((epoch) => epoch[j] ?? null),
+          points: fold.map((epoch, i) => ({ step: i + 1, value: epoch[j] ?? null })),
         })),
       ),
     [report.curves],

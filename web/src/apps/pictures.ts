@@ -132,7 +132,7 @@ export function candidatesOption(trials: Trial[], metric: string): Option {
     xAxis: { type: "log", name: "seconds", nameLocation: "middle", nameGap: 26 },
     yAxis: { type: "value", name: metric, scale: true, max: upToOne },
     series: [
-      { name: "none is better and quicker", type: "line", symbolSize: 4, data: front.map(dot) },
+      { name: "Pareto front", type: "line", symbolSize: 4, data: front.map(dot) },
       { name: "tried", type: "scatter", symbolSize: 9, data: done.map(dot) },
     ],
   };

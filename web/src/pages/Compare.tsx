@@ -1,153 +1,196 @@
-import { useQueries } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { Link, useSearchParams } from "react-router";
-import { answer, api, type Job } from "../api/client";
+import { answer, api } from "../api/client";
 import { curvesOf, type Curve } from "../api/jobs";
-import { Chart } from "../ui/Chart";
+import { exported, columnsIn, type Row } from "../jobs/columns";
+import { givenLines, measuredLines, metricsOf, type Line } from "../jobs/compare";
+import { Chart, ChartBar, useView } from "../ui/Chart";
 import { Failure } from "../ui/Failure";
-import { duration, figure, memory } from "../ui/format";
+import { plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
+import { Loaded } from "../ui/Loaded";
+import { jobPlace } from "../ui/places";
+import { csvOf, save } from "../ui/save";
 import { State } from "../ui/State";
 
-const MOST = 8;
+const Parallel = lazy(() => import("../jobs/Parallel"));
+const AT_ONCE = 100;
+/** More lines than this in one picture are not told apart. */
+const MOST_CURVES = 20;
 
-/** Several jobs side by side: what they were given, what came out, their curves in one picture. */
+/** Any number of jobs: what they reached with the best marked, what differs, then what is alike; curves beside. */
 export default function Compare() {
   const project = useProject();
   const [address] = useSearchParams();
-  const ids = useMemo(() => [...new Set(address.getAll("job"))].slice(0, MOST), [address]);
-  const jobs = useQueries({
-    queries: ids.map((job) => ({
-      queryKey: [project, "job", job],
-      queryFn: () =>
-        answer(api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job } } })),
-    })),
+  const ids = useMemo(() => [...new Set(address.getAll("job"))], [address]);
+  const found = useQuery({
+    queryKey: [project, "job", "rows", ids],
+    enabled: ids.length > 0,
+    queryFn: () => rowsOf(project, ids),
   });
-  const curves = useQueries({ queries: ids.map((id) => curvesOf(project, id, false)) }).map(
-    (one) => one.data ?? [],
-  );
-  const found = jobs.flatMap((job) => (job.data ? [job.data] : []));
-  const failed = jobs.find((job) => job.error)?.error;
-  const names = [...new Set(curves.flatMap((all) => all.map((curve) => curve.name)))].sort();
-  const label = (i: number) =>
-    `${found.find((job) => job.id === ids[i])?.name ?? "job"} ${(ids[i] ?? "").slice(-5)}`;
-  const rows = differences(found);
   return (
     <>
       <header className="head">
         <h1>Compare jobs</h1>
+        <span className="quiet">{found.data && plural(found.data.length, "job")}</span>
+        <span className="spring" />
+        <button
+          type="button"
+          disabled={!found.data}
+          onClick={() =>
+            found.data && save(`${project}-compared.csv`, csvOf(exported(found.data, columnsIn(found.data))))
+          }
+        >
+          Download CSV
+        </button>
       </header>
-      {failed && <Failure error={failed} />}
       {ids.length < 2 && <p>Choose two or more jobs in the list of jobs.</p>}
-      <div className="scroll" tabIndex={0} role="region" aria-label="Jobs side by side">
-        <table className="compare">
-          <thead>
-            <tr>
-              <th scope="col">
-                <span className="unseen">Property</span>
-              </th>
-              {found.map((job) => (
-                <th scope="col" key={job.id} dir="auto">
-                  <Link to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}>{job.name}</Link>
-                  <br />
-                  <small>{job.id}</small>
+      {ids.length > 0 && (
+        <Loaded query={found}>{(rows) => <Side project={project} ids={ids} rows={rows} />}</Loaded>
+      )}
+    </>
+  );
+}
+
+/** In the order of the address; what is not in this project is left out and said. */
+async function rowsOf(project: string, ids: string[]): Promise<Row[]> {
+  const found = new Map<string, Row>();
+  for (let i = 0; i < ids.length; i += AT_ONCE) {
+    const filter = [`id:in:${ids.slice(i, i + AT_ONCE).join(",")}`];
+    const params = { path: { project }, query: { limit: AT_ONCE, filter } };
+    const page = await answer(api.GET("/api/v1/projects/{project}/jobs/table", { params }));
+    for (const row of page.items) found.set(row.job.id, row);
+  }
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+function Side({ project, ids, rows }: { project: string; ids: string[]; rows: Row[] }) {
+  const missing = ids.filter((id) => !rows.some((row) => row.job.id === id));
+  const measured = measuredLines(rows);
+  const given = givenLines(rows);
+  const differing = given.filter((line) => line.differs);
+  const alike = given.filter((line) => !line.differs);
+  const metrics = metricsOf(rows);
+  return (
+    <>
+      {missing.length > 0 && (
+        <p className="notice" role="status">
+          Not in this project: {missing.join(", ")}.
+        </p>
+      )}
+      {rows.length > 0 && (
+        <div className="scroll" tabIndex={0} role="region" aria-label="Jobs side by side">
+          <table className="compare">
+            <thead>
+              <tr>
+                <th scope="col">
+                  <span className="unseen">Property</span>
                 </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <tr>
-              <th scope="row">state</th>
-              {found.map((job) => (
-                <td key={job.id}>
-                  <State state={job.state} />
-                </td>
-              ))}
-            </tr>
-            {rows.map((row) => (
-              <tr key={row.name} className={row.differs ? "differs" : ""}>
-                <th scope="row">{row.name}</th>
-                {row.values.map((value, i) => (
-                  <td key={found[i]!.id} className="long" dir="auto">
-                    <div className="some">{value}</div>
-                  </td>
+                {rows.map(({ job }) => (
+                  <th scope="col" key={job.id} dir="auto">
+                    <Link to={jobPlace(project, job.id)}>{job.name}</Link>
+                    <br />
+                    <small>…{job.id.slice(-6)}</small> <State state={job.state} />
+                  </th>
                 ))}
               </tr>
-            ))}
-            {names.map((name) => (
-              <tr key={name}>
-                <th scope="row" dir="auto">
-                  {name}, last
-                </th>
-                {ids.map((id, i) => (
-                  <td key={id} className="number">
-                    {figure(curves[i]?.find((curve) => curve.name === name)?.points.at(-1)?.value)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+            </thead>
+            <Part title="What they reached" lines={measured} rows={rows} />
+            <Part title="What differs" lines={differing} rows={rows} />
+            <Part title="What is alike" lines={alike} rows={rows} />
+          </table>
+        </div>
+      )}
+      {metrics.length > 0 && rows.length > 1 && (
+        <Suspense fallback={null}>
+          <Parallel rows={rows} metrics={metrics} />
+        </Suspense>
+      )}
+      <Curves project={project} rows={rows} />
+    </>
+  );
+}
+
+function Part({ title, lines, rows }: { title: string; lines: Line[]; rows: Row[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <tbody>
+      <tr className="part">
+        <th scope="rowgroup" colSpan={rows.length + 1}>
+          {title}
+        </th>
+      </tr>
+      {lines.map((line) => (
+        <tr key={line.name} className={line.differs && !line.by ? "differs" : ""}>
+          <th scope="row" dir="auto">
+            {line.name}
+            {line.by && line.best.some(Boolean) && <small> {line.by} is best</small>}
+          </th>
+          {line.values.map((value, i) => (
+            <td key={rows[i]!.job.id} className={`long ${line.by ? "number" : ""}`} dir="auto">
+              {value ?? "–"}
+              {line.best[i] && <strong className="best-mark"> best</strong>}
+            </td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+function Curves({ project, rows }: { project: string; rows: Row[] }) {
+  const [view, setView] = useView();
+  const [only, setOnly] = useState("");
+  const shown = rows.slice(0, MOST_CURVES);
+  const asked = useQueries({ queries: shown.map((row) => curvesOf(project, row.job.id, false)) });
+  const failed = asked.find((one) => one.error)?.error;
+  const curves = new Map<string, Curve[]>(shown.map((row, i) => [row.job.id, asked[i]?.data ?? []]));
+  const names = [...new Set([...curves.values()].flatMap((all) => all.map((curve) => curve.name)))]
+    .filter((name) => name.includes(only))
+    .sort();
+  if (names.length === 0 && !only) return failed ? <Failure error={failed} /> : null;
+  return (
+    <section>
+      <header className="head">
+        <h2>Curves</h2>
+        {rows.length > shown.length && (
+          <span className="quiet">
+            of the first {shown.length} of {rows.length}
+          </span>
+        )}
+        <span className="spring" />
+        <label>
+          <span className="unseen">Names of metrics contain</span>
+          <input type="search" placeholder="Filter" value={only} onChange={(e) => setOnly(e.target.value)} />
+        </label>
+      </header>
+      <ChartBar view={view} onChange={setView} />
       <div className="charts">
         {names.map((name) => (
           <div className="card" key={name}>
-            <Overlaid name={name} curves={curves} label={label} />
+            <Overlaid name={name} rows={shown} curves={curves} view={view} />
           </div>
         ))}
       </div>
-    </>
+    </section>
   );
 }
 
 function Overlaid({
   name,
+  rows,
   curves,
-  label,
+  view,
 }: {
   name: string;
-  curves: Curve[][];
-  label: (i: number) => string;
+  rows: Row[];
+  curves: Map<string, Curve[]>;
+  view: ReturnType<typeof useView>[0];
 }) {
-  const lines = curves.flatMap((all, i) => {
-    const curve = all.find((one) => one.name === name);
-    if (!curve) return [];
-    return [{ label: label(i), x: curve.points.map((p) => p.step), y: curve.points.map((p) => p.value) }];
+  const lines = rows.flatMap(({ job }) => {
+    const curve = curves.get(job.id)?.find((one) => one.name === name);
+    return curve ? [{ label: `${job.name} …${job.id.slice(-5)}`, points: curve.points }] : [];
   });
-  return <Chart title={name} lines={lines} height={260} />;
-}
-
-type Row = { name: string; values: string[]; differs: boolean };
-
-/** What the jobs were given and used, one row a property; those that differ first. */
-export function differences(jobs: Job[]): Row[] {
-  const facts = jobs.map(factsOf);
-  const names = [...new Set(facts.flatMap((one) => Object.keys(one)))];
-  const rows = names.map((name) => {
-    const values = facts.map((one) => one[name] ?? "–");
-    return { name, values, differs: new Set(values).size > 1 };
-  });
-  return rows.sort((a, b) => Number(b.differs) - Number(a.differs));
-}
-
-function factsOf(job: Job): Record<string, string> {
-  const spec = job.spec as {
-    run?: Record<string, unknown>;
-    resources?: Record<string, unknown>;
-    tags?: Record<string, unknown>;
-  };
-  const run = spec.run ?? {};
-  const facts: Record<string, string> = {
-    command: Array.isArray(run.argv) ? run.argv.join(" ") : String(run.target ?? ""),
-    input: job.input_set ?? "–",
-  };
-  const args = (run.arguments ?? {}) as Record<string, unknown>;
-  for (const [name, value] of Object.entries(args)) facts[`argument ${name}`] = JSON.stringify(value);
-  for (const [name, value] of Object.entries(spec.resources ?? {})) facts[name] = String(value);
-  for (const [name, value] of Object.entries(spec.tags ?? {})) facts[`tag ${name}`] = String(value);
-  if (job.usage) {
-    facts["ran for"] = duration(job.usage.wall_seconds);
-    facts["most memory"] = memory(job.usage.peak_memory_mb);
-  }
-  return facts;
+  return <Chart title={name} lines={lines} height={260} view={view} group="compare" />;
 }

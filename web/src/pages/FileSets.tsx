@@ -6,11 +6,12 @@ import { answer, api } from "../api/client";
 import type { FileSet } from "../api/lake";
 import { Dialog } from "../ui/Dialog";
 import { Failure } from "../ui/Failure";
-import { bytes, count } from "../ui/format";
+import { bytes, count, plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Grid } from "../ui/Grid";
 import { LakeTabs } from "../ui/LakeTabs";
 import { Loaded } from "../ui/Loaded";
+import { DataLink } from "../ui/places";
 import { Tags } from "../ui/Tags";
 import { Time } from "../ui/Time";
 
@@ -45,7 +46,7 @@ export default function FileSets() {
       },
       { id: "files", header: "Files", size: 90, cell: ({ row }) => count(row.original.files) },
       { id: "bytes", header: "Size", size: 90, cell: ({ row }) => bytes(row.original.bytes) },
-      { id: "creator", header: "Whose", cell: ({ row }) => row.original.creator },
+      { id: "creator", header: "Owner", cell: ({ row }) => row.original.creator },
       { id: "made", header: "Made", size: 120, cell: ({ row }) => <Time at={row.original.created_at} /> },
     ],
     [],
@@ -81,7 +82,7 @@ export default function FileSets() {
       )}
       {open && (
         <Dialog title={open} onClose={() => setAddress(prefix ? { prefix } : {})}>
-          <Versions project={project} name={open} />
+          <Versions project={project} name={open} first={Number(address.get("version")) || null} />
         </Dialog>
       )}
       {creating && <NewSet project={project} onClose={() => setCreating(false)} />}
@@ -89,8 +90,8 @@ export default function FileSets() {
   );
 }
 
-function Versions({ project, name }: { project: string; name: string }) {
-  const [chosen, setChosen] = useState<number | null>(null);
+function Versions({ project, name, first }: { project: string; name: string; first: number | null }) {
+  const [chosen, setChosen] = useState<number | null>(first);
   const base = `/p/${encodeURIComponent(project)}`;
   const versions = useQuery({
     queryKey: [project, "filesets", "versions", name],
@@ -120,14 +121,31 @@ function Versions({ project, name }: { project: string; name: string }) {
               </select>
             </label>
             <p>
-              {count(shown.files)} files, {bytes(shown.bytes)}, {shown.creator},{" "}
+              {plural(shown.files, "file")}, {bytes(shown.bytes)}, {shown.creator},{" "}
               <Time at={shown.created_at} />
             </p>
-            {shown.sources.length > 0 && <p className="quiet long">Made of {shown.sources.join(", ")}</p>}
+            {shown.sources.length > 0 && (
+              <p className="quiet long">
+                Made of{" "}
+                {shown.sources.map((source, i) => (
+                  <span key={source}>
+                    {i > 0 && ", "}
+                    <DataLink project={project} reference={source} />
+                  </span>
+                ))}
+              </p>
+            )}
             <p className="row">
               <Link className="button" to={`${base}/lake?in=${encodeURIComponent(`/@${ref}`)}`}>
                 Browse
               </Link>
+              <a
+                className="button"
+                href={`/api/v1/projects/${encodeURIComponent(project)}/files/zip?${new URLSearchParams({ ref: `/@${ref}` }).toString()}`}
+                download
+              >
+                Download as zip
+              </a>
               <Link className="button" to={`${base}/provenance?from=${encodeURIComponent(ref)}`}>
                 Provenance
               </Link>

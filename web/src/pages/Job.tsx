@@ -1,22 +1,39 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useNavigate, useParams } from "react-router";
-import type { Event, Job as JobFacts } from "../api/client";
-import { curvesOf, stateAfter, useJob, useJobHistory, useKill, useRerun, type Curve } from "../api/jobs";
+import type { Event, Job as JobFacts, Schemas } from "../api/client";
+import {
+  curvesOf,
+  killedBy,
+  stateAfter,
+  useJob,
+  useJobHistory,
+  useKill,
+  useLinks,
+  useRerun,
+  type Curve,
+} from "../api/jobs";
+import { poolWords, heldOf, usePool } from "../api/pool";
 import { useNames } from "../api/members";
 import { money, useBill } from "../api/spending";
-import { Chart, type Line } from "../ui/Chart";
-import { resourcesOf } from "../ui/Devices";
+import { Chart, ChartBar, useView, type Line } from "../ui/Chart";
+import { useMe } from "../session";
+import { Confirm } from "../ui/Confirm";
+import { Gauge, resourcesOf, useDevices } from "../ui/Devices";
 import { Failure } from "../ui/Failure";
-import { count, duration, figure, memory, moment } from "../ui/format";
+import { count, duration, figure, memory, moment, plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { JobCode } from "../ui/JobCode";
 import { Loaded } from "../ui/Loaded";
 import { Log } from "../ui/Log";
 import { Notebook } from "../ui/Notebook";
+import { appPlace, DataLink, pipelinePlace, provenancePlace, studyPlace } from "../ui/places";
 import { isOver, State } from "../ui/State";
 import { Tags } from "../ui/Tags";
 import { Time } from "../ui/Time";
+import { useTitle } from "../ui/title";
+
+type Links = Schemas["JobLinks"];
 
 export default function Job() {
   const project = useProject();
@@ -29,6 +46,8 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
   const navigate = useNavigate();
   const kill = useKill(project);
   const rerun = useRerun(project);
+  const me = useMe();
+  useTitle(job.name);
   const over = isOver(job.state);
   const base = `/p/${encodeURIComponent(project)}/jobs`;
   return (
@@ -47,23 +66,32 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
           Run again
         </button>
         {!over && (
-          <button
-            type="button"
-            className="danger"
+          <Confirm
+            label="Kill"
+            title="Kill the job"
             disabled={kill.isPending || job.kill_requested}
-            onClick={() => kill.mutate({ job: job.id, reason: "killed from the dashboard" })}
+            onConfirm={() => kill.mutate({ job: job.id, reason: killedBy(me.user.name) })}
           >
-            Kill
-          </button>
+            <p dir="auto">
+              {job.name} of {job.user ?? "somebody"} ends, and what it has not uploaded is lost.
+            </p>
+          </Confirm>
         )}
       </header>
       {(kill.error ?? rerun.error) && <Failure error={kill.error ?? rerun.error} />}
       <Steps project={project} job={job} />
       {job.reason && (
         <p className={`notice ${job.state}`} dir="auto">
+          {job.last_line && (
+            <>
+              <code>{job.last_line}</code>
+              <br />
+            </>
+          )}
           {job.reason}
         </p>
       )}
+      {job.waiting && <WhyItWaits project={project} why={job.waiting} />}
       <Facts project={project} job={job} base={base} />
       <section>
         <h2>Tags</h2>
@@ -81,6 +109,43 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
   );
 }
 
+/** Its own reason, and the whole pool beside it: who holds what it waits for. */
+function WhyItWaits({ project, why }: { project: string; why: string }) {
+  const devices = useDevices();
+  const pool = usePool(project);
+  return (
+    <section className="notice" aria-label="Why it waits">
+      <p dir="auto">
+        <strong>Why it waits:</strong> {why}.
+      </p>
+      {pool.data && devices.data && (
+        <>
+          <p className="quiet">{poolWords(pool.data, devices.data)}</p>
+          <div className="cards">
+            {devices.data
+              .filter((device) => device.connected)
+              .slice(0, MOST_DEVICES)
+              .map((device) => {
+                const use = heldOf(pool.data, device.name);
+                return (
+                  <Gauge
+                    key={device.name}
+                    label={`${device.name}, vCPU`}
+                    mine={use.mine.vcpu}
+                    others={use.others.vcpu}
+                    of={device.vcpu}
+                    show={String}
+                  />
+                );
+              })}
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+const MOST_DEVICES = 12;
 const PATH = ["queued", "launching", "downloading", "running", "uploading", "finished"];
 
 /** When each step of the last attempt began. */
@@ -125,10 +190,11 @@ function Steps({ project, job }: { project: string; job: JobFacts }) {
 function Facts({ project, job, base }: { project: string; job: JobFacts; base: string }) {
   const name = useNames(project);
   const bill = useBill(project, job.id);
+  const links = useLinks(project, job.id);
   const wanted = resourcesOf(job);
   const facts: [string, React.ReactNode][] = [
     ["Id", <code key="id">{job.id}</code>],
-    ["Whose", name(job.user_id)],
+    ["Owner", job.user ?? name(job.user_id)],
     ["Submitted", <Time key="t" at={job.submitted_at} />],
     ["Device", job.device ?? "–"],
     [
@@ -137,9 +203,19 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
     ],
     ["Attempt", count(job.attempt)],
     ["Exit code", job.exit_code ?? "–"],
-    ["Input", job.input_set ?? "–"],
-    ["Output", job.output_set ?? "–"],
+    ["Code", job.code_set ? <DataLink key="c" project={project} reference={job.code_set} /> : "–"],
+    ["Input", job.input_set ? <DataLink key="i" project={project} reference={job.input_set} /> : "–"],
+    ["Output", job.output_set ? <DataLink key="o" project={project} reference={job.output_set} /> : "–"],
   ];
+  const provenance = job.output_set ?? job.input_set;
+  if (provenance)
+    facts.push([
+      "Provenance",
+      <Link key="p" to={provenancePlace(project, provenance)}>
+        {job.output_set ? "of its output" : "of its input"}
+      </Link>,
+    ]);
+  facts.push(...linkFacts(project, links.data));
   if (job.usage) {
     facts.push(["Ran for", duration(job.usage.wall_seconds)]);
     facts.push(["Processor time", duration(job.usage.cpu_seconds)]);
@@ -170,15 +246,58 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
   );
 }
 
+/** The apps, the study, the pipeline and the profile that it was run for. */
+export function linkFacts(project: string, links: Links | undefined): [string, React.ReactNode][] {
+  if (!links) return [];
+  const facts: [string, React.ReactNode][] = [];
+  for (const one of links.apps) {
+    facts.push([
+      links.apps.length > 1 ? `App ${one.app}` : "App",
+      <Link key={one.app} dir="auto" to={appPlace(project, one.app, "candidates")}>
+        {one.app}: {one.candidate}
+      </Link>,
+    ]);
+    if (one.model)
+      facts.push([
+        links.apps.length > 1 ? `Model for ${one.app}` : "Model",
+        <DataLink key={`m${one.app}`} project={project} reference={one.model} />,
+      ]);
+  }
+  if (links.study)
+    facts.push([
+      "Study",
+      <Link key="s" dir="auto" to={studyPlace(project, links.study.study)}>
+        {links.study.study}, point {links.study.number}
+      </Link>,
+    ]);
+  if (links.pipeline)
+    facts.push([
+      "Pipeline",
+      <Link key="l" dir="auto" to={pipelinePlace(project, links.pipeline.pipeline)}>
+        {links.pipeline.name}, step {links.pipeline.step}
+      </Link>,
+    ]);
+  if (links.profile)
+    facts.push([
+      "Profile",
+      <Link
+        key="f"
+        dir="auto"
+        to={`/p/${encodeURIComponent(project)}/provision?profile=${encodeURIComponent(links.profile)}`}
+      >
+        {links.profile}
+      </Link>,
+    ]);
+  return facts;
+}
+
 function Curves({ project, job }: { project: string; job: JobFacts }) {
   const curves = useQuery(curvesOf(project, job.id, !isOver(job.state)));
   const drawn = useMemo(
     () =>
       (curves.data ?? []).map((curve) => ({
         ...curve,
-        lines: [
-          { label: curve.name, x: curve.points.map((p) => p.step), y: curve.points.map((p) => p.value) },
-        ],
+        lines: [{ label: curve.name, points: curve.points }],
       })),
     [curves.data],
   );
@@ -194,7 +313,7 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
           <div className="charts">
             {used.map((curve) => (
               <div key={curve.name} className="card">
-                <Chart title={USED[curve.name]!} lines={curve.lines} height={160} over="seconds" />
+                <Chart {...USED[curve.name]!} lines={curve.lines} height={190} over="seconds" group="used" />
               </div>
             ))}
           </div>
@@ -206,21 +325,23 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
 }
 
 /** The series that the platform itself keeps, in words. */
-const USED: Record<string, string> = {
-  "system/vcpu": "Processors in use, vCPU",
-  "system/memory_mb": "Memory in use, MiB",
+const USED: Record<string, { title: string; unit: string }> = {
+  "system/vcpu": { title: "Processors in use", unit: "vCPU" },
+  "system/memory_mb": { title: "Memory in use", unit: "MiB" },
 };
 
 function Logged({ curves }: { curves: (Curve & { lines: Line[] })[] }) {
+  const [view, setView] = useView();
   return (
     <section>
       <h2>Metrics</h2>
+      <ChartBar view={view} onChange={setView} />
       <div className="charts">
         {curves.map((curve) => (
           <div key={curve.name} className="card">
-            <Chart title={curve.name} lines={curve.lines} />
+            <Chart title={curve.name} lines={curve.lines} view={view} group="metrics" />
             <p className="quiet">
-              {count(curve.total)} points, last {figure(curve.points[curve.points.length - 1]?.value)}
+              {plural(curve.total, "point")}, last {figure(curve.points[curve.points.length - 1]?.value)}
             </p>
           </div>
         ))}

@@ -1,32 +1,59 @@
 import type { ColumnDef } from "@tanstack/react-table";
-import { useDeferredValue, useMemo, useState } from "react";
-import { Link, useSearchParams } from "react-router";
-import type { Job } from "../api/client";
-import { STATES, useCounts, useJobs } from "../api/jobs";
-import { useMembers, useNames } from "../api/members";
-import { NewJob } from "../ui/NewJob";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { Link, useLocation, useNavigationType, useSearchParams } from "react-router";
+import { STATES, useCounts, useJobTable } from "../api/jobs";
+import { useMembers } from "../api/members";
+import { Actions } from "../jobs/Actions";
+import { ChooseColumns } from "../jobs/Columns";
+import {
+  cellOf,
+  columnsIn,
+  exported,
+  FIRST,
+  grouped,
+  meanOf,
+  sortField,
+  titleOfColumn,
+  type Group,
+  type Row,
+} from "../jobs/columns";
 import { Failure } from "../ui/Failure";
-import { count, duration } from "../ui/format";
+import { count, figure, plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Grid } from "../ui/Grid";
+import { NewJob } from "../ui/NewJob";
+import { DataLink, jobPlace } from "../ui/places";
+import { keepPlace, useRemembered } from "../ui/remembered";
+import { csvOf, save } from "../ui/save";
 import { State } from "../ui/State";
 import { Time } from "../ui/Time";
 
-const SORTABLE = ["name", "state", "submitted_at"];
-const MOST_COMPARED = 8;
+/** Where the page itself must see all rows, to group or to sort by what the server does not know. */
+const MOST_AT_ONCE = 1000;
+const MOST_EXPORTED = 10_000;
+const DEFAULT_SORT = "-submitted_at";
+type Item = Row | Group;
 
-/** The address holds the filters, so that a view can be sent to somebody. */
+/** The address holds filters, columns, order and groups, so that a view can be sent to somebody. */
 export default function Jobs() {
   const project = useProject();
   const [address, setAddress] = useSearchParams();
-  const [chosen, setChosen] = useState<string[]>([]);
-  const [creating, setCreating] = useState(false);
+  const { pathname, search } = useLocation();
+  const back = useNavigationType() === "POP";
+  const [chosen, setChosen] = useRemembered<string[]>(`chosen ${project}`, NONE);
+  const [dialog, setDialog] = useState<"new" | "columns" | null>(null);
+  const [saving, setSaving] = useState(false);
   const get = (name: string) => address.get(name) ?? "";
+  const group = get("group");
+  const sort = get("sort") || DEFAULT_SORT;
+  const shown = useMemo(() => address.get("columns")?.split(",").filter(Boolean) ?? FIRST, [address]);
+  const served = sortField(sort.replace(/^-/, ""));
   const wanted = {
     name: useDeferredValue(get("name")),
     state: get("state"),
     user: get("user"),
-    sort: get("sort") || "-submitted_at",
+    where: useDeferredValue(get("where")),
+    sort: served === null ? DEFAULT_SORT : sort.startsWith("-") ? `-${served}` : served,
   };
   const set = (name: string, value: string) =>
     setAddress(
@@ -38,12 +65,45 @@ export default function Jobs() {
       },
       { replace: true },
     );
-  const list = useJobs(project, wanted);
+  const list = useJobTable(project, wanted);
+  const { rows, hasNextPage, isFetching, fetchNextPage } = list;
+  const needsAll = group !== "" || served === null;
+  useEffect(() => {
+    if (needsAll && hasNextPage && !isFetching && rows.length < MOST_AT_ONCE) void fetchNextPage();
+  }, [needsAll, hasNextPage, isFetching, rows.length, fetchNextPage]);
+  const place = `${pathname}${search}`;
+  useEffect(() => {
+    if (!back) keepPlace(place, 0);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- only what the page was opened with counts
+  }, []);
+
+  const sorted = useMemo(() => (served === null ? byColumn(rows, sort) : rows), [served, rows, sort]);
+  const items = useMemo<Item[]>(
+    () => (group ? grouped(sorted, group).flatMap((one) => [one, ...one.rows]) : sorted),
+    [group, sorted],
+  );
+  const offered = useMemo(() => columnsIn(rows), [rows]);
+  const columns = useColumns(project, shown, chosen, setChosen);
   const members = useMembers(project);
-  const columns = useColumns(project, chosen, setChosen);
   const counts = useCounts(project);
-  const filtered = wanted.name !== "" || wanted.state !== "" || wanted.user !== "";
-  const more = () => void list.fetchNextPage();
+  const filtered = [wanted.name, wanted.state, wanted.user, wanted.where].some(Boolean);
+  const ticked = rows.filter((row) => chosen.includes(row.job.id));
+
+  async function exportRows() {
+    setSaving(true);
+    try {
+      let all = rows;
+      while (all.length < MOST_EXPORTED) {
+        const next = await fetchNextPage();
+        all = next.data?.pages.flatMap((page) => page.items) ?? all;
+        if (!next.hasNextPage) break;
+      }
+      const order = served === null ? byColumn(all, sort) : all;
+      save(`${project}-jobs.csv`, csvOf(exported(order, shown)));
+    } finally {
+      setSaving(false);
+    }
+  }
 
   return (
     <div className="tall">
@@ -51,15 +111,20 @@ export default function Jobs() {
         <h1>Jobs</h1>
         <span className="quiet" role="status">
           {list.data &&
-            `${count(list.jobs.length)}${list.hasNextPage ? ` of ${filtered || !counts.data ? "more" : count(counts.data.total)}` : ""}`}
+            `${count(rows.length)}${hasNextPage ? ` of ${filtered || !counts.data ? "more" : count(counts.data.total)}` : ""}`}
+          {needsAll &&
+            hasNextPage &&
+            rows.length >= MOST_AT_ONCE &&
+            ` (${group ? "grouped" : "sorted"} among these)`}
         </span>
         <span className="spring" />
-        {chosen.length > 1 && (
-          <Link className="button" to={`compare?${chosen.map((id) => `job=${id}`).join("&")}`}>
-            Compare {chosen.length}
-          </Link>
-        )}
-        <button type="button" className="primary" onClick={() => setCreating(true)}>
+        <button type="button" onClick={() => setDialog("columns")}>
+          Columns
+        </button>
+        <button type="button" disabled={saving || rows.length === 0} onClick={() => void exportRows()}>
+          Download CSV
+        </button>
+        <button type="button" className="primary" onClick={() => setDialog("new")}>
           New job
         </button>
       </header>
@@ -68,19 +133,29 @@ export default function Jobs() {
           Name contains
           <input type="search" value={get("name")} onChange={(e) => set("name", e.target.value)} />
         </label>
+        <label className="wide">
+          Tags and metrics
+          <input
+            type="search"
+            value={get("where")}
+            placeholder="accuracy > 0.9 and lr < 1"
+            onChange={(e) => set("where", e.target.value)}
+          />
+        </label>
         <label>
           State
           <select value={wanted.state} onChange={(e) => set("state", e.target.value)}>
             <option value="">any</option>
+            <option value="active">active (holds or gets a device)</option>
             {STATES.map((state) => (
               <option key={state}>{state}</option>
             ))}
           </select>
         </label>
         <label>
-          Whose
+          Owner
           <select value={wanted.user} onChange={(e) => set("user", e.target.value)}>
-            <option value="">everybody's</option>
+            <option value="">everybody</option>
             {members.data?.map((member) => (
               <option key={member.id} value={member.id}>
                 {member.name}
@@ -88,109 +163,142 @@ export default function Jobs() {
             ))}
           </select>
         </label>
+        <label>
+          Group by
+          <select value={group} onChange={(e) => set("group", e.target.value)}>
+            <option value="">nothing</option>
+            {["name", ...offered].map((column) => (
+              <option key={column} value={column}>
+                {column === "name" ? "Name" : titleOfColumn(column)}
+              </option>
+            ))}
+          </select>
+        </label>
       </form>
+      <Actions project={project} rows={ticked} onDone={() => setChosen(NONE)} />
       {list.error && <Failure error={list.error} again={() => void list.refetch()} />}
-      {list.data && list.jobs.length === 0 ? (
+      {list.data && rows.length === 0 ? (
         <p className="quiet">
-          {address.size > 0 ? "No job fits these filters." : "No job yet: submit one here or with easel run."}
+          {filtered ? "No job fits these filters." : "No job yet: submit one here or with easel run."}
         </p>
       ) : (
         <Grid
           label="Jobs"
-          rows={list.jobs}
+          rows={items}
           columns={columns}
-          rowId={(job) => job.id}
-          sort={wanted.sort}
-          onSort={(sort) => set("sort", sort)}
-          sortable={SORTABLE}
-          hasMore={list.hasNextPage}
-          isFetching={list.isFetching}
-          onMore={more}
+          rowId={(item) => ("group" in item ? `group ${item.group}` : item.job.id)}
+          sort={sort}
+          onSort={(next) => set("sort", next)}
+          sortable={["name", ...shown]}
+          hasMore={hasNextPage && !needsAll}
+          isFetching={isFetching}
+          onMore={() => void fetchNextPage()}
+          place={place}
         />
       )}
-      {creating && <NewJob project={project} onClose={() => setCreating(false)} />}
+      {dialog === "new" && <NewJob project={project} onClose={() => setDialog(null)} />}
+      {dialog === "columns" && (
+        <ChooseColumns
+          shown={shown}
+          all={offered}
+          onChange={(next) => set("columns", next.join(","))}
+          onClose={() => setDialog(null)}
+        />
+      )}
     </div>
   );
 }
 
-function useColumns(project: string, chosen: string[], setChosen: (ids: string[]) => void): ColumnDef<Job>[] {
-  const name = useNames(project);
-  return useMemo(
-    () => [
-      {
-        id: "compare",
-        size: 44,
-        header: () => <span className="unseen">Compare</span>,
-        cell: ({ row }) => {
-          const id = row.original.id;
-          const on = chosen.includes(id);
-          return (
-            <input
-              type="checkbox"
-              aria-label={`Compare ${row.original.name}, ${id}`}
-              checked={on}
-              disabled={!on && chosen.length >= MOST_COMPARED}
-              onChange={() => setChosen(on ? chosen.filter((other) => other !== id) : [...chosen, id])}
-            />
-          );
-        },
+const NONE: string[] = [];
+
+/** By a column that only the page knows; what has no value comes last. */
+export function byColumn(rows: Row[], sort: string): Row[] {
+  const column = sort.replace(/^-/, "");
+  const way = sort.startsWith("-") ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [one, two] = [cellOf(a, column).value, cellOf(b, column).value];
+    if (one === null || two === null) return Number(one === null) - Number(two === null);
+    if (typeof one === "number" && typeof two === "number") return way * (one - two);
+    return way * String(one).localeCompare(String(two));
+  });
+}
+
+function useColumns(
+  project: string,
+  shown: string[],
+  chosen: string[],
+  setChosen: (ids: string[]) => void,
+): ColumnDef<Item>[] {
+  return useMemo(() => {
+    const tick: ColumnDef<Item> = {
+      id: "choose",
+      size: 44,
+      header: () => <span className="unseen">Choose</span>,
+      cell: ({ row: { original: item } }) => {
+        const ids = "group" in item ? item.rows.map((row) => row.job.id) : [item.job.id];
+        const on = ids.every((id) => chosen.includes(id));
+        return (
+          <input
+            type="checkbox"
+            aria-label={
+              "group" in item ? `Choose all of ${item.group}` : `Choose ${item.job.name}, ${item.job.id}`
+            }
+            checked={on}
+            onChange={() => {
+              const others = chosen.filter((id) => !ids.includes(id));
+              setChosen(on ? others : [...others, ...ids]);
+            }}
+          />
+        );
       },
-      {
-        id: "name",
-        header: "Job",
-        size: 260,
-        cell: ({ row: { original: job } }) => (
-          <Link
-            className="clip"
-            dir="auto"
-            title={job.name}
-            to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}
-          >
-            {job.name}
+    };
+    const name: ColumnDef<Item> = {
+      id: "name",
+      header: "Job",
+      size: 260,
+      cell: ({ row: { original: item } }) =>
+        "group" in item ? (
+          <strong className="clip" dir="auto">
+            {item.group} ({plural(item.rows.length, "job")})
+          </strong>
+        ) : (
+          <Link className="clip" dir="auto" title={item.job.name} to={jobPlace(project, item.job.id)}>
+            {item.job.name}
           </Link>
         ),
-      },
-      {
-        id: "state",
-        header: "State",
-        size: 110,
-        cell: ({ row: { original: job } }) => <State state={job.state} wanted={job.kill_requested} />,
-      },
-      {
-        id: "user",
-        header: "Whose",
-        size: 100,
-        cell: ({ row }) => <span className="clip">{name(row.original.user_id)}</span>,
-      },
-      {
-        id: "submitted_at",
-        header: "Submitted",
-        size: 110,
-        cell: ({ row }) => <Time at={row.original.submitted_at} />,
-      },
-      {
-        id: "ran",
-        header: "Ran",
-        size: 100,
-        cell: ({ row: { original: job } }) => (job.usage ? duration(job.usage.wall_seconds) : "–"),
-      },
-      {
-        id: "device",
-        header: "Device",
-        size: 100,
-        cell: ({ row }) => <span className="clip">{row.original.device ?? "–"}</span>,
-      },
-      {
-        id: "reason",
-        header: "Reason",
-        size: 136,
-        cell: ({ row }) => (
-          <span className="clip" dir="auto" title={row.original.reason ?? undefined}>
-            {row.original.reason ?? ""}
-          </span>
+    };
+    const others = shown.map((column): ColumnDef<Item> => ({
+      id: column,
+      header: titleOfColumn(column),
+      size: WIDTHS[column] ?? 110,
+      cell: ({ row: { original: item } }) =>
+        "group" in item ? (
+          <Mean rows={item.rows} column={column} />
+        ) : (
+          <Value project={project} row={item} column={column} />
         ),
-      },
-    ],
-    [project, chosen, setChosen, name],
+    }));
+    return [tick, name, ...others];
+  }, [project, shown, chosen, setChosen]);
+}
+
+const WIDTHS: Record<string, number> = { state: 110, reason: 160, input: 160, output: 160 };
+
+function Mean({ rows, column }: { rows: Row[]; column: string }) {
+  const found = meanOf(rows, column);
+  return found && <span title={`Mean of ${found.of}`}>⌀ {figure(found.mean)}</span>;
+}
+
+function Value({ project, row, column }: { project: string; row: Row; column: string }) {
+  const { job } = row;
+  if (column === "state") return <State state={job.state} wanted={job.kill_requested} />;
+  if (column === "submitted_at") return <Time at={job.submitted_at} />;
+  if (column === "input" && job.input_set) return <DataLink project={project} reference={job.input_set} />;
+  if (column === "output" && job.output_set) return <DataLink project={project} reference={job.output_set} />;
+  const { text } = cellOf(row, column);
+  return (
+    <span className="clip" dir="auto" title={text}>
+      {text}
+    </span>
   );
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
-import { targetOf, trail, upload, useFolder, type Progress } from "../api/lake";
+import { folderIn, folderOf, targetOf, trail, upload, useFolder, type Progress } from "../api/lake";
 import { Drop, type Dropped } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
 import { FilePanel } from "../ui/FilePanel";
@@ -9,6 +9,7 @@ import { bytes, count } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { LakeTabs } from "../ui/LakeTabs";
 import { Loaded } from "../ui/Loaded";
+import { DataLink } from "../ui/places";
 
 /** Folders and files; the address says which folder and which file is open. */
 export default function Lake() {
@@ -16,22 +17,41 @@ export default function Lake() {
   const [address] = useSearchParams();
   const folder = address.get("in") ?? "/";
   const file = address.get("file");
+  const { path, set } = folderOf(folder);
+  const base = `/api/v1/projects/${encodeURIComponent(project)}/files`;
   const listing = useFolder(project, folder);
   const to = (values: Record<string, string>) => `?${new URLSearchParams(values).toString()}`;
   return (
     <>
       <LakeTabs />
-      <Uploads project={project} folder={folder} />
+      {set === null ? (
+        <Uploads project={project} folder={folder} />
+      ) : (
+        <p className="quiet">
+          What <DataLink project={project} reference={set} /> holds: a version of a set does not change.
+        </p>
+      )}
       <nav aria-label="Folders" className="trail">
         <Link to={to({ in: "/" })}>lake</Link>
-        {trail(folder).map((part) => (
+        {set !== null && (
+          <span>
+            {" / "}
+            <Link to={to({ in: folderIn(set, "/") })} dir="auto">
+              @{set}
+            </Link>
+          </span>
+        )}
+        {trail(path).map((part) => (
           <span key={part.path}>
             {" / "}
-            <Link to={to({ in: part.path })} dir="auto">
+            <Link to={to({ in: folderIn(set, part.path) })} dir="auto">
               {part.name}
             </Link>
           </span>
-        ))}
+        ))}{" "}
+        <a href={`${base}/zip?${new URLSearchParams({ ref: folder }).toString()}`} download>
+          Download as zip
+        </a>
       </nav>
       <div className="columns">
         <Loaded query={listing}>
@@ -58,7 +78,15 @@ export default function Lake() {
                         <td className="long">
                           <Link
                             dir="auto"
-                            to={isFolder ? to({ in: item.path }) : to({ in: folder, file: item.path })}
+                            to={
+                              isFolder
+                                ? to({ in: folderIn(set, item.path) })
+                                : to({
+                                    in: folder,
+                                    file: item.path,
+                                    ...(set !== null && { version: String(item.version) }),
+                                  })
+                            }
                             aria-current={item.path === file ? "true" : undefined}
                           >
                             {name}
@@ -72,12 +100,21 @@ export default function Lake() {
                   })}
                 </tbody>
               </table>
-              {page.items.length === 0 && <p className="quiet">Empty: drop files above.</p>}
+              {page.items.length === 0 && (
+                <p className="quiet">{set === null ? "Empty: drop files above." : "Empty."}</p>
+              )}
               {page.next_cursor && <p className="quiet">The first {count(page.items.length)}.</p>}
             </div>
           )}
         </Loaded>
-        {file && <FilePanel key={file} project={project} path={file} />}
+        {file && (
+          <FilePanel
+            key={`${file} ${address.get("version") ?? ""}`}
+            project={project}
+            path={file}
+            first={Number(address.get("version")) || null}
+          />
+        )}
       </div>
     </>
   );

@@ -1,9 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { Link } from "react-router";
 import { alertsOf, type Alert } from "../alerts";
 import { answer, api, type Job } from "../api/client";
-import { useCounts } from "../api/jobs";
+import { ACTIVE, useCounts } from "../api/jobs";
 import { useNames } from "../api/members";
 import { midnight, useBudget } from "../api/spending";
 import { BudgetCard } from "../ui/BudgetCard";
@@ -12,6 +12,7 @@ import { EventList } from "../ui/Events";
 import { count } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
+import { jobPlace } from "../ui/places";
 import { Queues, useQueues } from "../ui/Queues";
 import { State } from "../ui/State";
 import { Time } from "../ui/Time";
@@ -19,15 +20,13 @@ import { Time } from "../ui/Time";
 // Drawn with a library that the rest of the page does not wait for.
 const Happiness = lazy(() => import("../apps/Happiness"));
 
-const BUSY = ["launching", "downloading", "running", "uploading"];
-
 /** The pool now, who waits, what runs where, what just happened: all of it live. */
 export default function Overview() {
   const project = useProject();
   const base = `/p/${encodeURIComponent(project)}`;
   const running = useQuery({
     queryKey: [project, "job", "busy"],
-    queryFn: () => inStates(project, BUSY, 100),
+    queryFn: () => inStates(project, ACTIVE, 100),
   });
   const failed = useQuery({
     queryKey: [project, "job", "failed"],
@@ -66,7 +65,7 @@ export default function Overview() {
         <h1 dir="auto">{project}</h1>
       </header>
       <div className="numbers">
-        <Number label="running" value={ofState(...BUSY)} to={`${base}/jobs?state=running`} />
+        <Number label="running" value={ofState(...ACTIVE)} to={`${base}/jobs?state=active`} />
         <Number label="waiting" value={ofState("queued")} to={`${base}/jobs?state=queued`} />
         <Number label="finished" value={ofState("finished")} to={`${base}/jobs?state=finished`} />
         <Number label="failed" value={ofState("failed")} to={`${base}/jobs?state=failed`} />
@@ -86,6 +85,8 @@ export default function Overview() {
           <Loaded query={running}>
             {(jobs) => <JobList jobs={jobs} project={project} none="Nothing runs." />}
           </Loaded>
+          <h2>Waiting</h2>
+          <Loaded query={waiting}>{(jobs) => <Waiting project={project} jobs={jobs} />}</Loaded>
           <h2>Queue</h2>
           <Queues project={project} />
           <h2>Failed last</h2>
@@ -116,7 +117,7 @@ function Alerts({ alerts, base }: { alerts: Alert[]; base: string }) {
     <ul className="alerts" aria-label="Alerts">
       {alerts.map((alert) => (
         <li key={alert.key} className={`notice ${alert.grave ? "failed" : ""}`}>
-          <span dir="auto">{alert.text}</span> {alert.to && <Link to={`${base}/${alert.to}`}>Look</Link>}
+          <span dir="auto">{alert.text}</span> {alert.to && <Link to={`${base}/${alert.to}`}>View</Link>}
         </li>
       ))}
     </ul>
@@ -128,6 +129,43 @@ function Number({ label, value, to }: { label: string; value: number | undefined
     <Link className="card big" to={to}>
       <strong>{value === undefined ? "…" : count(value)}</strong> {label}
     </Link>
+  );
+}
+
+const MOST_EXPLAINED = 5;
+
+/** The jobs that wait longest, each with its reason. */
+function Waiting({ project, jobs }: { project: string; jobs: Job[] }) {
+  const first = [...jobs].reverse().slice(0, MOST_EXPLAINED);
+  const told = useQueries({
+    queries: first.map((job) => ({
+      queryKey: [project, "job", job.id],
+      queryFn: () =>
+        answer(
+          api.GET("/api/v1/projects/{project}/jobs/{job}", { params: { path: { project, job: job.id } } }),
+        ),
+    })),
+  });
+  if (jobs.length === 0) return <p className="quiet">Nothing waits.</p>;
+  return (
+    <ul className="list">
+      {first.map((job, i) => (
+        <li key={job.id}>
+          <Link className="long" dir="auto" to={jobPlace(project, job.id)}>
+            {job.name}
+          </Link>{" "}
+          <span className="quiet">
+            {job.user}, <Time at={job.submitted_at} />
+            {told[i]?.data?.waiting && `: ${told[i].data.waiting}`}
+          </span>
+        </li>
+      ))}
+      {jobs.length > first.length && (
+        <li>
+          <Link to={`/p/${encodeURIComponent(project)}/jobs?state=queued`}>All that wait</Link>
+        </li>
+      )}
+    </ul>
   );
 }
 
@@ -143,7 +181,7 @@ function JobList({ jobs, project, none }: { jobs: Job[]; project: string; none: 
           </Link>{" "}
           <State state={job.state} wanted={job.kill_requested} />
           <span className="quiet">
-            {name(job.user_id)} · {job.device ?? "no device"} ·{" "}
+            {job.user ?? name(job.user_id)} · {job.device ?? "no device"} ·{" "}
             <Time at={job.started_at ?? job.submitted_at} />
           </span>
         </li>

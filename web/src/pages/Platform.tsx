@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 import { Link } from "react-router";
 import { answer, api } from "../api/client";
 import { Prices } from "../admin/Prices";
+import { useMe } from "../session";
 import { DeviceTable } from "../ui/Devices";
 import { EventList } from "../ui/Events";
 import { Failure } from "../ui/Failure";
@@ -12,6 +13,23 @@ import { Time } from "../ui/Time";
 
 /** For platform admins: all projects, the pool, everything that happens. */
 export default function Platform() {
+  const me = useMe();
+  if (!me.user.platform_admin)
+    return (
+      <>
+        <header className="head">
+          <h1>Platform</h1>
+        </header>
+        <p>
+          This page is for the admins of the whole installation: projects, prices and the pool. Ask one of
+          them for a new project; your own are in the menu above.
+        </p>
+      </>
+    );
+  return <ForAdmins />;
+}
+
+function ForAdmins() {
   const events = useQuery({
     queryKey: ["platform-events"],
     queryFn: () => answer(api.GET("/api/v1/events", { params: { query: { limit: 30 } } })),

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useEffect, useState, type FormEvent } from "react";
 import { Link, useSearchParams } from "react-router";
 import { answer, api } from "../api/client";
 import { queryOf, type Artifact, type Condition, type Kind } from "../api/lake";
@@ -25,6 +25,7 @@ export default function Search() {
   const kind = (address.get("kind") ?? "fileset") as Kind;
   const query = address.get("q") ?? "";
   const [text, setText] = useState(query);
+  useEffect(() => setText(query), [query]); // also when somebody goes back
   const [lines, setLines] = useState<Condition[]>([EMPTY]);
   const found = useQuery({
     queryKey: [project, "artifacts", "find", kind, query],
@@ -120,7 +121,7 @@ function Results({ project, items }: { project: string; items: Artifact[] }) {
             <th scope="col" className="number">
               Size
             </th>
-            <th scope="col">Whose</th>
+            <th scope="col">Owner</th>
             <th scope="col">Made</th>
           </tr>
         </thead>

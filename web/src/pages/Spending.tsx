@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { useSearchParams } from "react-router";
 import { answer, api } from "../api/client";
-import { money, useBudget } from "../api/spending";
+import { money, useBudget, type Budget } from "../api/spending";
 import { useMembers } from "../api/members";
 import { useMe } from "../session";
 import { BudgetCard } from "../ui/BudgetCard";
@@ -35,7 +35,13 @@ export default function Spending() {
         <h1>Spending</h1>
       </header>
       <Loaded query={budget}>{(found) => <BudgetCard budget={found} />}</Loaded>
-      {admin && <SetBudget project={project} />}
+      {admin && budget.data && (
+        <SetBudget
+          key={`${budget.data.limit} ${budget.data.period} ${budget.data.hard_stop}`}
+          project={project}
+          now={budget.data}
+        />
+      )}
       <h2>Bills</h2>
       <div className="row">
         <label>
@@ -89,11 +95,21 @@ export default function Spending() {
   );
 }
 
-function SetBudget({ project }: { project: string }) {
+/** What the form begins with: what holds now, so that changing one thing leaves the rest; else a hard stop. */
+export function budgetForm(now: Pick<Budget, "limit" | "period" | "hard_stop">) {
+  return {
+    limit: now.limit === null ? "" : String(now.limit),
+    period: now.period === "total" ? ("total" as const) : ("month" as const),
+    stop: now.limit === null ? true : now.hard_stop,
+  };
+}
+
+function SetBudget({ project, now }: { project: string; now: Budget }) {
   const queries = useQueryClient();
-  const [limit, setLimit] = useState("");
-  const [period, setPeriod] = useState<"month" | "total">("month");
-  const [stop, setStop] = useState(false);
+  const begin = budgetForm(now);
+  const [limit, setLimit] = useState(begin.limit);
+  const [period, setPeriod] = useState<"month" | "total">(begin.period);
+  const [stop, setStop] = useState(begin.stop);
   const again = () => queries.invalidateQueries({ queryKey: [project, "job", "budget"] });
   const params = { path: { project } };
   const set = useMutation({

@@ -47,15 +47,25 @@ function Shown({ project, study }: { project: string; study: Facts }) {
         >
           Download CSV
         </a>
-        <button
-          type="button"
-          className={running ? "danger" : ""}
-          disabled={steer.isPending}
-          onClick={() => steer.mutate(running ? "stop" : "start")}
-        >
-          {running ? "Stop" : "Go on"}
-        </button>
+        {running && (
+          <button
+            type="button"
+            className="danger"
+            disabled={steer.isPending}
+            onClick={() => steer.mutate("stop")}
+          >
+            Stop
+          </button>
+        )}
       </header>
+      {!running && (
+        <Resume
+          key={study.budget.amount}
+          budget={study.budget}
+          busy={steer.isPending}
+          onResume={(amount) => steer.mutate({ budget: { [study.budget.kind]: amount } })}
+        />
+      )}
       {steer.error && <Failure error={steer.error} />}
       {study.reason && <p className="notice">{study.reason}</p>}
       <p>
@@ -77,6 +87,48 @@ function Shown({ project, study }: { project: string; study: Facts }) {
       )}
       <Loaded query={points}>{(found) => <Pictures project={project} study={study} points={found} />}</Loaded>
     </>
+  );
+}
+
+/** What to propose as the new total: as much again where all is spent, else what was asked for. */
+export function moreBudget(budget: { amount: number; spent: number }): number {
+  return budget.spent >= budget.amount ? Number((2 * budget.amount).toPrecision(4)) : budget.amount;
+}
+
+function Resume({
+  budget,
+  busy,
+  onResume,
+}: {
+  budget: Facts["budget"];
+  busy: boolean;
+  onResume: (amount: number) => void;
+}) {
+  const [amount, setAmount] = useState(String(moreBudget(budget)));
+  return (
+    <form
+      className="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onResume(Number(amount));
+      }}
+    >
+      <label>
+        Budget in all, {UNITS[budget.kind] ?? budget.kind}
+        <input
+          required
+          type="number"
+          min={0}
+          step="any"
+          value={amount}
+          onChange={(e) => setAmount(e.target.value)}
+        />
+      </label>
+      <button type="submit" disabled={busy || Number(amount) <= budget.spent}>
+        Resume
+      </button>
+      <span className="quiet">{figure(budget.spent)} are spent: a larger total lets it go on.</span>
+    </form>
   );
 }
 

@@ -77,8 +77,8 @@ export function frontOption(offers: Offer[], front: Offer[], limits: Limits): Op
   const dot = (offer: Offer) => [offer.seconds, offer.cost];
   const best = [...front].sort((a, b) => a.seconds - b.seconds);
   return {
-    grid: { left: 76, right: 24, top: 24, bottom: 64 },
-    legend: { bottom: 0 },
+    grid: { left: 76, right: 24, top: 24, bottom: 84 },
+    legend: { type: "scroll", bottom: 0 },
     tooltip: told((i, which) => {
       const offer = [best, inside, outside][which]?.[i];
       return offer ? words(offer, limits) : "";
@@ -86,7 +86,7 @@ export function frontOption(offers: Offer[], front: Offer[], limits: Limits): Op
     xAxis: { type: "log", name: "runtime, seconds", nameLocation: "middle", nameGap: 26 },
     yAxis: { type: "value", name: "cost", scale: true },
     series: [
-      { name: "none is better in both", type: "line", symbolSize: 8, z: 3, data: best.map(dot) },
+      { name: "Pareto front", type: "line", symbolSize: 8, z: 3, data: best.map(dot) },
       { name: "within the limits", type: "scatter", symbolSize: 5, data: inside.map(dot) },
       {
         name: "excluded",

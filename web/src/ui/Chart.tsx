@@ -1,73 +1,89 @@
-import { useEffect, useRef } from "react";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
-import { figure } from "./format";
-import { useDark } from "./theme";
+import { DataZoomComponent, LegendScrollComponent, ToolboxComponent } from "echarts/components";
+import { use as register } from "echarts/core";
+import { useMemo, useState } from "react";
+import { curveOption, PLAIN_VIEW, tableOf, type Line, type View } from "./curves";
+import { Picture } from "./Picture";
 
-export type Line = { label: string; x: number[]; y: (number | null)[] };
+register([DataZoomComponent, LegendScrollComponent, ToolboxComponent]);
 
-/** Colours that stay apart for people who see few of them (Okabe and Ito), in light and dark. */
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5cc0", "#8a6d3b"];
+export type { Line, View };
 
-type Props = { title: string; lines: Line[]; height?: number; over?: string };
+/** How all charts of a page are drawn: smoothing, the scale of values, steps or time. */
+export function useView(): [View, (view: View) => void] {
+  return useState<View>(PLAIN_VIEW);
+}
 
-/** Curves over steps. Lines need not share their steps; gaps stay gaps. The table beside it says the same in text. */
-export function Chart({ title, lines, height = 220, over = "steps" }: Props) {
-  const dark = useDark();
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const labels = lines.map((line) => line.label).join("\n");
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const ink = getComputedStyle(element).color;
-    const grid = { stroke: "rgba(128,128,128,.22)", width: 1 };
-    const made = new uPlot(
-      {
-        width: Math.max(200, element.clientWidth),
-        height,
-        scales: { x: { time: false } },
-        axes: [
-          { stroke: ink, grid, ticks: grid },
-          { stroke: ink, grid, ticks: grid, size: 64, values: (_, values) => values.map((v) => figure(v)) },
-        ],
-        series: [
-          { label: over === "steps" ? "step" : over },
-          ...labels.split("\n").map((label, i) => ({
-            label,
-            stroke: COLOURS[i % COLOURS.length]!,
-            width: 1.75,
-            spanGaps: true,
-            value: (_: uPlot, value: number | null) => figure(value),
-          })),
-        ],
-        cursor: { drag: { x: true, y: false } },
-      },
-      [[]],
-      element,
-    );
-    plot.current = made;
-    const resize = new ResizeObserver(() =>
-      made.setSize({ width: Math.max(200, element.clientWidth), height }),
-    );
-    resize.observe(element);
-    return () => {
-      resize.disconnect();
-      made.destroy();
-      plot.current = null;
-    };
-  }, [labels, height, over, dark]);
-
-  useEffect(() => {
-    if (lines.length === 0) return;
-    plot.current?.setData(uPlot.join(lines.map((line) => [line.x, line.y] as uPlot.AlignedData)));
-  }, [lines, labels, height, over, dark]);
-
+export function ChartBar({ view, onChange }: { view: View; onChange: (view: View) => void }) {
   return (
-    <figure className="chart">
-      <figcaption dir="auto">{title}</figcaption>
-      <div ref={box} role="img" aria-label={`Curve of ${title} over ${over}`} />
-    </figure>
+    <div className="row chart-bar" role="group" aria-label="How the curves are drawn">
+      <label>
+        Smoothing {view.smooth > 0 && view.smooth.toFixed(2)}
+        <input
+          type="range"
+          min="0"
+          max="0.99"
+          step="0.01"
+          value={view.smooth}
+          onChange={(e) => onChange({ ...view, smooth: Number(e.target.value) })}
+        />
+      </label>
+      <label>
+        Along
+        <select
+          value={view.along}
+          onChange={(e) => onChange({ ...view, along: e.target.value as View["along"] })}
+        >
+          <option value="step">steps</option>
+          <option value="time">time</option>
+        </select>
+      </label>
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={view.log}
+          onChange={(e) => onChange({ ...view, log: e.target.checked })}
+        />{" "}
+        Logarithmic
+      </label>
+      <span className="quiet">Drag over a chart to zoom, double-click to see all.</span>
+    </div>
+  );
+}
+
+type Props = {
+  title: string;
+  lines: Line[];
+  height?: number;
+  /** What the steps are. */
+  over?: string;
+  /** What the values are counted in. */
+  unit?: string;
+  view?: View;
+  /** Charts of one group share their cursor and their zoom. */
+  group?: string;
+};
+
+/** Curves over steps or time. Lines need not share their steps; gaps stay gaps. The table beside it says the same. */
+export function Chart({
+  title,
+  lines,
+  height = 240,
+  over = "steps",
+  unit = "",
+  view = PLAIN_VIEW,
+  group,
+}: Props) {
+  const option = useMemo(() => curveOption(lines, { over, unit, view }), [lines, over, unit, view]);
+  return (
+    <Picture
+      title={title}
+      about={`Curve of ${title} over ${view.along === "time" ? "time" : over}`}
+      option={option}
+      height={height}
+      live
+      zoom
+      group={group}
+      table={() => tableOf(lines)}
+    />
   );
 }

@@ -2,9 +2,11 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useParams } from "react-router";
 import { answer, api, type Device, type Job } from "../api/client";
+import { poolWords, heldOf, usePool, type DeviceUse } from "../api/pool";
 import { Failure } from "./Failure";
-import { memory } from "./format";
+import { memory, plural } from "./format";
 import { Loaded } from "./Loaded";
+import { jobPlace } from "./places";
 import { Time } from "./Time";
 
 export function useDevices() {
@@ -23,22 +25,30 @@ export function isOpen(device: Device): boolean {
 /** The pool; `running` says what of a project runs where, if one is looked at. */
 export function DeviceTable({ running, drains = false }: { running?: Job[]; drains?: boolean }) {
   const devices = useDevices();
+  const project = useParams().project ?? "";
+  const pool = usePool(project);
   return (
     <Loaded query={devices}>
       {(found) =>
         found.length === 0 ? (
-          <p className="quiet">No device is connected: start one with easel worker.</p>
+          <p className="quiet">
+            No device is connected: start one with <code>easel worker</code>.
+          </p>
         ) : (
-          <div className="cards">
-            {found.map((device) => (
-              <DeviceCard
-                key={device.name}
-                device={device}
-                drains={drains}
-                jobs={running?.filter((job) => job.device === device.name)}
-              />
-            ))}
-          </div>
+          <>
+            {pool.data && <p className="quiet">{poolWords(pool.data, found)}</p>}
+            <div className="cards">
+              {found.map((device) => (
+                <DeviceCard
+                  key={device.name}
+                  device={device}
+                  drains={drains}
+                  use={running && heldOf(pool.data, device.name)}
+                  jobs={running?.filter((job) => job.device === device.name) ?? []}
+                />
+              ))}
+            </div>
+          </>
         )
       }
     </Loaded>
@@ -47,7 +57,17 @@ export function DeviceTable({ running, drains = false }: { running?: Job[]; drai
 
 const MOST_NAMED = 5;
 
-function DeviceCard({ device, jobs, drains }: { device: Device; jobs: Job[] | undefined; drains: boolean }) {
+function DeviceCard({
+  device,
+  use,
+  jobs,
+  drains,
+}: {
+  device: Device;
+  use: DeviceUse | undefined;
+  jobs: Job[];
+  drains: boolean;
+}) {
   return (
     <article className="card">
       <h3 className="long">{device.name}</h3>
@@ -62,7 +82,7 @@ function DeviceCard({ device, jobs, drains }: { device: Device; jobs: Job[] | un
         )}
       </p>
       {device.drain && <Draining drain={device.drain} />}
-      {jobs ? <Used device={device} jobs={jobs} /> : <p className="quiet">{sizeOf(device)}</p>}
+      {use ? <Used device={device} use={use} jobs={jobs} /> : <p className="quiet">{sizeOf(device)}</p>}
       {drains && <Drain device={device} />}
     </article>
   );
@@ -132,26 +152,30 @@ function sizeOf(device: Device): string {
   return `${device.vcpu} vCPU, ${memory(device.memory_mb)}${gpus}`;
 }
 
-/** What one project holds of a device. A job that is launching still waits for its room. */
-function Used({ device, jobs }: { device: Device; jobs: Job[] }) {
+/** What this project holds of a device and, greyed, what all others do. A job that is launching still waits for its room. */
+function Used({ device, use, jobs }: { device: Device; use: DeviceUse; jobs: Job[] }) {
   const project = useParams().project ?? "";
   const holding = jobs.filter((job) => job.state !== "launching");
-  const used = (name: string) => holding.reduce((sum, job) => sum + Number(resourcesOf(job)[name] ?? 0), 0);
   const waiting = jobs.length - holding.length;
   return (
     <>
-      <p className="quiet">
-        This project uses
-        {waiting > 0 && `, while ${waiting} ${waiting === 1 ? "job waits" : "jobs wait"} for room`}
-      </p>
-      <Gauge label="vCPU" used={used("vcpu")} of={device.vcpu} show={String} />
-      <Gauge label="Memory" used={used("memory_mb")} of={device.memory_mb} show={memory} />
-      {device.gpus > 0 && <Gauge label="GPU" used={used("gpus")} of={device.gpus} show={String} />}
+      {waiting > 0 && <p className="quiet">{plural(waiting, "job waits", "jobs wait")} for room here</p>}
+      <Gauge label="vCPU" mine={use.mine.vcpu} others={use.others.vcpu} of={device.vcpu} show={String} />
+      <Gauge
+        label="Memory"
+        mine={use.mine.memory_mb}
+        others={use.others.memory_mb}
+        of={device.memory_mb}
+        show={memory}
+      />
+      {device.gpus > 0 && (
+        <Gauge label="GPU" mine={use.mine.gpus} others={use.others.gpus} of={device.gpus} show={String} />
+      )}
       {holding.length > 0 && (
         <ul className="names" aria-label={`Running on ${device.name}`}>
           {holding.slice(0, MOST_NAMED).map((job) => (
             <li key={job.id} className="clip">
-              <Link dir="auto" to={`/p/${encodeURIComponent(project)}/jobs/${job.id}`}>
+              <Link dir="auto" to={jobPlace(project, job.id)}>
                 {job.name}
               </Link>
             </li>
@@ -163,17 +187,28 @@ function Used({ device, jobs }: { device: Device; jobs: Job[] }) {
   );
 }
 
-function Gauge(props: { label: string; used: number; of: number; show: (value: number) => string }) {
+type GaugeProps = {
+  label: string;
+  mine: number;
+  others: number;
+  of: number;
+  show: (value: number) => string;
+};
+
+/** A bar in two parts: this project's share in colour, everybody else's in grey. */
+export function Gauge({ label, mine, others, of, show }: GaugeProps) {
+  const part = (value: number) => `${of > 0 ? Math.min(100, (100 * value) / of) : 0}%`;
+  const told = `${show(mine)}${others > 0 ? ` and ${show(others)} by others` : ""} of ${show(of)}`;
   return (
-    <label className="gauge">
+    <div className="gauge">
       <span>
-        {props.label}{" "}
-        <span className="figure">
-          {props.show(props.used)} of {props.show(props.of)}
-        </span>
+        {label} <span className="figure">{told}</span>
       </span>
-      <meter min={0} max={props.of} value={props.used} />
-    </label>
+      <div className="shares" role="img" aria-label={`${label}: ${told} in use`}>
+        <span className="mine" style={{ width: part(mine) }} />
+        <span className="others" style={{ width: part(others) }} />
+      </div>
+    </div>
   );
 }
 

@@ -21,7 +21,7 @@ export function EventList({ events }: { events: Event[] }) {
             )}
           </span>
           <span className="quiet">
-            {event.actor && <>{name(event.actor)} · </>}
+            {event.actor && <>{event.actor_name ?? name(event.actor)} · </>}
             <Time at={event.at} />
           </span>
         </li>

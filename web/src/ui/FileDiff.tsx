@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Schemas } from "../api/client";
 import { contents, lookOf, readable } from "../api/lake";
-import { bytes, count } from "./format";
+import { bytes, count, plural } from "./format";
 import { changedLines, type Changed } from "./lines";
 import { Loaded } from "./Loaded";
 
@@ -64,7 +64,7 @@ function Lines({
       return found.map(readable);
     },
   });
-  const word = lookOf(path).as === "table" ? "rows" : "lines";
+  const word = lookOf(path).as === "table" ? "row" : "line";
   const cut = before.size > MOST || after.size > MOST;
   return (
     <Loaded query={texts}>
@@ -84,11 +84,12 @@ function Lines({
 
 function Shown({ before, after, word }: { before: string; after: string; word: string }) {
   const changed = useMemo(() => changedLines(before, after), [before, after]);
-  if (!changed) return <p className="quiet">So different that a comparison by {word} would take too long.</p>;
+  if (!changed)
+    return <p className="quiet">So different that a comparison by {word}s would take too long.</p>;
   return (
     <>
       <p>
-        {count(changed.added)} {word} added, {count(changed.removed)} removed
+        {plural(changed.added, word)} added, {count(changed.removed)} removed
       </p>
       {changed.hunks.length > 0 && <Hunks hunks={changed.hunks} />}
     </>

@@ -15,8 +15,17 @@ const MOST_IMAGE = 20_000_000;
 const MOST_ROWS = 200;
 
 /** One file: what is in it, its versions, its tags. */
-export function FilePanel({ project, path }: { project: string; path: string }) {
-  const [version, setVersion] = useState<number | null>(null);
+export function FilePanel({
+  project,
+  path,
+  first = null,
+}: {
+  project: string;
+  path: string;
+  /** The version that is shown at first; else the newest. */
+  first?: number | null;
+}) {
+  const [version, setVersion] = useState<number | null>(first);
   const [other, setOther] = useState<number | null>(null);
   const versions = useQuery({
     queryKey: [project, "files", "versions", path],
@@ -35,6 +44,15 @@ export function FilePanel({ project, path }: { project: string; path: string }) 
       </h2>
       {shown !== undefined && (
         <>
+          <p>
+            <a
+              className="button"
+              href={`/api/v1/projects/${encodeURIComponent(project)}/files/content?${new URLSearchParams({ ref: `${path}:${shown}` }).toString()}`}
+              download
+            >
+              Download version {shown}
+            </a>
+          </p>
           <Preview key={shown} project={project} path={path} version={shown} />
           <Tags project={project} kind="file" reference={`${path}:${shown}`} />
         </>

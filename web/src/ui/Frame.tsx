@@ -1,11 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useParams } from "react-router";
 import { answer, api, type Project } from "../api/client";
+import { problemFrom } from "../api/problem";
 import { LiveProject, useConnection } from "../live/Live";
 import { Session, useMe } from "../session";
 import { isOpen, useDevices } from "./Devices";
 import { Loaded } from "./Loaded";
+import { useTitles } from "./title";
+import { Failure } from "./Failure";
 import { rememberedTheme, setTheme, type Theme } from "./theme";
 
 const LAST = "easel-project";
@@ -35,6 +38,7 @@ function Inside() {
   const project = useParams().project;
   const main = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
+  useTitles();
   useEffect(() => {
     main.current?.scrollTo(0, 0);
   }, [pathname]);
@@ -47,7 +51,13 @@ function Inside() {
       <Sections />
       <main id="main" ref={main} tabIndex={-1}>
         <NoSandbox />
-        <Outlet />
+        {project ? (
+          <Admitted project={project}>
+            <Outlet />
+          </Admitted>
+        ) : (
+          <Outlet />
+        )}
       </main>
     </div>
   );
@@ -58,6 +68,25 @@ function Inside() {
   ) : (
     body
   );
+}
+
+/** One answer for a project that is not there or not yours, rather than one in each part of the page. */
+function Admitted({ project, children }: { project: string; children: ReactNode }) {
+  const found = useQuery({
+    queryKey: ["projects", project],
+    staleTime: 60_000,
+    queryFn: () => answer(api.GET("/api/v1/projects/{project}", { params: { path: { project } } })),
+  });
+  const status = found.error ? problemFrom(found.error).status : 200;
+  if (status === 403 || status === 404)
+    return (
+      <Failure
+        error={found.error}
+        titles={{ 404: "No such project here", 403: "Not allowed" }}
+        again={() => void found.refetch()}
+      />
+    );
+  return children;
 }
 
 /** On every page while some device runs commands of users without a sandbox. */
@@ -170,7 +199,11 @@ const SECTIONS: [string, string][] = [
 ];
 
 function Sections() {
-  const project = useParams().project;
+  const here = useParams().project;
+  const projects = useProjects();
+  const known = projects.data?.map((one) => one.name);
+  // On the account and the platform page the way back into the project stays.
+  const project = here ?? known?.find((name) => name === remembered()) ?? known?.[0];
   const me = useMe();
   const list = useRef<HTMLElement>(null);
   const { pathname } = useLocation();

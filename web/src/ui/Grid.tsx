@@ -1,6 +1,7 @@
 import { flexRender, getCoreRowModel, useReactTable, type ColumnDef, type Row } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useMemo, useRef } from "react";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { keepPlace, placeKept } from "./remembered";
 
 type Props<T> = {
   label: string;
@@ -15,6 +16,8 @@ type Props<T> = {
   hasMore?: boolean;
   isFetching?: boolean;
   onMore?: () => void;
+  /** Under this key the place is kept to which somebody had scrolled, for when they come back. */
+  place?: string;
 };
 
 const ROW = 41;
@@ -29,8 +32,19 @@ export function Grid<T>(props: Props<T>) {
     getScrollElement: () => box.current,
     estimateSize: () => ROW,
     overscan: 8,
+    initialOffset: () => (props.place === undefined ? 0 : placeKept(props.place)),
     useFlushSync: false, // a frame moves what is drawn, the next one draws what came into view
   });
+  const kept = props.place;
+  const rest = rows.length > 0;
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null || kept === undefined || !rest) return;
+    element.scrollTop = placeKept(kept);
+    const keep = () => keepPlace(kept, element.scrollTop);
+    element.addEventListener("scroll", keep, { passive: true });
+    return () => element.removeEventListener("scroll", keep);
+  }, [kept, rest]);
   const shown = virtual.getVirtualItems();
   // The table knows the rows in view only: a model of tens of thousands is made anew with every page that comes.
   const [from, to] = [shown[0]?.index ?? 0, (shown[shown.length - 1]?.index ?? -1) + 1];

@@ -4,7 +4,7 @@ import { useDeferredValue, useEffect, useRef, useState } from "react";
 import { answer, api, type LogLine, type Schemas } from "../api/client";
 import { follow, type Connection } from "../live/stream";
 import { Failure } from "./Failure";
-import { count } from "./format";
+import { plural } from "./format";
 
 const LINE = 20;
 
@@ -29,7 +29,7 @@ export function Log({ project, job }: { project: string; job: string }) {
       <header className="head">
         <h2>Log</h2>
         <span className="quiet" role="status">
-          {words ? `${count(shown.length)} lines found` : `${count(lines.length)} lines`}
+          {words ? `${plural(shown.length, "line")} found` : plural(lines.length, "line")}
           {!words && state === "waiting" && ", reconnecting…"}
         </span>
         <span className="spring" />

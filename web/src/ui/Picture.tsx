@@ -1,9 +1,11 @@
 import { LineChart, ScatterChart } from "echarts/charts";
 import { GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
-import { init, use as register, type ECharts } from "echarts/core";
+import { connect, init, use as register, type ECharts } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 import type { EChartsOption } from "echarts/types/dist/shared";
 import { useEffect, useRef } from "react";
+import { figure } from "./format";
+import { csvOf, save } from "./save";
 import { useDark } from "./theme";
 
 // Lines and dots, which the overview draws too; `shapes.ts` adds the rest for the pages that need them.
@@ -32,11 +34,31 @@ type Props = {
   /** Laid over the option without drawing it anew: what was moved or zoomed stays so. */
   over?: Option;
   height?: number;
-  onPick?: (index: number) => void;
+  onPick?: (index: number, series: number) => void;
+  /** New data come while somebody looks: what they have zoomed to stays. */
+  live?: boolean;
+  /** Dragging zooms, a double click shows all again. */
+  zoom?: boolean;
+  /** Pictures of one group share their cursor and their zoom. */
+  group?: string;
+  /** The numbers behind the picture, to be saved as CSV. */
+  table?: () => (string | number | null)[][];
 };
 
 /** Every picture that is no plain curve. The tooltip is drawn, because the page's policy allows no inline style. */
-export function Picture({ title, about, option, over, height = 300, onPick }: Props) {
+export function Picture(props: Props) {
+  const {
+    title,
+    about,
+    option,
+    over,
+    height = 300,
+    onPick,
+    live = false,
+    zoom = false,
+    group,
+    table,
+  } = props;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<ECharts | null>(null);
   const pick = useRef(onPick);
@@ -47,7 +69,13 @@ export function Picture({ title, about, option, over, height = 300, onPick }: Pr
     const element = box.current;
     if (!element) return;
     const made = init(element, dark ? "dark" : undefined, { renderer: "canvas", height });
-    made.on("click", (event) => pick.current?.(event.dataIndex));
+    made.on("click", (event) => pick.current?.(event.dataIndex, event.seriesIndex ?? 0));
+    if (zoom)
+      made.getZr().on("dblclick", () => made.dispatchAction({ type: "dataZoom", start: 0, end: 100 }));
+    if (group !== undefined) {
+      made.group = group;
+      connect(group);
+    }
     chart.current = made;
     const resize = new ResizeObserver(() => element.clientWidth !== made.getWidth() && made.resize());
     resize.observe(element);
@@ -56,23 +84,83 @@ export function Picture({ title, about, option, over, height = 300, onPick }: Pr
       made.dispose();
       chart.current = null;
     };
-  }, [dark, height]);
+  }, [dark, height, zoom, group]);
 
   useEffect(() => {
-    const drawn = { backgroundColor: "transparent", animation: false, color: COLOURS, ...option };
-    chart.current?.setOption(drawn as Parameters<ECharts["setOption"]>[0], { notMerge: true });
-  }, [option, dark, height]);
+    const drawn = {
+      backgroundColor: "transparent",
+      animation: false,
+      color: COLOURS,
+      ...withFigures(option),
+    };
+    const how = live ? { replaceMerge: ["series"] } : { notMerge: true };
+    chart.current?.setOption(drawn as Parameters<ECharts["setOption"]>[0], how);
+    if (zoom)
+      chart.current?.dispatchAction({
+        type: "takeGlobalCursor",
+        key: "dataZoomSelect",
+        dataZoomSelectActive: true,
+      });
+  }, [option, dark, height, live, zoom, group]);
 
   useEffect(() => {
     if (over) chart.current?.setOption(over as Parameters<ECharts["setOption"]>[0]);
-  }, [over, option, dark, height]);
+  }, [over, option, dark, height, zoom, group]);
+
+  function picture() {
+    const ground =
+      box.current && getComputedStyle(box.current.closest(".card, .canvas, main") ?? box.current);
+    const drawn = chart.current?.renderToCanvas({
+      pixelRatio: 2,
+      backgroundColor: ground?.backgroundColor ?? "#fff",
+    });
+    drawn?.toBlob((blob) => blob && save(`${fileName(title)}.png`, blob));
+  }
 
   return (
     <figure className="chart">
-      <figcaption dir="auto">{title}</figcaption>
+      <figcaption dir="auto">
+        {title}
+        <span className="saves">
+          <button type="button" className="small" aria-label={`Save ${title} as PNG`} onClick={picture}>
+            PNG
+          </button>
+          {table && (
+            <button
+              type="button"
+              className="small"
+              aria-label={`Save ${title} as CSV`}
+              onClick={() => save(`${fileName(title)}.csv`, csvOf(table()))}
+            >
+              CSV
+            </button>
+          )}
+        </span>
+      </figcaption>
       <div ref={box} role="img" aria-label={about} />
     </figure>
   );
+}
+
+function fileName(title: string): string {
+  return (
+    title
+      .replace(/[^\p{L}\p{N}]+/gu, "-")
+      .replace(/^-|-$/g, "")
+      .slice(0, 80) || "chart"
+  );
+}
+
+/** Axes of numbers say four digits at most: a sum of tenths has fifteen. What an option says itself stays. */
+export function withFigures(option: Option): Option {
+  const axis = (one: unknown): unknown => {
+    if (Array.isArray(one)) return one.map(axis);
+    const given = one as { type?: string; axisLabel?: object } | undefined;
+    if (given?.type !== "value" && given?.type !== "log") return one;
+    return { ...given, axisLabel: { formatter: figure, hideOverlap: true, ...given.axisLabel } };
+  };
+  const { xAxis, yAxis } = option;
+  return { ...option, ...(xAxis && { xAxis: axis(xAxis) }), ...(yAxis && { yAxis: axis(yAxis) }) } as Option;
 }
 
 /** A tooltip that the canvas draws; `words` gets the data index. */

@@ -1,0 +1,155 @@
+import { duration, figure, memory } from "../ui/format";
+import { RAMP, type Option } from "../ui/Picture";
+import { paramsOf, type Row } from "./columns";
+
+export type Line = {
+  name: string;
+  values: (string | null)[];
+  differs: boolean;
+  /** Which columns are best, for what was measured. */
+  best: boolean[];
+  /** What best means, in a word. */
+  by?: "lowest" | "highest";
+};
+
+/** The metrics of these jobs: what has a least and a largest value beside the last. */
+export function metricsOf(rows: Row[]): string[] {
+  const keys = new Set(rows.flatMap((row) => Object.keys(row.tags)));
+  return [...keys].filter((key) => keys.has(`${key}_min`) && keys.has(`${key}_max`)).sort();
+}
+
+const LOWER =
+  /(^|[._/-])(loss|error|err|rmse|mae|mse|mape|perplexity|ppl|seconds|time|latency|cost|nll|regret)([._/-]|$)/i;
+
+/** Whether less of a quantity is better, by its name; accuracies and scores rise. */
+export function lowerIsBetter(name: string): boolean {
+  return LOWER.test(name);
+}
+
+function numberOf(row: Row, metric: string): number | null {
+  const value = row.tags[metric];
+  return typeof value === "number" ? value : null;
+}
+
+/** What was measured, one line a metric, the best marked; only where there is something to compare. */
+export function measuredLines(rows: Row[]): Line[] {
+  const metrics = metricsOf(rows).map((name) =>
+    line(
+      name,
+      rows.map((row) => numberOf(row, name)),
+      lowerIsBetter(name),
+    ),
+  );
+  const cost = line(
+    "cost",
+    rows.map((row) => row.cost),
+    true,
+  );
+  const ran = line(
+    "ran, seconds",
+    rows.map((row) => row.job.usage?.wall_seconds ?? null),
+    true,
+  );
+  return [...metrics, ran, cost].filter((one) => one.values.some((value) => value !== null));
+}
+
+function line(name: string, numbers: (number | null)[], lower: boolean): Line {
+  const known = numbers.filter((one) => one !== null);
+  const best = lower ? Math.min(...known) : Math.max(...known);
+  const differs = new Set(numbers).size > 1;
+  return {
+    name,
+    values: numbers.map((one) => (one === null ? null : figure(one))),
+    differs,
+    best: numbers.map((one) => differs && known.length > 1 && one === best),
+    by: lower ? "lowest" : "highest",
+  };
+}
+
+/** What the jobs were given, one line a property; those that differ first. */
+export function givenLines(rows: Row[]): Line[] {
+  const metrics = new Set(metricsOf(rows).flatMap((name) => [name, `${name}_min`, `${name}_max`]));
+  const facts = rows.map((row) => factsOf(row, metrics));
+  const names = [...new Set(facts.flatMap((one) => Object.keys(one)))];
+  const lines = names.map((name) => {
+    const values = facts.map((one) => one[name] ?? null);
+    return { name, values, differs: new Set(values).size > 1, best: [] };
+  });
+  return lines.sort((a, b) => Number(b.differs) - Number(a.differs));
+}
+
+function factsOf(row: Row, metrics: Set<string>): Record<string, string> {
+  const { job } = row;
+  const spec = job.spec as { run?: Record<string, unknown>; resources?: Record<string, unknown> };
+  const run = spec.run ?? {};
+  const facts: Record<string, string> = {};
+  for (const [name, value] of Object.entries(paramsOf(job.spec))) facts[name] = text(value);
+  for (const [name, value] of Object.entries(row.tags))
+    if (!metrics.has(name))
+      facts[`tag ${name}`] = typeof value === "object" ? String(value.time) : text(value);
+  facts.command = Array.isArray(run.argv) ? run.argv.join(" ") : String(run.target ?? "");
+  if (job.code_set) facts.code = job.code_set;
+  if (job.input_set) facts.input = job.input_set;
+  for (const [name, value] of Object.entries(spec.resources ?? {})) facts[name] = String(value);
+  if (job.device) facts.device = job.device;
+  if (job.usage) {
+    facts["ran for"] = duration(job.usage.wall_seconds);
+    facts["most memory"] = memory(job.usage.peak_memory_mb);
+  }
+  return facts;
+}
+
+function text(value: string | number): string {
+  return typeof value === "number" ? figure(value) : value;
+}
+
+/** One axis for each parameter that differs, the metric last; one line a job, coloured by the metric. */
+export function parallelOf(rows: Row[], metric: string): Option | null {
+  const shown = rows.filter((row) => numberOf(row, metric) !== null);
+  const given = shown.map((row) => paramsOf(row.job.spec));
+  const names = [...new Set(given.flatMap((one) => Object.keys(one)))].filter(
+    (name) => new Set(given.map((one) => one[name])).size > 1,
+  );
+  if (shown.length < 2 || names.length === 0) return null;
+  const axes = names.map((name, dim) => {
+    const values = given.map((one) => one[name]).filter((one) => one !== undefined);
+    if (values.every((one) => typeof one === "number")) {
+      const [low, high] = [Math.min(...values), Math.max(...values)];
+      const log = low > 0 && high / low >= 100;
+      return {
+        dim,
+        name,
+        type: log ? ("log" as const) : ("value" as const),
+        scale: true,
+        axisLabel: { formatter: figure },
+      };
+    }
+    return { dim, name, type: "category" as const, data: [...new Set(values.map(String))] };
+  });
+  const scores = shown.map((row) => numberOf(row, metric)!);
+  const data = shown.map((row, i) => [
+    ...axes.map((axis) => {
+      const value = given[i]![axis.name];
+      return value === undefined ? "-" : axis.type === "category" ? String(value) : value;
+    }),
+    numberOf(row, metric)!,
+  ]);
+  return {
+    parallel: { left: 56, right: 128, top: 40, bottom: 28 },
+    parallelAxis: [
+      ...axes,
+      { dim: axes.length, name: metric, type: "value", scale: true, axisLabel: { formatter: figure } },
+    ],
+    visualMap: {
+      dimension: axes.length,
+      min: Math.min(...scores),
+      max: Math.max(...scores) + 1e-12,
+      right: 0,
+      bottom: 0,
+      itemHeight: 90,
+      precision: 3,
+      inRange: { color: [...RAMP].reverse() },
+    },
+    series: [{ type: "parallel", smooth: false, lineStyle: { width: 1.8, opacity: 0.75 }, data }],
+  } as Option;
+}
