@@ -31,7 +31,7 @@ def test_a_secret_is_kept_and_its_value_never_shown(server: ServerProcess, page:
     page.goto(f"{server.address}/p/astro/people")
     page.get_by_label("Secret's name").fill("wandb-key")
     page.get_by_label("Secret value").fill("hunter2")
-    page.get_by_role("button", name="Keep the secret").click()
+    page.get_by_role("button", name="Save the secret").click()
     expect(page.get_by_text("wandb-key", exact=True)).to_be_visible()
     assert "hunter2" not in page.content()
     page.once("dialog", lambda dialog: dialog.accept())

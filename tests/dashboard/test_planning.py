@@ -66,7 +66,7 @@ def test_a_study_from_yaml_says_what_is_wrong_and_can_be_stopped(server: ServerP
     expect(page.get_by_role("heading", name="slow")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".head .state")).to_have_text("stopped")
-    expect(page.get_by_role("button", name="Go on")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
 
 
 def test_the_cheapest_size_before_a_deadline_is_found_on_the_picture(

@@ -24,10 +24,10 @@ def test_names_with_markup_and_right_to_left_text_are_only_text(
     page.get_by_role("link", name=NASTY).click()
     expect(page.get_by_role("heading", name=NASTY)).to_be_visible()
     expect(page.get_by_role("log")).to_contain_text(NASTY)
-    assert page.title() == "Easel"
+    assert page.title() == f"{NASTY} · Jobs · astro · Easel"
     page.goto(f"{server.address}/p/astro")
     expect(page.get_by_role("heading", name="astro")).to_be_visible()
-    assert page.title() == "Easel"
+    assert page.title() == "Overview · astro · Easel"
     assert page.locator("img[src=x]").count() == 0
 
 
@@ -59,7 +59,10 @@ def test_a_member_sees_no_admin_controls_and_a_stranger_no_project(
     expect(page.get_by_role("heading", name="Members")).to_be_visible()
     expect(page.get_by_label("New person")).to_have_count(0)
     page.goto(f"{server.address}/p/bio/jobs")
-    expect(page.get_by_role("alert").first).to_contain_text("no project 'bio', or not yours")
+    expect(page.get_by_role("alert")).to_contain_text("no project 'bio', or not yours")
+    page.goto(f"{server.address}/platform")
+    expect(page.get_by_text("for the admins of the whole installation")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
     context.close()
 
 
@@ -190,7 +193,7 @@ def test_names_of_files_sets_studies_and_tags_are_only_text(
     page.get_by_role("button", name="Set").click()
     expect(page.locator(".tag", has_text="onerror")).to_be_visible()
     assert page.locator("img[src=x]").count() == 0
-    assert page.title() == "Easel"
+    assert page.title() == "Lake · astro · Easel"
 
 
 @pytest.mark.parametrize("path", ["apps/none", "studies/none", "jobs/none", "provenance?from=none:9"])

@@ -65,9 +65,11 @@ def test_a_running_job_is_killed_from_its_page(server: ServerProcess, page: Page
     job = ana.jobs.submit(["sh", "-c", "echo begun; sleep 1000"], name="endless", resources=SMALL)
     page.goto(f"{server.address}/p/astro/jobs/{job.id}")
     expect(page.get_by_role("log")).to_contain_text("begun")
-    page.get_by_role("button", name="Kill").click()
+    expect(page).to_have_title("endless · Jobs · astro · Easel")
+    page.get_by_role("button", name="Kill", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Kill the job").click()
     expect(page.locator(".state.killed")).to_be_visible()
-    expect(page.get_by_text("killed from the dashboard")).to_be_visible()
+    expect(page.get_by_text("killed by ana from the dashboard")).to_be_visible()
 
 
 def test_the_list_follows_what_happens_elsewhere_and_filters_by_address(
@@ -104,6 +106,51 @@ def test_a_list_of_many_jobs_draws_only_what_is_in_view(
     page.get_by_role("columnheader", name="Job").get_by_role("button").click()
     grid.evaluate("box => box.scrollTo(0, 0)")
     expect(page.get_by_role("link", name="many 129")).to_be_visible()
+    page.get_by_role("checkbox", name=re.compile("Choose many 129")).check()
+    grid.evaluate("box => box.scrollTo(0, 1500)")
+    link = page.get_by_role("link", name=re.compile("many 09")).first
+    link.click()
+    expect(page.get_by_role("region", name="Why it waits")).to_contain_text("paused")
+    page.go_back()
+    expect(page.get_by_text("1 job chosen")).to_be_visible()
+    assert grid.evaluate("box => box.scrollTop") > 1000, "the place is kept"
+
+
+def test_jobs_are_a_table_of_chosen_columns_and_several_are_changed_at_once(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    made = [
+        ana.jobs.submit(
+            ["sh", "-c", f"echo '[EASEL_METRIC] score={rate} step=1'; test {rate} != 0.3"],
+            name=f"swept {rate}",
+            resources=SMALL,
+            tags={"rate": rate},
+        )
+        for rate in (0.1, 0.3, 0.2)
+    ]
+    for job in made:
+        job.wait(check=False)
+    page.goto(f"{server.address}/p/astro/jobs?name=swept&columns=state,tag:score,tag:rate&sort=-tag:score")
+    names = page.get_by_role("link", name=re.compile("^swept"))
+    expect(names).to_have_text(["swept 0.3", "swept 0.2", "swept 0.1"])
+    page.get_by_label("Tags and metrics").fill("score > 0.15")
+    expect(names).to_have_text(["swept 0.3", "swept 0.2"])
+    page.get_by_label("Group by").select_option("State")
+    expect(page.get_by_role("row").filter(has_text="failed (1 job)")).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    assert "swept 0.3,failed,0.3,0.3" in saved.value.path().read_text()
+    for box in page.get_by_role("checkbox", name=re.compile("Choose swept")).all():
+        box.check()
+    page.get_by_label("Tag of the chosen jobs").fill("kept")
+    page.get_by_label("Value of the tag").fill("yes")
+    page.get_by_role("button", name="Tag", exact=True).click()
+    expect(page.get_by_text("2 jobs tagged.")).to_be_visible()
+    page.goto(f"{server.address}/p/astro/jobs/compare?job=job_bogus&job={made[0].id}&job={made[1].id}")
+    expect(page.get_by_text("Not in this project: job_bogus")).to_be_visible()
+    score = page.get_by_role("row", name=re.compile("^score"))
+    expect(score.get_by_role("cell")).to_have_text(["0.1", "0.3 best"])
+    expect(page.get_by_role("img", name="Curve of score over steps")).to_be_visible()
 
 
 def test_files_are_uploaded_previewed_tagged_and_found(server: ServerProcess, page: Page) -> None:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lookOf, queryOf, targetOf, trail, readable } from "./lake";
+import { folderIn, folderOf, lookOf, queryOf, targetOf, trail, readable } from "./lake";
 import { partsOf, valueOf } from "../ui/Tags";
 
 describe("the lake", () => {
@@ -34,5 +34,12 @@ describe("the lake", () => {
       " ",
       "Infinity",
     ]);
+  });
+  it("stays in the version of a set while its folders are opened", () => {
+    expect(folderOf("/@sky:1")).toEqual({ path: "/", set: "sky:1" });
+    expect(folderOf("/stars/@sky:1")).toEqual({ path: "/stars/", set: "sky:1" });
+    expect(folderOf("/stars/")).toEqual({ path: "/stars/", set: null });
+    expect(folderIn("sky:1", "/stars/")).toBe("/stars/@sky:1");
+    expect(folderIn(null, "/stars/")).toBe("/stars/");
   });
 });

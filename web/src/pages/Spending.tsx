@@ -10,9 +10,24 @@ import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
+import { csvOf, save } from "../ui/save";
 
 const GROUPS = ["user", "month", "app", "job"] as const;
-type Group = (typeof GROUPS)[number];
+
+/** As the API writes months, in UTC as bills are. */
+export function thisMonth(now: Date): string {
+  return now.toISOString().slice(0, 7);
+}
+
+/** What all rows come to: the same as "billed" in the card above, for the same period. */
+export function sumsOf(items: { hours: number; amount: number; currency: string }[]) {
+  const sums = new Map<string, { currency: string; hours: number; amount: number }>();
+  for (const { hours, amount, currency } of items) {
+    const sum = sums.get(currency) ?? { currency, hours: 0, amount: 0 };
+    sums.set(currency, { currency, hours: sum.hours + hours, amount: sum.amount + amount });
+  }
+  return [...sums.values()];
+}
 
 /** What the project's jobs came to, and how much they may. */
 export default function Spending() {
@@ -22,11 +37,25 @@ export default function Spending() {
   const budget = useBudget(project);
   const [address, setAddress] = useSearchParams();
   const by = GROUPS.find((one) => one === address.get("by")) ?? "user";
+  const month = address.get("month") ?? (budget.data?.period === "total" ? "" : thisMonth(new Date()));
   const report = useQuery({
-    queryKey: [project, "job", "bills", by],
+    queryKey: [project, "job", "bills", by, month],
     queryFn: () =>
-      answer(api.GET("/api/v1/projects/{project}/bills", { params: { path: { project }, query: { by } } })),
+      answer(
+        api.GET("/api/v1/projects/{project}/bills", {
+          params: { path: { project }, query: { by, month: month || undefined } },
+        }),
+      ),
   });
+  const set = (name: string, value: string) =>
+    setAddress(
+      (old) => {
+        const next = new URLSearchParams(old);
+        next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
   const admin =
     me.user.platform_admin || members.data?.find((one) => one.id === me.user.id)?.role === "admin";
   return (
@@ -46,12 +75,36 @@ export default function Spending() {
       <div className="row">
         <label>
           By
-          <select value={by} onChange={(e) => setAddress({ by: e.target.value as Group }, { replace: true })}>
+          <select value={by} onChange={(e) => set("by", e.target.value)}>
             {GROUPS.map((one) => (
               <option key={one}>{one}</option>
             ))}
           </select>
         </label>
+        <label>
+          Month
+          <input type="month" value={month} onChange={(e) => set("month", e.target.value)} />
+        </label>
+        <button type="button" disabled={month === ""} onClick={() => set("month", "")}>
+          All months
+        </button>
+        <span className="spring" />
+        <button
+          type="button"
+          disabled={!report.data}
+          onClick={() =>
+            report.data &&
+            save(
+              `${project}-bills.csv`,
+              csvOf([
+                [by, "jobs", "hours", "amount", "currency"],
+                ...report.data.items.map((one) => [one.group, one.jobs, one.hours, one.amount, one.currency]),
+              ]),
+            )
+          }
+        >
+          Download CSV
+        </button>
       </div>
       <Loaded query={report}>
         {(found) =>
@@ -86,6 +139,16 @@ export default function Spending() {
                     </tr>
                   ))}
                 </tbody>
+                <tfoot>
+                  {sumsOf(found.items).map((sum) => (
+                    <tr key={sum.currency}>
+                      <th scope="row">All of these</th>
+                      <td />
+                      <td className="number">{figure(sum.hours)}</td>
+                      <td className="number">{money(sum.amount, sum.currency)}</td>
+                    </tr>
+                  ))}
+                </tfoot>
               </table>
             </div>
           )

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { aimOf, dimensionsOf, type StudyPoint } from "../api/studies";
+import { moreBudget } from "../pages/Study";
 import { EMPTY, studyOf } from "./form";
 import { measured, recommended, regionOption } from "./pictures";
 
@@ -88,5 +89,9 @@ describe("studies", () => {
     };
     const option = regionOption(region, [point({ told: 0, feasible: true, point: { a: 1.2, b: "v" } })]);
     expect((option.series as Series)[1]!.data).toEqual([[1, 1]]);
+  });
+  it("propose a larger budget where all of it is spent", () => {
+    expect(moreBudget({ amount: 20, spent: 20 })).toBe(40);
+    expect(moreBudget({ amount: 20, spent: 5 })).toBe(20);
   });
 });

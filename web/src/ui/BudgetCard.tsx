@@ -23,8 +23,7 @@ export function BudgetCard({ budget }: { budget: Budget }) {
       {budget.limit === null
         ? budget.spent_since != null && " this month"
         : ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
-      {running(budget) > 0 &&
-        ` (${money(budget.billed ?? 0)} billed, ${money(running(budget))} by jobs that still run)`}
+      {` (${money(budget.billed ?? budget.spent)} billed${running(budget) > 0 ? `, ${money(running(budget))} by jobs that still run` : ""})`}
       {promised(budget) > 0 && `, ${money(promised(budget))} promised to running jobs`}
       {budget.limit !== null && (
         <meter

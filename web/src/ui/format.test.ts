@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ago, bytes, duration, figure, memory } from "./format";
+import { ago, bytes, duration, figure, memory, plural } from "./format";
+import { withFigures } from "./Picture";
 
 describe("numbers and times", () => {
   it("come with their units", () => {
@@ -30,5 +31,18 @@ describe("numbers and times", () => {
   });
   it("never show a negative or endless duration", () => {
     expect([duration(-1), duration(Infinity), duration(NaN)]).toEqual(["–", "–", "–"]);
+  });
+  it("count one of a thing as one", () => {
+    expect([plural(1, "line"), plural(0, "line"), plural(2000, "point")]).toEqual([
+      "1 line",
+      "0 lines",
+      "2,000 points",
+    ]);
+  });
+  it("label the axes of pictures with at most four digits", () => {
+    const axis = withFigures({ xAxis: { type: "log" }, yAxis: { type: "category" } });
+    const label = (axis.xAxis as { axisLabel: { formatter: (value: number) => string } }).axisLabel;
+    expect(label.formatter(0.00010000000000000009)).toBe("1.00e-4");
+    expect(axis.yAxis).toEqual({ type: "category" });
   });
 });
