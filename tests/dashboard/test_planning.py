@@ -121,7 +121,8 @@ def test_a_history_is_replayed_side_by_side(server: ServerProcess, page: Page) -
 def test_a_command_shows_what_it_used_over_time(server: ServerProcess, page: Page, ana: Client) -> None:
     job = ana.jobs.submit(["sh", "-c", "sleep 1000"], name="watched", resources=SMALL)
     page.goto(f"{server.address}/p/astro/jobs/{job.id}")
-    expect(page.get_by_role("img", name="Curve of Memory in use, MiB over seconds")).to_be_visible()
-    expect(page.get_by_role("img", name="Curve of Processors in use, vCPU over seconds")).to_be_visible()
-    page.get_by_role("button", name="Kill").click()
+    expect(page.get_by_role("img", name="Curve of Memory in use over seconds")).to_be_visible()
+    expect(page.get_by_role("img", name="Curve of Processors in use over seconds")).to_be_visible()
+    page.get_by_role("button", name="Kill", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Kill the job").click()
     expect(page.locator(".state.killed")).to_be_visible()
