@@ -1024,6 +1024,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/files/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * File Content
+         * @description The bytes of one file version, to be saved.
+         */
+        get: operations["file_content"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/files/fetch": {
         parameters: {
             query?: never;
@@ -1076,6 +1096,26 @@ export interface paths {
          * @description All versions of a file, the newest first; also of a deleted one.
          */
         get: operations["file_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/files/zip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files As Zip
+         * @description Everything that a reference names, a folder or a file set, as one zip.
+         */
+        get: operations["files_as_zip"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1448,6 +1488,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/jobs/table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Table
+         * @description Jobs with their tags, what they measured and what they cost; sorted by any of these.
+         */
+        get: operations["job_table"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/jobs/{job}": {
         parameters: {
             query?: never;
@@ -1548,6 +1608,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/jobs/{job}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Links
+         * @description What it was run for: apps, a study, a pipeline, a profile.
+         */
+        get: operations["job_links"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/jobs/{job}/log": {
         parameters: {
             query?: never;
@@ -1580,6 +1660,26 @@ export interface paths {
          * @description Lines as they come (server-sent events); resume with Last-Event-ID. Ends, with `end`, when the job has.
          */
         get: operations["follow_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/jobs/{job}/log/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Log Text
+         * @description The whole log as text, to be saved.
+         */
+        get: operations["log_text"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1786,6 +1886,26 @@ export interface paths {
          * @description Run again what changed upstream, or on other inputs; the rest is reused.
          */
         post: operations["rerun_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/pool": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Pool
+         * @description Who holds the devices now: this project, and all others together.
+         */
+        get: operations["show_pool"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3258,6 +3378,20 @@ export interface components {
             /** Remedy */
             remedy: string;
         };
+        /**
+         * Amounts
+         * @description What some jobs hold of a device together.
+         */
+        Amounts: {
+            /** Gpus */
+            gpus: number;
+            /** Jobs */
+            jobs: number;
+            /** Memory Mb */
+            memory_mb: number;
+            /** Vcpu */
+            vcpu: number;
+        };
         /** Announce */
         Announce: {
             /** Objects */
@@ -4252,6 +4386,14 @@ export interface components {
              */
             expires_at: string;
         };
+        /** DeviceUse */
+        DeviceUse: {
+            /** Device */
+            device: string;
+            mine: components["schemas"]["Amounts"];
+            /** @description What all other projects hold, unnamed */
+            others: components["schemas"]["Amounts"];
+        };
         /** Difference */
         Difference: {
             /**
@@ -4419,6 +4561,8 @@ export interface components {
         Event: {
             /** Actor */
             actor: string | null;
+            /** Actor Name */
+            actor_name?: string | null;
             /**
              * At
              * Format: date-time
@@ -5032,6 +5176,11 @@ export interface components {
             kill_requested: boolean;
             /** Kind */
             kind: string;
+            /**
+             * Last Line
+             * @description The last line of a failed job's log; told of one job, not in lists
+             */
+            last_line?: string | null;
             /** Name */
             name: string;
             /** Output Set */
@@ -5065,6 +5214,11 @@ export interface components {
              */
             submitted_at: string;
             usage: components["schemas"]["Usage"] | null;
+            /**
+             * User
+             * @description Its owner's name; told in lists and of one job
+             */
+            user?: string | null;
             /** User Id */
             user_id: string;
             /**
@@ -5190,6 +5344,38 @@ export interface components {
         JobIds: {
             /** Items */
             items: string[];
+        };
+        /**
+         * JobLinks
+         * @description What the job was run for.
+         */
+        JobLinks: {
+            /** Apps */
+            apps: components["schemas"]["OfApp"][];
+            pipeline: components["schemas"]["OfPipeline"] | null;
+            /** Profile */
+            profile: string | null;
+            study: components["schemas"]["OfStudy"] | null;
+        };
+        /**
+         * JobRow
+         * @description A job as a row of a table. Its tags hold what it measured: `loss`, `loss_min`, `loss_max`.
+         */
+        JobRow: {
+            /**
+             * Cost
+             * @description What it was billed so far
+             */
+            cost: number | null;
+            /** Currency */
+            currency: string | null;
+            job: components["schemas"]["Job"];
+            /** Tags */
+            tags: {
+                [key: string]: string | number | {
+                    [key: string]: string;
+                };
+            };
         };
         /** JoinProject */
         JoinProject: {
@@ -5502,6 +5688,46 @@ export interface components {
             items: components["schemas"]["ObjectSource"][];
         };
         /**
+         * OfApp
+         * @description The job is a trial of this app.
+         */
+        OfApp: {
+            /** App */
+            app: string;
+            /** Candidate */
+            candidate: string;
+            /** Model */
+            model: string | null;
+            /** Quality */
+            quality: number | null;
+        };
+        /**
+         * OfPipeline
+         * @description The job is a step of this pipeline, which `pipeline` identifies.
+         */
+        OfPipeline: {
+            /** Name */
+            name: string;
+            /** Pipeline */
+            pipeline: string;
+            /** Step */
+            step: string;
+        };
+        /**
+         * OfStudy
+         * @description The job is a point of this study.
+         */
+        OfStudy: {
+            /** Number */
+            number: number;
+            /** Point */
+            point: {
+                [key: string]: unknown;
+            };
+            /** Study */
+            study: string;
+        };
+        /**
          * Offer
          * @description Seconds with their 90 % interval, and the price. `sure_*` are what limits are held against.
          */
@@ -5703,6 +5929,16 @@ export interface components {
         Page_Invitation_: {
             /** Items */
             items: components["schemas"]["Invitation"][];
+            /**
+             * Next Cursor
+             * @description Send it back as `cursor` for the next page
+             */
+            next_cursor?: string | null;
+        };
+        /** Page[JobRow] */
+        Page_JobRow_: {
+            /** Items */
+            items: components["schemas"]["JobRow"][];
             /**
              * Next Cursor
              * @description Send it back as `cursor` for the next page
@@ -5984,6 +6220,18 @@ export interface components {
         PolicyNames: {
             /** Items */
             items: string[];
+        };
+        /**
+         * PoolUse
+         * @description What this project and all others hold of each device, and how many jobs of each wait for room.
+         */
+        PoolUse: {
+            /** Items */
+            items: components["schemas"]["DeviceUse"][];
+            /** Waiting */
+            waiting: number;
+            /** Waiting Others */
+            waiting_others: number;
         };
         /** PriceChange */
         PriceChange: {
@@ -9601,6 +9849,38 @@ export interface operations {
             };
         };
     };
+    file_content: {
+        parameters: {
+            query: {
+                /** @description /data/ · /data/train.json:2 · /data/@HotpotQA:1 */
+                ref: string;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     fetch_files: {
         parameters: {
             query?: never;
@@ -9693,6 +9973,38 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Page_FileVersion_"];
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    files_as_zip: {
+        parameters: {
+            query: {
+                /** @description /data/ · /data/train.json:2 · /data/@HotpotQA:1 */
+                ref: string;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -10499,6 +10811,48 @@ export interface operations {
             };
         };
     };
+    job_table: {
+        parameters: {
+            query?: {
+                /** @description Only those for which this holds */
+                where?: string;
+                /** @description At most so many items */
+                limit?: number;
+                /** @description `next_cursor` of the page before */
+                cursor?: string | null;
+                /** @description A field, or -field for descending */
+                sort?: string;
+                /** @description Conditions that all hold: field:operator:value */
+                filter?: string[] | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_JobRow_"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     show_job: {
         parameters: {
             query?: never;
@@ -10663,6 +11017,38 @@ export interface operations {
             };
         };
     };
+    job_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobLinks"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     job_log: {
         parameters: {
             query?: {
@@ -10728,6 +11114,41 @@ export interface operations {
                 content: {
                     "text/event-stream": unknown;
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log_text: {
+        parameters: {
+            query?: {
+                /** @description An earlier attempt's log */
+                attempt?: number | null;
+                /** @description Each line after its moment and its stream */
+                times?: boolean;
+            };
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -11124,6 +11545,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pipeline"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolUse"];
                 };
             };
             /** @description What went wrong and what to do */

@@ -169,7 +169,7 @@ def log_text(
 ) -> Response:
     """The whole log as text, to be saved."""
     with state.store.read() as tx:
-        need_job(tx, caller, job)
+        look.need_job(tx, caller, job)
 
     def text() -> Iterator[str]:
         after = 0
