@@ -207,7 +207,9 @@ def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
     """Returns the project's job of this id, or the only one whose id ends so (ids differ in their ends)."""
     row = tx.execute(_FIND, {"of_project": project_id, "of_job": job_id}).one_or_none()
     if row is None and (end := id_end(job_id)) is not None:
-        ends = select(*JOB_COLUMNS).where(jobs.c.project_id == project_id, jobs.c.id.endswith(end, autoescape=True))
+        ends = select(*JOB_COLUMNS).where(
+            jobs.c.project_id == project_id, jobs.c.id.endswith(end, autoescape=True)
+        )
         found = tx.execute(ends.order_by(jobs.c.seq.desc()).limit(3)).all()
         if len(found) > 1:
             named = ", ".join(each.id for each in found[:2])
