@@ -53,7 +53,7 @@ def keep_sending(
     stopping: threading.Event,
     every: float = EVERY_S,
 ) -> None:
-    """Until `stopping` is set. Two that lead for a moment may send a message twice, never none."""
+    """Send what is due until `stopping` is set. Two that lead for a moment may send a message twice, never none."""
     while not stopping.wait(every):
         try:
             while leads() and deliver(store, sender) == BATCH and not stopping.is_set():

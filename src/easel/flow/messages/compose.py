@@ -70,7 +70,7 @@ def headline(notes: Sequence[Note]) -> str:
 
 
 def mail(sender: str, to: str, notes: Sequence[Note], unsubscribe: str, message_id: str) -> EmailMessage:
-    """With the headers of RFC 8058, by which a mail program offers to unsubscribe with one click."""
+    """Returns the mail, with the headers of RFC 8058 by which a mail program unsubscribes with one click."""
     made = EmailMessage(policy=_WHOLE_LINES)
     made["From"], made["To"] = sender, to
     made["Subject"] = f"[Easel] {headline(notes)}".replace("\n", " ").replace("\r", " ")

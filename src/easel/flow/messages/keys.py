@@ -20,7 +20,7 @@ class ChannelKeys:
         self._fernet = Fernet(base64.urlsafe_b64encode(derived))
 
     def webhook_secret(self, channel_id: str) -> str:
-        """With which the receiver checks that a message is ours."""
+        """Returns the secret with which the receiver checks that a message is ours."""
         return self._made("webhook", channel_id)
 
     def unsubscribe_token(self, channel_id: str) -> str:

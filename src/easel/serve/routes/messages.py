@@ -67,7 +67,7 @@ def change_channel(
 
 @router.delete("/api/v1/messages/channels/{channel}", status_code=204)
 def remove_channel(state: State, caller: SignedIn, channel: ChannelId) -> None:
-    """Nothing more by this way."""
+    """Remove a way: nothing more is sent by it."""
     with state.store.write() as tx:
         channels.remove(tx, caller, channel)
 
