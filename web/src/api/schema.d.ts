@@ -336,6 +336,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Messages
+         * @description Your newest messages, and what became of them.
+         */
+        get: operations["list_messages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/messages/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Channels
+         * @description The ways by which you are told.
+         */
+        get: operations["list_channels"];
+        put?: never;
+        /**
+         * Add Channel
+         * @description A new way, with what you want to be told by it.
+         */
+        post: operations["add_channel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/messages/channels/{channel}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Channel
+         * @description Nothing more by this way.
+         */
+        delete: operations["remove_channel"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Channel
+         * @description Other topics; stop or go on.
+         */
+        patch: operations["change_channel"];
+        trace?: never;
+    };
+    "/api/v1/messages/channels/{channel}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Channel
+         * @description Send a message by it, to see that it arrives.
+         */
+        post: operations["test_channel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policies": {
         parameters: {
             query?: never;
@@ -3338,6 +3426,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/unsubscribe/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ask Unsubscribe
+         * @description A page with one button: a mail program that only looks at a link changes nothing.
+         */
+        get: operations["ask_unsubscribe"];
+        put?: never;
+        /**
+         * Unsubscribe
+         * @description Stop the channel that the link is about (RFC 8058).
+         */
+        post: operations["unsubscribe"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3864,6 +3976,16 @@ export interface components {
              */
             program?: string | null;
         };
+        /** ChangeChannel */
+        ChangeChannel: {
+            /**
+             * Stopped
+             * @description Send nothing by it
+             */
+            stopped?: boolean | null;
+            /** Topics */
+            topics?: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost")[] | null;
+        };
         /**
          * ChangeProject
          * @description What is null stays as it is.
@@ -3897,6 +4019,43 @@ export interface components {
         /** ChangeRole */
         ChangeRole: {
             role: components["schemas"]["Role"];
+        };
+        /** Channel */
+        Channel: {
+            /**
+             * Address
+             * @description Of Slack and Matrix only the host
+             */
+            address: string;
+            /** Digest At */
+            digest_at: string | null;
+            /** Id */
+            id: string;
+            /** Quiet From */
+            quiet_from: string | null;
+            /** Quiet Until */
+            quiet_until: string | null;
+            /**
+             * Secret
+             * @description Of a webhook: with it the receiver checks X-Easel-Signature
+             */
+            secret?: string | null;
+            /** Stopped */
+            stopped: boolean;
+            /** Topics */
+            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost")[];
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "mail" | "webhook" | "slack" | "matrix";
+            /** Zone */
+            zone: string;
+        };
+        /** ChannelList */
+        ChannelList: {
+            /** Items */
+            items: components["schemas"]["Channel"][];
         };
         /**
          * CodeOrigin
@@ -4007,6 +4166,39 @@ export interface components {
         Count: {
             /** Files */
             files: number;
+        };
+        /**
+         * CreateChannel
+         * @description `address` is a mail address, or where to send: Slack's and Matrix's are shown to nobody again.
+         */
+        CreateChannel: {
+            /** Address */
+            address: string;
+            /**
+             * Digest At
+             * @description Everything of a day as one message
+             */
+            digest_at?: string | null;
+            /**
+             * Quiet From
+             * @description From then on nothing is sent
+             */
+            quiet_from?: string | null;
+            /** Quiet Until */
+            quiet_until?: string | null;
+            /** Topics */
+            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost")[];
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "mail" | "webhook" | "slack" | "matrix";
+            /**
+             * Zone
+             * @default UTC
+             * @example Europe/Zurich
+             */
+            zone?: string;
         };
         /** CreateFileSet */
         CreateFileSet: {
@@ -5509,6 +5701,39 @@ export interface components {
              * @description The provider whose groups made them a member
              */
             source?: string | null;
+        };
+        /** Message */
+        Message: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Attempts */
+            attempts: number;
+            /** Channel Id */
+            channel_id: string;
+            /**
+             * Due At
+             * Format: date-time
+             */
+            due_at: string;
+            /** Error */
+            error: string | null;
+            /** Id */
+            id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "sent" | "failed";
+            /** Title */
+            title: string;
+        };
+        /** MessageList */
+        MessageList: {
+            /** Items */
+            items: components["schemas"]["Message"][];
         };
         /** Move */
         Move: {
@@ -8336,6 +8561,197 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_messages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_channels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_channel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateChannel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_channel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_channel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeChannel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Channel"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_channel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
                 };
             };
             /** @description What went wrong and what to do */
@@ -14472,6 +14888,64 @@ export interface operations {
                         [key: string]: string;
                     };
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_unsubscribe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unsubscribe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {

@@ -114,3 +114,32 @@ export function useSteer(project: string, name: string) {
     onSettled: () => queries.invalidateQueries({ queryKey: [project, "studies"] }),
   });
 }
+
+/** The numbers of the points that no other beats in everything. */
+export function useFront(project: string, name: string, known: number) {
+  return useQuery({
+    queryKey: [project, "studies", name, "front", known],
+    enabled: known > 1,
+    retry: false,
+    placeholderData: (old) => old,
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/studies/{name}/front", { params: { path: { project, name } } }),
+      ).then((found) => found.items.map((point) => point.number)),
+  });
+}
+
+/** Runs what is recommended, so that what is predicted becomes measured. */
+export function useVerify(project: string, name: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      answer(
+        api.POST("/api/v1/projects/{project}/studies/{name}/verify", {
+          params: { path: { project, name } },
+          body: {},
+        }),
+      ),
+    onSettled: () => queries.invalidateQueries({ queryKey: [project, "studies"] }),
+  });
+}

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useSearchParams } from "react-router";
 import {
   exampleFilters,
   feed,
@@ -20,7 +21,8 @@ const ALL: Wanted = { of: "", on: "", text: "" };
 
 /** Feed, look, switch off what is wrong: suspected mislabels first, if wanted. */
 export function Examples({ project, app }: { project: string; app: App }) {
-  const [wanted, setWanted] = useState<Wanted>(ALL);
+  const [address] = useSearchParams();
+  const [wanted, setWanted] = useState<Wanted>({ ...ALL, of: address.get("class") ?? "" });
   const [suspicious, setSuspicious] = useState(false);
   const list = useExamples(project, app.name, wanted);
   const suspects = useSuspects(project, app.name, suspicious);

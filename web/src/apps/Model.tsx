@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { Link } from "react-router";
+import { Link, useNavigate } from "react-router";
 import { useAppProgress, useChange, useReport, type App, type Report } from "../api/apps";
 import { answer, api } from "../api/client";
 import { Chart } from "../ui/Chart";
@@ -9,7 +9,7 @@ import { Loaded } from "../ui/Loaded";
 import { appPlace, DataLink, provenancePlace } from "../ui/places";
 import { Picture } from "../ui/Picture";
 import { Time } from "../ui/Time";
-import { confusionOption, progressOption, residualOption } from "./pictures";
+import { confusionOption, progressOption, residualOption, truthOf } from "./pictures";
 
 /** The best model so far: how it came to be, how it errs, and how to take it away. */
 export function Model({ project, app }: { project: string; app: App }) {
@@ -78,14 +78,15 @@ export function Model({ project, app }: { project: string; app: App }) {
             />
           </div>
         )}
-        <Loaded query={report}>{(found) => <Errors report={found} />}</Loaded>
+        <Loaded query={report}>{(found) => <Errors project={project} app={app} report={found} />}</Loaded>
       </div>
       <Program app={app} />
     </>
   );
 }
 
-function Errors({ report }: { report: Report }) {
+function Errors({ project, app, report }: { project: string; app: App; report: Report }) {
+  const navigate = useNavigate();
   const curves = useMemo(
     () =>
       (report.curves ?? []).slice(0, 5).flatMap((fold, k) =>
@@ -108,9 +109,17 @@ function Errors({ report }: { report: Report }) {
             about={`Confusion matrix over ${classes.length} classes: ${right} of ${all} answers are right`}
             option={confusionOption(report)}
             height={Math.min(560, 180 + 34 * classes.length)}
+            onPick={(index) => {
+              const truth = truthOf(report, index);
+              if (truth !== undefined)
+                void navigate(
+                  `${appPlace(project, app.name, "examples")}&class=${encodeURIComponent(truth)}`,
+                );
+            }}
           />
           <p className="quiet">
-            {count(right)} of {count(all)} validation answers are right.
+            {count(right)} of {count(all)} validation answers are right. A cell opens the examples of its
+            class.
           </p>
         </div>
       )}

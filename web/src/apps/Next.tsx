@@ -2,7 +2,7 @@ import { useProspects, type App } from "../api/apps";
 import { Loaded } from "../ui/Loaded";
 import { duration, figure } from "../ui/format";
 import { Picture } from "../ui/Picture";
-import { posteriorOption } from "./pictures";
+import { posteriorOption, withinCeiling } from "./pictures";
 
 /** What the policy would run next and why, with what it believes of every candidate. */
 export function Next({ project, app }: { project: string; app: App }) {
@@ -70,7 +70,8 @@ export function Next({ project, app }: { project: string; app: App }) {
                         <td className="long">{one.candidate}</td>
                         <td>{one.state}</td>
                         <td className="number">
-                          {figure(one.mean)} ({figure(one.low)} to {figure(one.high)})
+                          {figure(withinCeiling(one.mean))} ({figure(withinCeiling(one.low))} to{" "}
+                          {figure(withinCeiling(one.high))})
                         </td>
                         <td className="number">{figure(one.quality)}</td>
                         <td className="number">{duration(one.cost_s)}</td>

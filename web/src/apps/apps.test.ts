@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { exampleFilters } from "../api/apps";
-import { candidatesOption, confusionOption, posteriorOption } from "./pictures";
+import { candidatesOption, confusionOption, posteriorOption, truthOf } from "./pictures";
 import { classPath, tableOf } from "./propose";
 import { happinessOption } from "./rising";
 import { parsed } from "./TryIt";
@@ -91,5 +91,26 @@ describe("apps", () => {
   it("refuse what is not JSON in words", () => {
     expect(parsed("[1]")).toEqual([1]);
     expect(() => parsed("{")).toThrow("not JSON");
+  });
+  it("open the examples of the class whose cell was clicked", () => {
+    expect([0, 1, 2, 3].map((i) => truthOf({ classes: ["a", "b"] }, i))).toEqual(["a", "a", "b", "b"]);
+    expect(truthOf({ classes: [] }, 0)).toBeUndefined();
+  });
+  it("believe nothing above the ceiling", () => {
+    const item = {
+      candidate: "c",
+      mean: 1.113,
+      low: 0.9,
+      high: 1.3,
+      quality: null,
+      cost_s: 1,
+      state: "open",
+    };
+    const [whisker, mean] = posteriorOption(
+      [item as Parameters<typeof posteriorOption>[0][number]],
+      undefined,
+    ).series as { data: number[][] }[];
+    expect(whisker!.data[0]).toEqual([0, 0.9, 1]);
+    expect(mean!.data[0]).toEqual([1, 0]);
   });
 });

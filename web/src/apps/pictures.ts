@@ -85,6 +85,17 @@ export function confusionOption(report: Pick<Report, "classes" | "confusion">): 
   };
 }
 
+/** The true class of a cell that was clicked, counted as the picture counts its cells. */
+export function truthOf(report: Pick<Report, "classes">, index: number): string | undefined {
+  const { classes = [] } = report;
+  return classes[Math.floor(index / Math.max(1, classes.length))];
+}
+
+/** Beliefs as far as a score can go: never above the ceiling. */
+export function withinCeiling(value: number, ceiling = 1): number {
+  return Math.min(value, ceiling);
+}
+
 /** Answer against truth; a perfect model is on the diagonal. */
 export function residualOption(pairs: number[][]): Option {
   const all = pairs.flat().filter(Number.isFinite);
@@ -147,10 +158,10 @@ export function posteriorOption(items: Prospect[], next: string | undefined): Op
     tooltip: told((i) => {
       const one = shown[i];
       return one
-        ? `${one.candidate}\nbelieved ${figure(one.mean)} (${figure(one.low)} to ${figure(one.high)}), ${duration(one.cost_s)}${one.quality === null ? "" : `\nmeasured ${figure(one.quality)}`}`
+        ? `${one.candidate}\nbelieved ${figure(withinCeiling(one.mean))} (${figure(one.low)} to ${figure(withinCeiling(one.high))}), ${duration(one.cost_s)}${one.quality === null ? "" : `\nmeasured ${figure(one.quality)}`}`
         : "";
     }),
-    xAxis: { type: "value", name: "score", nameLocation: "middle", nameGap: 26, scale: true },
+    xAxis: { type: "value", name: "score", nameLocation: "middle", nameGap: 26, scale: true, max: upToOne },
     yAxis: {
       type: "category",
       data: shown.map((one) => one.candidate),
@@ -171,14 +182,14 @@ export function posteriorOption(items: Prospect[], next: string | undefined): Op
             style: { stroke: "#0072b2", lineWidth: 3, opacity: 0.45 },
           };
         },
-        data: shown.map((one, i) => [i, one.low, one.high]),
+        data: shown.map((one, i) => [i, withinCeiling(one.low), withinCeiling(one.high)]),
       },
       {
         name: "believed",
         type: "scatter",
         symbolSize: 7,
         color: "#0072b2",
-        data: shown.map((one, i) => [one.mean, i]),
+        data: shown.map((one, i) => [withinCeiling(one.mean), i]),
       },
       {
         name: "measured",
@@ -197,7 +208,7 @@ export function posteriorOption(items: Prospect[], next: string | undefined): Op
         symbol: "triangle",
         symbolSize: 13,
         color: "#009e73",
-        data: shown.map((one, i) => (one.candidate === next ? [one.mean, i] : ["-", i])) as [
+        data: shown.map((one, i) => (one.candidate === next ? [withinCeiling(one.mean), i] : ["-", i])) as [
           number,
           number,
         ][],

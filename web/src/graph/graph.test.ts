@@ -1,3 +1,4 @@
+import { needsOf } from "./steps";
 import { describe, expect, it } from "vitest";
 import { farOption } from "./far";
 import { layout } from "./layout";
@@ -46,5 +47,12 @@ describe("the provenance graph", () => {
       data: ArrayLike<unknown>;
     }[];
     expect([dots!.data.length, lines!.data.length / 5]).toEqual([2000, 1990]);
+  });
+  it("leads from what a step needs to the step", () => {
+    const steps = [
+      { name: "clean", needs: [] },
+      { name: "train", needs: ["clean", "elsewhere"] },
+    ];
+    expect(needsOf(steps)).toEqual([{ source: "clean", target: "train" }]);
   });
 });

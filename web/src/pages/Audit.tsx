@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { answer, api } from "../api/client";
+import { answer, api, type Schemas } from "../api/client";
 import { Failure } from "../ui/Failure";
 import { useProject } from "../ui/Frame";
 import { Time } from "../ui/Time";
@@ -21,7 +21,7 @@ export default function Audit() {
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
-    queryFn: ({ pageParam: cursor }) => {
+    queryFn: ({ pageParam: cursor }): Promise<Schemas["Page_AuditEntry_"]> => {
       const query = { limit: 100, cursor, filter };
       return project
         ? answer(api.GET("/api/v1/projects/{project}/audit", { params: { path: { project }, query } }))

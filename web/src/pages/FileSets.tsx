@@ -31,7 +31,9 @@ export default function FileSets() {
     },
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
-  const sets = useMemo(() => list.data?.pages.flatMap((page) => page.items) ?? [], [list.data]);
+  const everything = address.get("all") === "yes";
+  const found = useMemo(() => list.data?.pages.flatMap((page) => page.items) ?? [], [list.data]);
+  const sets = useMemo(() => (everything ? found : found.filter((one) => !isIdle(one))), [everything, found]);
   const columns = useMemo<ColumnDef<FileSet>[]>(
     () => [
       {
@@ -63,6 +65,19 @@ export default function FileSets() {
             onChange={(e) => setAddress(e.target.value ? { prefix: e.target.value } : {}, { replace: true })}
           />
         </label>
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={everything}
+            onChange={(e) =>
+              setAddress(
+                { ...(prefix && { prefix }), ...(e.target.checked && { all: "yes" }) },
+                { replace: true },
+              )
+            }
+          />{" "}
+          Empty outputs too
+        </label>
         <button type="button" className="primary" onClick={() => setCreating(true)}>
           New file set
         </button>
@@ -88,6 +103,11 @@ export default function FileSets() {
       {creating && <NewSet project={project} onClose={() => setCreating(false)} />}
     </div>
   );
+}
+
+/** A set that a job made by itself and left empty: it says nothing but that the job ran. */
+export function isIdle(set: Pick<FileSet, "name" | "files">): boolean {
+  return set.files === 0 && /^job_.*-output$/.test(set.name);
 }
 
 function Versions({ project, name, first }: { project: string; name: string; first: number | null }) {

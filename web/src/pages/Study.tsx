@@ -4,7 +4,9 @@ import {
   aimOf,
   dimensionsOf,
   usePoints,
+  useFront,
   useSteer,
+  useVerify,
   useStudy,
   type Study as Facts,
   type StudyPoint,
@@ -15,7 +17,15 @@ import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { Picture } from "../ui/Picture";
 import { Terms } from "../ui/Terms";
-import { measured, parallelOption, pointText, spendingOption } from "../study/pictures";
+import {
+  frontOption,
+  measured,
+  parallelOption,
+  pointText,
+  sortedPoints,
+  spendingOption,
+  type Sorting,
+} from "../study/pictures";
 import { Models } from "../study/Models";
 
 const UNITS: Record<string, string> = { cost: "money", time: "seconds", count: "points" };
@@ -75,7 +85,7 @@ function Shown({ project, study }: { project: string; study: Facts }) {
         {UNITS[study.budget.kind] ?? study.budget.kind} spent.
       </p>
       <meter aria-label="Spent of the budget" min={0} max={study.budget.amount} value={study.budget.spent} />
-      <Best study={study} />
+      <Best project={project} study={study} />
       <p dir="auto" aria-live="polite">
         {study.name} {study.waiting}.
       </p>
@@ -132,7 +142,8 @@ function Resume({
   );
 }
 
-function Best({ study }: { study: Facts }) {
+function Best({ project, study }: { project: string; study: Facts }) {
+  const verify = useVerify(project, study.name);
   if (!study.best) return <p className="quiet">Nothing is recommended yet.</p>;
   const { point, predicted, probability, observed } = study.best;
   return (
@@ -147,6 +158,20 @@ function Best({ study }: { study: Facts }) {
               .join(", ")}.`}
         {probability !== null && ` All constraints hold with probability ${figure(probability)}.`}
       </p>
+      {!observed && (
+        <p>
+          <button type="button" disabled={verify.isPending} onClick={() => verify.mutate()}>
+            Run the recommended point
+          </button>
+        </p>
+      )}
+      {verify.data?.job_id && (
+        <p role="status">
+          Point {verify.data.number} runs as{" "}
+          <Link to={`/p/${encodeURIComponent(project)}/jobs/${verify.data.job_id}`}>its job</Link>.
+        </p>
+      )}
+      {verify.error && <Failure error={verify.error} />}
     </section>
   );
 }
@@ -176,17 +201,76 @@ function Pictures({ project, study, points }: { project: string; study: Facts; p
           </div>
         </div>
       )}
+      <Front project={project} study={study} points={points} />
       <Models project={project} study={study} points={points} />
-      <Points project={project} points={points} quantity={aim.quantity} />
+      <Points
+        project={project}
+        points={points}
+        quantity={aim.quantity}
+        dimensions={dimensions.map((one) => one.name)}
+      />
     </>
   );
 }
 
-function Points({ project, points, quantity }: { project: string; points: StudyPoint[]; quantity: string }) {
+/** The objective against what it costs: those that no other beats in both. */
+function Front({ project, study, points }: { project: string; study: Facts; points: StudyPoint[] }) {
+  const { quantity } = aimOf(study);
+  const done = measured(points);
+  const front = useFront(project, study.name, done.length);
+  const others = [...new Set(done.flatMap((point) => Object.keys(point.values)))].filter(
+    (name) => name !== quantity,
+  );
+  const [chosen, setChosen] = useState("");
+  const other = others.includes(chosen) ? chosen : others[0];
+  if (!front.data || other === undefined) return null;
+  return (
+    <section className="card">
+      <label>
+        {quantity} against
+        <select value={other} onChange={(e) => setChosen(e.target.value)}>
+          {others.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <Picture
+        title="Pareto front"
+        about={`${quantity} against ${other} of ${done.length} points; ${front.data.length} are beaten by no other in everything`}
+        option={frontOption(points, front.data, quantity, other)}
+      />
+    </section>
+  );
+}
+
+type PointsProps = { project: string; points: StudyPoint[]; quantity: string; dimensions: string[] };
+
+function Points({ project, points, quantity, dimensions }: PointsProps) {
   const [only, setOnly] = useState(false);
-  const shown = [...points].reverse().filter((point) => !only || point.feasible);
+  const [sorting, setSorting] = useState<Sorting>({ by: "#", down: true });
+  const shown = sortedPoints(
+    points.filter((point) => !only || point.feasible),
+    sorting,
+  );
   const others = [...new Set(points.flatMap((point) => Object.keys(point.values)))].filter(
     (name) => name !== quantity,
+  );
+  const heading = (name: string) => (
+    <th
+      scope="col"
+      key={name}
+      className="number"
+      aria-sort={sorting.by === name ? (sorting.down ? "descending" : "ascending") : "none"}
+    >
+      <button
+        type="button"
+        className="plain"
+        dir="auto"
+        onClick={() => setSorting({ by: name, down: sorting.by === name ? !sorting.down : false })}
+      >
+        {name} <span aria-hidden="true">{sorting.by === name ? (sorting.down ? "▾" : "▴") : "↕"}</span>
+      </button>
+    </th>
   );
   return (
     <section>
@@ -201,19 +285,9 @@ function Points({ project, points, quantity }: { project: string; points: StudyP
         <table>
           <thead>
             <tr>
-              <th scope="col" className="number">
-                #
-              </th>
-              <th scope="col">Point</th>
+              {["#", ...dimensions].map(heading)}
               <th scope="col">State</th>
-              <th scope="col" className="number">
-                {quantity}
-              </th>
-              {others.map((name) => (
-                <th scope="col" className="number" key={name}>
-                  {name}
-                </th>
-              ))}
+              {[quantity, ...others].map(heading)}
               <th scope="col">Constraints</th>
               <th scope="col">Job</th>
             </tr>
@@ -221,10 +295,14 @@ function Points({ project, points, quantity }: { project: string; points: StudyP
           <tbody>
             {shown.map((point) => (
               <tr key={point.number}>
-                <td className="number">{point.number}</td>
-                <td className="long" dir="auto" title={point.why ?? undefined}>
-                  {pointText(point.point)}
+                <td className="number" title={point.why ?? undefined}>
+                  {point.number}
                 </td>
+                {dimensions.map((name) => (
+                  <td className="number" dir="auto" key={name}>
+                    {shownValue(point.point[name])}
+                  </td>
+                ))}
                 <td>
                   <span className={`state ${point.state}`} title={point.reason ?? undefined}>
                     {point.state}
@@ -252,4 +330,9 @@ function Points({ project, points, quantity }: { project: string; points: StudyP
       </div>
     </section>
   );
+}
+
+function shownValue(value: unknown): string {
+  if (value === undefined) return "–";
+  return typeof value === "number" ? figure(value) : String(value);
 }

@@ -48,18 +48,26 @@ export function spendingOption(points: StudyPoint[], quantity: string, unit: str
     series: [
       {
         name: "recommended",
+        color: "#009e73",
         type: "line",
         step: "end",
         showSymbol: false,
         lineStyle: { width: 2.5 },
         data: line.map((one) => [one.spent, one.value]),
       },
-      { name: "met the constraints", type: "scatter", symbolSize: 9, data: dots(all, quantity, true) },
+      {
+        name: "met the constraints",
+        type: "scatter",
+        symbolSize: 9,
+        color: MET,
+        data: dots(all, quantity, true),
+      },
       {
         name: "did not",
         type: "scatter",
         symbol: "diamond",
         symbolSize: 9,
+        color: NOT_MET,
         data: dots(all, quantity, false),
       },
     ],
@@ -70,6 +78,63 @@ function dots(points: StudyPoint[], quantity: string, feasible: boolean): [numbe
   return points
     .filter((point) => (point.feasible === true) === feasible)
     .map((point) => [point.spent!, point.values[quantity]!]);
+}
+
+/** From broken to held: orange to blue, which people tell apart who do not see red and green. */
+export const FEASIBILITY = ["#d55e00", "#f7f1e3", "#0072b2"];
+const MET = "#0072b2";
+const NOT_MET = "#d55e00";
+
+/** The objective against another quantity, with those that no other point beats in both joined. */
+export function frontOption(points: StudyPoint[], front: number[], quantity: string, other: string): Option {
+  const known = measured(points).filter((one) => one.values[quantity] != null && one.values[other] != null);
+  const at = (one: StudyPoint) => [one.values[other]!, one.values[quantity]!] as [number, number];
+  const groups = [
+    known.filter((one) => front.includes(one.number)).sort((a, b) => a.values[other]! - b.values[other]!),
+    known.filter((one) => one.feasible === true),
+    known.filter((one) => one.feasible !== true),
+  ];
+  return {
+    grid: { ...GRID, bottom: 84 },
+    legend: { type: "scroll", bottom: 0 },
+    tooltip: told((i, series) => {
+      const one = groups[series]?.[i];
+      return one
+        ? `point ${one.number}: ${pointText(one.point)}\n${quantity} ${figure(one.values[quantity])}, ${other} ${figure(one.values[other])}`
+        : "";
+    }),
+    xAxis: { type: "value", name: other, nameLocation: "middle", nameGap: 28, scale: true },
+    yAxis: { type: "value", name: quantity, scale: true },
+    series: [
+      { name: "Pareto front", type: "line", symbolSize: 12, color: "#009e73", data: groups[0]!.map(at) },
+      { name: "met the constraints", type: "scatter", symbolSize: 9, color: MET, data: groups[1]!.map(at) },
+      {
+        name: "did not",
+        type: "scatter",
+        symbol: "diamond",
+        symbolSize: 9,
+        color: NOT_MET,
+        data: groups[2]!.map(at),
+      },
+    ],
+  };
+}
+
+export type Sorting = { by: string; down: boolean };
+
+/** The points in the order that somebody chose: by number, by a dimension or by what was measured; gaps last. */
+export function sortedPoints(points: StudyPoint[], { by, down }: Sorting): StudyPoint[] {
+  const value = (one: StudyPoint): unknown =>
+    by === "#" ? one.number : (one.point[by] ?? one.values[by] ?? null);
+  return [...points].sort((a, b) => {
+    const [first, second] = [value(a), value(b)];
+    if (first === null || second === null) return Number(first === null) - Number(second === null);
+    const order =
+      typeof first === "number" && typeof second === "number"
+        ? first - second
+        : String(first).localeCompare(String(second));
+    return down ? -order : order;
+  });
 }
 
 const SHORT = { axisLabel: { formatter: (value: number) => figure(value) } };
@@ -157,7 +222,7 @@ export function regionOption(region: Region, points: StudyPoint[]): Option {
       top: "middle",
       text: ["holds", "broken"],
       precision: 2,
-      inRange: { color: ["#b5493b", "#e8dfc8", "#1f7a4d"] },
+      inRange: { color: FEASIBILITY },
     },
     series: [
       { type: "heatmap", data: cells as [number, number, number][] },

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { aimOf, dimensionsOf, type StudyPoint } from "../api/studies";
 import { moreBudget } from "../pages/Study";
 import { EMPTY, studyOf } from "./form";
-import { measured, recommended, regionOption } from "./pictures";
+import { FEASIBILITY, frontOption, measured, recommended, regionOption, sortedPoints } from "./pictures";
 
 const point = (more: Partial<StudyPoint>) =>
   ({
@@ -93,5 +93,27 @@ describe("studies", () => {
   it("propose a larger budget where all of it is spent", () => {
     expect(moreBudget({ amount: 20, spent: 20 })).toBe(40);
     expect(moreBudget({ amount: 20, spent: 5 })).toBe(20);
+  });
+  it("sort their points by what somebody chose, gaps last", () => {
+    const found = [
+      point({ number: 0, point: { lr: 0.1 }, values: { a: 2 } }),
+      point({ number: 1, point: { lr: 0.01 } }),
+      point({ number: 2, point: { lr: 1 }, values: { a: 1 } }),
+    ];
+    const numbers = (by: string, down: boolean) => sortedPoints(found, { by, down }).map((one) => one.number);
+    expect([numbers("lr", false), numbers("a", true), numbers("#", true)]).toEqual([
+      [1, 0, 2],
+      [0, 2, 1],
+      [2, 1, 0],
+    ]);
+  });
+  it("join the Pareto front, and tell met from not met without red and green", () => {
+    const found = [
+      point({ number: 0, told: 0, feasible: true, values: { a: 1, cost: 2 } }),
+      point({ number: 1, told: 1, feasible: false, values: { a: 2, cost: 1 } }),
+    ];
+    const [front, met, not] = frontOption(found, [1], "a", "cost").series as { data: unknown[] }[];
+    expect([front!.data, met!.data, not!.data]).toEqual([[[1, 2]], [[2, 1]], [[1, 2]]]);
+    expect(FEASIBILITY).toEqual(["#d55e00", "#f7f1e3", "#0072b2"]);
   });
 });

@@ -190,6 +190,7 @@ const SECTIONS: [string, string][] = [
   ["apps", "Apps"],
   ["studies", "Studies"],
   ["jobs", "Jobs"],
+  ["pipelines", "Pipelines"],
   ["lake", "Lake"],
   ["provenance", "Provenance"],
   ["provision", "Provisioning"],

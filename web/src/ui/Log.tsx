@@ -4,7 +4,8 @@ import { useDeferredValue, useEffect, useRef, useState } from "react";
 import { answer, api, type LogLine, type Schemas } from "../api/client";
 import { follow, type Connection } from "../live/stream";
 import { Failure } from "./Failure";
-import { plural } from "./format";
+import { Link, useSearchParams } from "react-router";
+import { clock, plural } from "./format";
 
 const LINE = 20;
 
@@ -12,7 +13,10 @@ const LINE = 20;
 export function Log({ project, job }: { project: string; job: string }) {
   const { lines, state } = useLines(project, job);
   const [search, setSearch] = useState("");
-  const [following, setFollowing] = useState(true);
+  const [address] = useSearchParams();
+  const wanted = Number(address.get("line")) || null;
+  const [following, setFollowing] = useState(wanted === null);
+  const [timed, setTimed] = useState(false);
   const words = useDeferredValue(search.trim());
   const found = useQuery({
     queryKey: [project, "log-search", job, words],
@@ -33,6 +37,16 @@ export function Log({ project, job }: { project: string; job: string }) {
           {!words && state === "waiting" && ", reconnecting…"}
         </span>
         <span className="spring" />
+        <a
+          className="button"
+          href={`/api/v1/projects/${encodeURIComponent(project)}/jobs/${encodeURIComponent(job)}/log/text?times=${timed}`}
+          download
+        >
+          Download
+        </a>
+        <label className="check">
+          <input type="checkbox" checked={timed} onChange={(e) => setTimed(e.target.checked)} /> Times
+        </label>
         <label className="check">
           <input type="checkbox" checked={following} onChange={(e) => setFollowing(e.target.checked)} />{" "}
           Follow
@@ -48,7 +62,7 @@ export function Log({ project, job }: { project: string; job: string }) {
         </label>
       </header>
       {found.error && <Failure error={found.error} />}
-      <Lines lines={shown} following={following && !words} />
+      <Lines lines={shown} following={following && !words} timed={timed} wanted={words ? null : wanted} />
     </section>
   );
 }
@@ -74,7 +88,10 @@ function useLines(project: string, job: string): { lines: LogLine[]; state: Conn
   return { lines, state };
 }
 
-function Lines({ lines, following }: { lines: LogLine[]; following: boolean }) {
+type LinesProps = { lines: LogLine[]; following: boolean; timed: boolean; wanted: number | null };
+
+/** Every number is a link to its line, for sending; what went to standard error is marked by a word and a colour. */
+function Lines({ lines, following, timed, wanted }: LinesProps) {
   const box = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: lines.length,
@@ -85,6 +102,12 @@ function Lines({ lines, following }: { lines: LogLine[]; following: boolean }) {
   useEffect(() => {
     if (following && lines.length > 0) virtual.scrollToIndex(lines.length - 1, { align: "end" });
   }, [following, lines.length, virtual]);
+  const there = wanted !== null && lines.length >= wanted;
+  useEffect(() => {
+    if (!there) return;
+    virtual.scrollToIndex(wanted - 1, { align: "center" });
+    box.current?.scrollIntoView({ block: "nearest" });
+  }, [there, wanted, virtual]);
   return (
     <div className="log" ref={box} tabIndex={0} role="log" aria-live="off" aria-label="Lines of the log">
       {lines.length === 0 && <p className="quiet">No lines.</p>}
@@ -94,13 +117,25 @@ function Lines({ lines, following }: { lines: LogLine[]; following: boolean }) {
           return (
             <div
               key={item.key}
-              className={`log-line ${line.stream}`}
+              className={`log-line ${line.stream} ${line.number + 1 === wanted ? "wanted" : ""}`}
               ref={virtual.measureElement}
               data-index={item.index}
               style={{ transform: `translateY(${item.start}px)` }}
             >
-              <span className="number">{line.number + 1}</span>
-              <span dir="auto">{line.text}</span>
+              <Link
+                className="number"
+                to={`?line=${line.number + 1}`}
+                replace
+                preventScrollReset
+                aria-label={`Line ${line.number + 1}`}
+              >
+                {line.number + 1}
+              </Link>
+              <span dir="auto">
+                {timed && <time dateTime={line.at}>{clock(line.at)} </time>}
+                {line.stream === "err" && <small className="stream">stderr </small>}
+                {line.text}
+              </span>
             </div>
           );
         })}

@@ -72,3 +72,8 @@ export function figure(value: number | null | undefined): string {
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
+
+/** The time of day to the second, in the viewer's zone. */
+export function clock(iso: string): string {
+  return new Date(iso).toLocaleTimeString("en-GB");
+}
