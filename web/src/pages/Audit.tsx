@@ -20,13 +20,13 @@ export default function Audit() {
     queryKey: [project, "audit", filter],
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next_cursor ?? undefined,
     queryFn: ({ pageParam: cursor }): Promise<Schemas["Page_AuditEntry_"]> => {
       const query = { limit: 100, cursor, filter };
       return project
         ? answer(api.GET("/api/v1/projects/{project}/audit", { params: { path: { project }, query } }))
         : answer(api.GET("/api/v1/audit", { params: { query } }));
     },
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
   const entries = found.data?.pages.flatMap((page) => page.items) ?? [];
   return (
