@@ -53,7 +53,7 @@ def create(
     if as_json:
         show_one(made, as_json)
         return
-    say("They run `easel invitations accept`, or paste it into the log-in page. The code, shown only now:")
+    say("They run `easel invitations accept`. The code, shown only now:")
     print(made.code)
 
 

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { answer, api, type Me } from "../api/client";
+import { DirectoryLogIn } from "../ui/DirectoryLogIn";
 import { Failure } from "../ui/Failure";
 
 export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) => void }) {
@@ -64,6 +65,11 @@ export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) =>
           <code>easel up</code>.
         </p>
       </form>
+      {ways.data?.items
+        .filter((way) => way.password)
+        .map((way) => (
+          <DirectoryLogIn key={way.name} name={way.name} label={way.label} onLogIn={onLogIn} />
+        ))}
     </main>
   );
 }
