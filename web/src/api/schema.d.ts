@@ -392,7 +392,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Channel
-         * @description Nothing more by this way.
+         * @description Remove a way: nothing more is sent by it.
          */
         delete: operations["remove_channel"];
         options?: never;
