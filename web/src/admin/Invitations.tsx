@@ -49,7 +49,7 @@ export function Invitations({ project }: { project: string }) {
       <h2>Invitations</h2>
       <form className="row" onSubmit={submit}>
         <label className="wide">
-          For whom, or why
+          Note (who it is meant for)
           <input value={note} maxLength={200} onChange={(e) => setNote(e.target.value)} />
         </label>
         <label>
