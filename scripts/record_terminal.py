@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from easel.testing.server import ServerProcess, running
@@ -45,7 +46,8 @@ def in_terminal(command: str, folder: Path, environment: dict[str, str]) -> list
         said += read
     os.waitpid(pid, 0)
     text = _ESCAPE.sub("", said.decode(errors="replace")).replace("\r\r\n", "\n").replace("\r\n", "\n")
-    return [line.rsplit("\r", 1)[-1].rstrip() for line in text.rstrip("\n").split("\n")]
+    lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.rstrip("\n").split("\n")]
+    return [part for line in lines for part in (textwrap.wrap(line, COLUMNS, drop_whitespace=False) or [""])]
 
 
 def picture(session: list[tuple[str, list[str]]]) -> str:

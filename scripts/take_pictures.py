@@ -198,7 +198,7 @@ def photograph(
     pages: dict[str, tuple[str, Callable[[Page], object]]] = {
         "overview": (base, lambda p: p.get_by_text("fold the light curves").first.wait_for()),
         "jobs": (f"{base}/jobs", lambda p: p.locator(".grid tbody a").nth(5).wait_for()),
-        "job": (f"{base}/jobs/{facts['done']}", lambda p: p.locator(".u-over").first.wait_for()),
+        "job": (f"{base}/jobs/{facts['done']}", lambda p: p.locator("canvas").first.wait_for()),
         "job-live": (f"{base}/jobs/{facts['live']}", lambda p: p.get_by_text("of 5000").first.wait_for()),
         "compare": (
             f"{base}/jobs/compare?{facts['trained']}",
