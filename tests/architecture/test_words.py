@@ -107,6 +107,8 @@ def test_pool_names_the_devices_and_nothing_else() -> None:
     """Thread pools, connection pools, pooling layers and CatBoost's Pool are other people's words."""
     at_home = (
         "flow/operate/",
+        "flow/pool",  # how much of the devices is used
+        "wire/job",
         "records/tenant",
         "run/forecast",
         "schedule/",

@@ -119,7 +119,7 @@ def write_csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 def say(message: str) -> None:
     """Print a line for people on stderr, so that a pipe gets only data."""
-    errors.print(message, markup=False, highlight=False)
+    errors.print(message, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
 
 
 def warn(message: str) -> None:
