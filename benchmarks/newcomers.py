@@ -76,22 +76,24 @@ def books(database: Path) -> dict[str, Any]:
             row[0] for row in db.execute("select subject from events where kind = 'job.asked_to_give_way'")
         }
         trials = db.execute(
-            "select t.app_id, t.name, t.job_id, t.share, t.quality, t.ended, j.state, j.lost, j.result, a.name"
+            "select t.app_id, t.name, t.job_id, t.share, t.examples, t.ended, j.state, j.lost, j.result, a.name"
             " from app_trials t join jobs j on j.id = t.job_id join apps a on a.id = t.app_id order by t.seq"
         ).fetchall()
     mine = [row for row in trials if row[9] in BUSY]
     lost = [row for row in mine if row[5] and (row[6] != "finished" or row[7])]
-    reached: dict[tuple[str, str], float] = {}
-    back, gave = 0, 0
-    for app, name, job, share, _, ended, _, _, result, _ in mine:
+    reached: dict[tuple[str, str, int], float] = {}
+    back, gave = [], 0
+    for app, name, job, share, examples, ended, _, _, result, _ in mine:
         if not ended or result is None:
             continue
         told = json.loads(result)
-        if reached.get((app, name), 0.0) > share:
-            back += 1
+        # one that was begun on the first part of a feed is another trial than that of the whole feed
+        trial = (app, name, examples)
+        if reached.get(trial, 0.0) > share:
+            back.append({"job": job, "candidate": name, "from": reached[trial], "to": share})
         if job in asked and told.get("stopped") == "gave way":
             gave += 1
-        reached[app, name] = share
+        reached[trial] = share
     resumed = sum(1 for row in mine if row[8] and json.loads(row[8]).get("resumed_epochs", 0) > 0)
     return {
         "slices of the busy apps": len(mine),
@@ -99,7 +101,8 @@ def books(database: Path) -> dict[str, Any]:
         "stopped at a checkpoint for it": gave,
         "gone on from a checkpoint": resumed,
         "lost, killed or failed": len(lost),
-        "went back": back,
+        "went back": len(back),
+        "which": back,
     }
 
 

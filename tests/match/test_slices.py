@@ -44,6 +44,17 @@ def test_a_network_in_three_slices_ends_as_one_that_was_never_stopped(tmp_path: 
     assert len(first.learned.curves[0]) == 2
 
 
+def test_a_slice_never_stops_short_of_its_rung_and_one_that_is_there_is_not_over(tmp_path: Path) -> None:
+    world = worlds.waves()
+    state, first = fit_slice(begun(world, "fcn", tmp_path, 5), 1 / 4)
+    assert state.reached >= 1 / 4
+    again = train(
+        state.candidate, state.program, state.examples, state.folds, replace(state.conditions, until=1 / 4)
+    )
+    assert (again.measurement.stopped, again.learned.reached) == (SLICE_ENDED, state.reached)
+    np.testing.assert_allclose(again.learned.predicted, first.learned.predicted, atol=1e-6)
+
+
 def test_the_model_of_a_slice_answers(tmp_path: Path) -> None:
     world = worlds.waves()
     _, trained = fit_slice(begun(world, "fcn", tmp_path), 0.5)

@@ -5,6 +5,7 @@ The paper tries every learning rate of a grid inside a trial and keeps the best 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -221,7 +222,8 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
 
 def _schedule(conditions: Conditions, usual: int, rate: float) -> Schedule:
     epochs = conditions.epochs or usual
-    until = None if conditions.until is None else max(1, round(conditions.until * epochs))
+    # rounded up: a slice that stopped short of its rung would be asked for again and again
+    until = None if conditions.until is None else max(1, math.ceil(conditions.until * epochs - 1e-6))
     return Schedule(epochs, rate, until=until)
 
 

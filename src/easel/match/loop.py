@@ -128,6 +128,8 @@ def fit(
     validate = validate.resident(training.device)
     try:
         until = schedule.epochs if schedule.until is None else min(schedule.until, schedule.epochs)
+        if not waited and state.epoch >= until < schedule.epochs:
+            stopped = SLICE_ENDED  # it is as far as this slice goes, and not over
         for epoch in range(state.epoch, state.epoch if waited else until):
             trained, state.steps = training.epoch(
                 epoch, seed, state.steps, lambda: give_way() or out_of_time()
