@@ -100,6 +100,24 @@ def test_the_best_model_answers_and_says_who_it_is(people: dict[str, Client], sh
     assert sum(found.answers[0]["probabilities"].values()) == pytest.approx(1.0, abs=1e-4)
 
 
+def test_a_whole_file_is_scored_by_a_job_whose_provenance_names_the_model(
+    server: ServerProcess, people: dict[str, Client], shop: str, tmp_path: Path
+) -> None:
+    ana = people["ana"]
+    done = easel(server, ana, "score", "shop", shop, "-o", str(tmp_path / "predictions.csv"))
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "predictions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 120
+    assert sum(row["sold"] == row["sold (answer)"] for row in rows) > 100
+    model = next(word for word in done.stderr.split() if word.startswith("shop-model:"))
+    graph = ana.lake.trace("shop-scores:1")
+    assert model in {f"{node.name}:{node.version}" for node in graph.nodes}
+    with pytest.raises(NotFound):
+        people["eve"].apps.score("shop", shop)
+    assert easel(server, ana, "score", "shop", "nowhere.csv").returncode == 2
+
+
 def test_one_command_leads_from_a_table_to_a_first_model(
     server: ServerProcess, people: dict[str, Client], tmp_path: Path
 ) -> None:

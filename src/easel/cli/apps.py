@@ -26,9 +26,9 @@ from easel.cli.output import (
     show_one,
 )
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
+from easel.declare.answers import write_answers, write_pictures
 from easel.declare.friendly import read_program
 from easel.errors import InvalidInput
-from easel.sdk.answers import write_answers, write_pictures
 from easel.sdk.examples import json_pairs, json_values, pictures_in, rows_in
 from easel.wire import app as wire
 

@@ -72,6 +72,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "feed": CommandEntry("Give an app examples", "easel.cli.apps", "feed_app"),
     "refine": CommandEntry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),
     "infer": CommandEntry("Ask an app's best model", "easel.cli.apps", "infer_app"),
+    "score": CommandEntry("A whole file through an app's model, as a job", "easel.cli.score", "score_app"),
     "generate": CommandEntry(
         "Write programs feed, refine, infer for an app", "easel.cli.apps", "generate_app"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from easel.declare.xlsx import read_xlsx
 from easel.errors import InvalidInput
@@ -54,6 +54,21 @@ def read_csv(text: str, name: str) -> tuple[list[str], Iterator[dict[str, Any]]]
     lines = io.StringIO(text, newline="")
     mark = _delimiter(text)
     reader = csv.DictReader(lines, delimiter=mark) if mark else csv.DictReader(lines, dialect=_dialect(text))
+    return _opened(reader, name)
+
+
+def csv_rows(lines: TextIO, name: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """What `read_csv` returns, of an open file that is read as the rows are asked for."""
+    beginning = lines.read(16_384)
+    lines.seek(0)
+    mark = _delimiter(beginning)
+    reader = (
+        csv.DictReader(lines, delimiter=mark) if mark else csv.DictReader(lines, dialect=_dialect(beginning))
+    )
+    return _opened(reader, name)
+
+
+def _opened(reader: csv.DictReader[str], name: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
     try:
         header = [str(column) for column in reader.fieldnames or ()]
     except csv.Error as error:

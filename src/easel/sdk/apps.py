@@ -19,6 +19,7 @@ from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program, Tensor
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.folder import scan
+from easel.sdk.app_reports import AppReports
 from easel.sdk.connection import ask
 from easel.sdk.examples import read_objects, read_pairs
 from easel.sdk.frames import TableFrame, frame_of, is_frame, table_of
@@ -70,15 +71,11 @@ def _batches(pairs: Iterable[tuple[Any, Any]]) -> Iterator[list[wire.Pair]]:
         yield batch
 
 
-class Apps:
+class Apps(AppReports):
     """The apps of the client's project."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-
-    @property
-    def _path(self) -> str:
-        return f"{self._client.root}/apps"
 
     # Programs --------------------------------------------------------------------------------------------
 

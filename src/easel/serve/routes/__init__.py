@@ -8,6 +8,7 @@ from easel.serve.mlflow.routers import mlflow_routers
 from easel.serve.routes import (
     app_examples,
     app_models,
+    app_reports,
     apps,
     artifacts,
     audit,
@@ -47,6 +48,7 @@ def all_routers() -> list[APIRouter]:
     return [
         worker.router,
         app_models.router,
+        app_reports.router,
         session.router,
         sign_on.router,
         projects.router,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from easel.declare.answers import write_answers, write_pictures
 from easel.errors import InvalidInput
-from easel.sdk.answers import write_answers, write_pictures
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

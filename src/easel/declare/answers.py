@@ -64,10 +64,12 @@ def write_answers(
         writer.writeheader()
         for number, one in enumerate(made):
             row = rows[number] if number < len(rows) else {}
-            cells = {**row, **{names[key]: value for key, value in one.items()}}
-            writer.writerow(
-                {k: escaped(v) if isinstance(v, str) and not _numeric(v) else v for k, v in cells.items()}
-            )
+            writer.writerow(safe_cells({**row, **{names[key]: value for key, value in one.items()}}))
+
+
+def safe_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a row of which a spreadsheet takes no word for a formula."""
+    return {k: escaped(v) if isinstance(v, str) and not _numeric(v) else v for k, v in row.items()}
 
 
 def _numeric(cell: str) -> bool:

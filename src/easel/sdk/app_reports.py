@@ -1,0 +1,49 @@
+"""What is asked of a model after its first score."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from easel.errors import InvalidInput, NotFound
+from easel.sdk.connection import ask
+from easel.sdk.jobs import JobHandle
+from easel.sdk.transfer import Progress, no_progress
+from easel.wire import app_report as wire
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+
+
+class AppReports:
+    """The part of `client.apps` that looks at a model."""
+
+    _client: Client
+
+    @property
+    def _path(self) -> str:
+        return f"{self._client.root}/apps"
+
+    def score(
+        self, name: str, source: str | os.PathLike[str], *, progress: Progress = no_progress
+    ) -> wire.Scoring:
+        """Start a job that answers every object of a local file or folder (it is uploaded), of a path of the lake, or
+        of a file set `rows:3`. All answers are by one model version.
+        """
+        path, reference = Path(source), str(source)
+        if path.exists():
+            reference = f"/apps/{name}/to-score/{path.resolve().name}{'/' if path.is_dir() else ''}"
+            self._client.lake.upload(path, reference, progress=progress)
+        elif not reference.startswith("/") and (path.suffix or "/" in reference):
+            raise InvalidInput(f"there is no file or folder {source}; a file set is written rows:3")
+        body = ask(wire.ScoreFiles, reference=reference)
+        return self._client.connection.post(f"{self._path}/{name}/score", body, wire.Scoring)
+
+    def save_predictions(self, job: JobHandle, target: str | os.PathLike[str]) -> list[Path]:
+        """Download what a finished scoring job answered; where it went."""
+        done = job.wait()
+        written = (done.about.result or {}).get("predictions")
+        if done.about.output_set is None or not written:
+            raise NotFound(f"job {job.id} left no predictions")
+        return self._client.lake.download(f"/{written}@{done.about.output_set}", target)
