@@ -10,6 +10,7 @@ import typer
 from easel.cli.apps import AppName
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, counted, say, show_one
+from easel.sdk.app_reports import predictions_of
 
 score_app = typer.Typer()
 
@@ -60,6 +61,6 @@ def score(
         for note in result["notes"][:10]:
             say(f"note: {note}")
         if output is None:
-            say(f"the answers: easel get /{result['predictions']}@{done.about.output_set} .")
+            say(f"the answers: easel get {predictions_of(done)} .")
         elif written:
             say(f"{output}: kept as {done.about.output_set}, traced by  easel trace {done.about.output_set}")

@@ -42,8 +42,12 @@ class AppReports:
 
     def save_predictions(self, job: JobHandle, target: str | os.PathLike[str]) -> list[Path]:
         """Download what a finished scoring job answered; where it went."""
-        done = job.wait()
-        written = (done.about.result or {}).get("predictions")
-        if done.about.output_set is None or not written:
-            raise NotFound(f"job {job.id} left no predictions")
-        return self._client.lake.download(f"/{written}@{done.about.output_set}", target)
+        return self._client.lake.download(predictions_of(job.wait()), target)
+
+
+def predictions_of(job: JobHandle) -> str:
+    """The reference of what a finished scoring job answered."""
+    kept, written = job.about.output_set, (job.about.result or {}).get("predictions")
+    if kept is None or not written:
+        raise NotFound(f"job {job.id} left no predictions")
+    return f"/{kept.partition(':')[0]}/{written}@{kept}"
