@@ -34,7 +34,7 @@ _ERRORS: dict[str, type[errors.EaselError]] = {
         errors.Misconfigured,
     )
 }
-_AGAIN = frozenset({429, 502, 503, 504})
+_AWAY = frozenset({502, 503, 504})
 
 
 CA_FILE = "EASEL_CA_FILE"
@@ -52,6 +52,16 @@ def tls_context() -> ssl.SSLContext | bool:
     except (OSError, ssl.SSLError) as error:
         raise errors.Misconfigured(f"{CA_FILE} names {file}, which is no usable PEM file: {error}") from error
     return context
+
+
+def _worth_repeating(response: httpx.Response) -> bool:
+    """Return whether the same request may work soon.
+
+    A limit that waiting lifts (429) names the seconds; a spent budget or quota does not, and is told at once.
+    """
+    return response.status_code in _AWAY or (
+        response.status_code == 429 and "Retry-After" in response.headers
+    )
 
 
 class Connection:
@@ -165,7 +175,7 @@ class Connection:
                     raise self._unreachable(error) from error
                 self._clock.sleep(self._pause(attempt, None))
                 continue
-            if response.status_code in _AGAIN and attempt < self._attempts:
+            if _worth_repeating(response) and attempt < self._attempts:
                 self._clock.sleep(self._pause(attempt, response.headers.get("Retry-After")))
                 continue
             if response.is_error:
