@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from easel.store.dump import dump, load
 from easel.store.engine import Store
 from easel.store.job_logs import read_lines
 from easel.store.lake import file_sets
-from easel.store.migrate import head, migrate, revision
+from easel.store.migrate import SchemaFit, head, look_at_schema, migrate, revision
 from easel.store.schema import metadata
 
 
@@ -46,9 +47,44 @@ def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
     migrate(store, backup=lambda _revision: None)
     with store.write() as tx:
         tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        tx.execute(text("UPDATE schema_support SET oldest = '9999'"))
     with pytest.raises(Misconfigured, match="newer than this Easel"):
         migrate(store, backup=lambda _revision: None)
     store.close()
+
+
+def test_a_schema_that_a_newer_release_only_added_to_is_used_as_it_is(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/easel.sqlite")
+    migrate(store, backup=lambda _revision: None)
+    with store.write() as tx:
+        tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        tx.execute(text("ALTER TABLE jobs ADD COLUMN of_the_next TEXT"))
+    for oldest, fit in ((head(), SchemaFit.NEWER), ("9999", SchemaFit.TOO_NEW)):
+        with store.write() as tx:
+            tx.execute(text("UPDATE schema_support SET oldest = :oldest"), {"oldest": oldest})
+        assert look_at_schema(store) == ("9999", fit)
+        if fit is SchemaFit.NEWER:
+            migrate(store, backup=pytest.fail)
+    assert revision(store) == "9999"
+    store.close()
+
+
+VERSIONS = Path(migrations.__file__).parent / "versions"
+REMOVES = re.compile(
+    r"\b(drop_\w+|alter_column|rename_table|batch_alter_table|DROP |RENAME |UPDATE |DELETE )"
+)
+
+
+def test_migrations_only_add_or_say_which_release_can_still_use_the_schema() -> None:
+    """`oldest_supported = "NNNN"` in a migration: servers of releases before that schema are told to stop."""
+    since = [file for file in VERSIONS.glob("[0-9]*.py") if file.name >= "0024"]
+    assert since
+    for file in since:
+        body = file.read_text().partition("def downgrade")[0]
+        required = re.search(r"add_column\([^)]*nullable=False(?![^)]*server_default)", body, re.DOTALL)
+        if "oldest_supported" not in body:
+            assert not REMOVES.search(body), f"{file.name} changes what older releases use"
+            assert not required, f"{file.name} adds a column that older releases do not fill"
 
 
 def test_migrations_are_numbered_in_the_order_in_which_they_follow_each_other() -> None:

@@ -180,12 +180,12 @@ def _home() -> Iterator[Finding]:
 
 def _database(url: str) -> Iterator[Finding]:
     from easel.store.engine import Store
-    from easel.store.migrate import head, revision
+    from easel.store.migrate import SchemaFit, head, look_at_schema
 
     engine = url.split(":", 1)[0]
     try:
         store = Store(url)
-        found = revision(store)
+        found, fit = look_at_schema(store)
         store.close()
     except EaselError as error:
         yield Finding("database", "wrong", f"{engine}: {error.message}")
@@ -193,9 +193,13 @@ def _database(url: str) -> Iterator[Finding]:
     if found is None:
         yield Finding("database", "missing", f"{engine}, empty: `easel up` makes it")
     else:
-        up_to_date = found == head()
-        detail = f"{engine}, schema {found}" + ("" if up_to_date else f"; this release has {head()}")
-        yield Finding("database", "ok" if up_to_date else "missing", detail)
+        detail = f"{engine}, schema {found}" + (
+            "" if fit is SchemaFit.CURRENT else f"; this release has {head()}"
+        )
+        if fit is SchemaFit.TOO_NEW:
+            yield Finding("database", "wrong", f"{detail}: install the release that wrote it")
+        else:
+            yield Finding("database", "missing" if fit is SchemaFit.OLDER else "ok", detail)
 
 
 def _stored(*, fix: bool, deep: bool) -> Iterator[Finding]:
@@ -207,14 +211,14 @@ def _stored(*, fix: bool, deep: bool) -> Iterator[Finding]:
     from easel.serve.lake import open_lake
     from easel.serve.settings import load
     from easel.store.engine import Store
-    from easel.store.migrate import is_current
+    from easel.store.migrate import SchemaFit, look_at_schema
 
     try:
         settings = load()
         if not settings.folder.is_dir():
             return
         store = Store(settings.database)
-        if not is_current(store):
+        if look_at_schema(store)[1] not in (SchemaFit.CURRENT, SchemaFit.NEWER):
             store.close()
             return
         found = examine_lake(open_lake(settings, store), None if deep else READ_BYTES, forget=fix)

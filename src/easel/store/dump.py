@@ -19,6 +19,8 @@ from easel.store.engine import Store, Tx
 from easel.store.migrate import migrate, revision
 
 _BATCH = 1000
+_OF_THE_SCHEMA = ("alembic_version", "schema_support")
+"""Written by migrations, so not copied."""
 
 
 class Sink(Protocol):
@@ -74,7 +76,7 @@ def _tables(tx: Tx) -> list[Table]:
         for column in table.columns:
             if isinstance(column.type, JSON):
                 column.type.none_as_null = True
-    return [table for table in found.sorted_tables if table.name != "alembic_version"]
+    return [table for table in found.sorted_tables if table.name not in _OF_THE_SCHEMA]
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[tuple[str, list[list[Any]]]]:

@@ -112,6 +112,10 @@ class ServerProcess:
         return self._process.wait(timeout=180)
 
     @property
+    def started(self) -> bool:
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid

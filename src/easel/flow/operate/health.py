@@ -12,7 +12,7 @@ from easel.flow.operate.measure import CONTROLLER_LEASE
 from easel.flow.words.numbers import duration
 from easel.store import devices, leases
 from easel.store.engine import Store
-from easel.store.migrate import head, revision
+from easel.store.migrate import SchemaFit, head, look_at_schema
 
 
 class Severity(enum.StrEnum):
@@ -63,16 +63,31 @@ def health(store: Store, around: ServerState) -> list[Check]:
 
 def _database(store: Store) -> Check:
     try:
-        found = revision(store)
+        found, fit = look_at_schema(store)
     except EaselError as error:
         return Check("database", Severity.FAILED, error.message)
-    if found == head():
-        return Check("database", Severity.OK, f"answers, schema {found}")
-    return Check(
-        "database",
-        Severity.FAILED,
-        f"the database is being upgraded: it has schema {found or 'none'}, this release wants {head()}",
-    )
+    match fit:
+        case SchemaFit.CURRENT:
+            return Check("database", Severity.OK, f"answers, schema {found}")
+        case SchemaFit.NEWER:
+            return Check(
+                "database",
+                Severity.OK,
+                f"answers; a newer release has added to it (schema {found}, this release has {head()}): "
+                "upgrade this server too",
+            )
+        case SchemaFit.TOO_NEW:
+            return Check(
+                "database",
+                Severity.FAILED,
+                f"the database has schema {found}, which this release (schema {head()}) cannot use: upgrade it",
+            )
+        case SchemaFit.OLDER:
+            return Check(
+                "database",
+                Severity.FAILED,
+                f"the database is being upgraded: it has schema {found or 'none'}, this release wants {head()}",
+            )
 
 
 def _disk(around: ServerState) -> Check:
