@@ -1,4 +1,4 @@
-"""Hostile names at every door of the lake: whatever is sent, nothing fails, nothing escapes, nobody else is touched."""
+"""Hostile names at every route of the lake: whatever is sent, nothing fails or escapes, nobody else is touched."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def upload_body(name: str) -> dict[str, object]:
     return {"json": {"files": [{"path": name, "size": 1, "hash": digest_of(b"x").hex()}]}}
 
 
-DOORS: dict[str, Call] = {
+ROUTES: dict[str, Call] = {
     "list": lambda n: ("GET", f"{ROOT}/files", {"params": {"ref": n}}),
     "list after": lambda n: ("GET", f"{ROOT}/files", {"params": {"ref": "/", "cursor": n}}),
     "versions": lambda n: ("GET", f"{ROOT}/files/versions", {"params": {"path": n}}),
@@ -121,8 +121,8 @@ def kept(world: World, project: str) -> tuple[object, object]:
     ).json()
 
 
-@pytest.mark.parametrize("door", sorted(DOORS))
-def test_no_name_breaks_a_door_or_leads_out_of_the_lake(lake: World, tmp_path: Path, door: str) -> None:
+@pytest.mark.parametrize("route", sorted(ROUTES))
+def test_no_name_breaks_a_route_or_leads_out_of_the_lake(lake: World, tmp_path: Path, route: str) -> None:
     before, files = [kept(lake, project) for project in ("astro", "bio")], outside(tmp_path)
 
     @settings(
@@ -134,12 +134,12 @@ def test_no_name_breaks_a_door_or_leads_out_of_the_lake(lake: World, tmp_path: P
     )
     @given(name=names.filter(lambda text: not any(0xD800 <= ord(c) < 0xE000 for c in text)))
     def probe(name: str) -> None:
-        method, path, more = DOORS[door](name)
+        method, path, more = ROUTES[route](name)
         answer = lake.call("astro-admin", method, path.replace("UPLOAD", lake.tokens["UPLOAD"]), **more)
         assert answer.status_code < 500, (name, answer.text)
         if answer.status_code >= 400:
             assert answer.headers["content-type"] in ("application/problem+json", "application/json"), name
-        elif door == "add":
+        elif route == "add":
             normal = unicodedata.normalize("NFC", name)
             assert normal.startswith("/")
             assert not {"", ".", ".."} & set(normal[1:].split("/")), "it got in, so it is a plain path"

@@ -30,7 +30,6 @@ from easel.run.cells import CellReader
 from easel.run.cgroup import Cgroup
 from easel.run.confinement import Limits
 from easel.run.depot import Depot, outputs
-from easel.run.door import Door, Inside, door_path
 from easel.run.entries import (
     AttemptDone,
     AttemptEnded,
@@ -47,6 +46,7 @@ from easel.run.environments import (
     PackageIndex,
     environments_of,
 )
+from easel.run.exec_socket import ExecSocket, Inside, exec_socket_path
 from easel.run.idle import IdleWatch
 from easel.run.images import Image, NoImage, images_of
 from easel.run.interpreters import ForbiddenInterpreter
@@ -236,8 +236,8 @@ class Agent:
         finally:
             os.close(status_write)
         watch = _Watch(self, process, log, stop)
-        with self._door(process, launch) as door:
-            watch.door = door
+        with self._exec_socket(process, launch) as listening:
+            watch.exec_socket = listening
             watch.until_the_end()
         with os.fdopen(status_read) as file:
             status = file.read()
@@ -245,8 +245,8 @@ class Agent:
         return watch.usage
 
     @contextlib.contextmanager
-    def _door(self, process: subprocess.Popen[bytes], launch: Launch) -> Iterator[Door | None]:
-        """While the command runs, its owner may come in. A job without a door runs all the same."""
+    def _exec_socket(self, process: subprocess.Popen[bytes], launch: Launch) -> Iterator[ExecSocket | None]:
+        """While the command runs, its owner may come in. A job whose socket cannot be made runs all the same."""
         root = self.folders.root
         try:
             inside = Inside(
@@ -258,15 +258,17 @@ class Agent:
                 self.bwrap is not None,
                 process.pid,
             )
-            door = Door(door_path(root.parent, root.name), inside, self.clock)
+            listening = ExecSocket(exec_socket_path(root.parent, root.name), inside, self.clock)
         except OSError as error:
-            sys.stderr.write(f"easel agent: {self.order.key} has no door: {error}\n")
+            sys.stderr.write(
+                f"easel agent: {self.order.key} has no socket for shells and sessions: {error}\n"
+            )
             yield None
             return
         try:
-            yield door
+            yield listening
         finally:
-            door.close()
+            listening.close()
 
     def _limits(self) -> Limits:
         """What the order allows; where control groups limit, the rest is theirs."""
@@ -358,7 +360,7 @@ class _Watch:
         self.usage = Usage()
         self._kill_at: float | None = None
         self._own_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        self.door: Door | None = None
+        self.exec_socket: ExecSocket | None = None
         self.idle = IdleWatch(agent.order.idle_s, self.started) if agent.order.idle_s is not None else None
         notebook = isinstance(agent.order.run, Notebook)
         hidden = forms_of(agent.order.secrets.values())
@@ -460,7 +462,7 @@ class _Watch:
         """A session that nobody uses is warned, then saved and ended."""
         if self.idle is None or self.stopped_for is not None:
             return
-        touched = self.door.touched if self.door is not None else now
+        touched = self.exec_socket.touched if self.exec_socket is not None else now
         gpus = bool(self.agent.order.resources.gpus)
         word = self.idle.look(now, touched, self.meter.cpu_seconds, gpu_use if gpus else lambda: 0.0)
         if word is not None:

@@ -1,4 +1,4 @@
-"""The worker's door: a socket on which one controller at a time is heard, in lines of JSON."""
+"""The worker's control socket, on which one controller at a time is heard, in lines of JSON."""
 
 from __future__ import annotations
 

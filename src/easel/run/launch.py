@@ -79,8 +79,8 @@ class Folders:
         """
         if self.root.exists():
             shutil.rmtree(self.root, ignore_errors=True)
-        door = self.root.with_name(f"{self.root.name}.door")
-        for file in (self.log, self.ballast, door, self.journal):
+        entry = self.root.with_name(f"{self.root.name}.exec")
+        for file in (self.log, self.ballast, entry, self.journal):
             file.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""The door to the database: one reader, one writer, each a transaction."""
+"""Open the database: one reader, one writer, each a transaction."""
 
 from __future__ import annotations
 

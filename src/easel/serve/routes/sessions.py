@@ -25,7 +25,7 @@ from easel.errors import EaselError
 from easel.flow.jobs.sessions import Session, open_session
 from easel.records.identity import Caller
 from easel.serve.access import SESSION_COOKIE, State
-from easel.serve.doors import connected, say_active
+from easel.serve.exec_client import connected, say_active
 from easel.serve.socket_access import SessionAccess
 from easel.serve.state import AppState
 

@@ -19,7 +19,7 @@ from easel.records.attempt import AttemptKey
 from easel.records.identity import Caller
 from easel.run import frames
 from easel.serve.access import Member, State
-from easel.serve.doors import Streams, opened
+from easel.serve.exec_client import Streams, opened
 from easel.serve.routes.jobs import JobId
 from easel.serve.socket_access import SocketAccess
 from easel.serve.state import AppState

@@ -7,13 +7,13 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "easel"
 STARTS = {
-    "run/sandbox.py": "the door: whatever users wrote",
+    "run/sandbox.py": "whatever users wrote",
     "run/trial_walls.py": "trials, in a child that walls itself in",
-    "run/agent.py": "nothing but what the door started",
-    "run/door.py": "programs beside a running job, by `run/enter.py`",
+    "run/agent.py": "nothing but what the sandbox started",
+    "run/exec_socket.py": "programs beside a running job, by `run/enter.py`",
     "run/egress.py": "the proxy beside a job",
     "run/enter.py": "a program inside the walls that a job has already",
-    "run/environments.py": "the installer's version; installing goes through the door",
+    "run/environments.py": "the installer's version; installing goes through the sandbox",
     "run/executors/local.py": "the worker",
     "run/executors/ray.py": "the driver of Ray",
     "run/executors/ray_driver.py": "workers on Ray's machines",
@@ -24,13 +24,13 @@ STARTS = {
     "run/notebook_runner.py": "a kernel, beside which it runs behind the walls already",
     "run/sample.py": "nvidia-smi",
     "run/warm.py": "the fork server",
-    "run/worker.py": "the way to the door",
+    "run/worker.py": "agents, which call the sandbox",
     "flow/experience/gather.py": "the platform's own measuring",
     "flow/simulate.py": "the simulator, apart from the server",
     "sdk/git.py": "git, on the user's own machine",
 }
 """Files that name a way to start a process, and what they start with it."""
-DOORS = {"easel.run.sandbox.start"}
+SANDBOX = {"easel.run.sandbox.start"}
 WAYS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"},
     "os": {"fork", "forkpty", "system", "popen", "posix_spawn", "posix_spawnp", "startfile"}
@@ -70,7 +70,7 @@ def test_processes_are_started_only_where_it_is_known_what_they_run() -> None:
     assert strangers == {}, "start it with easel.run.sandbox.start, or say in STARTS what it runs"
 
 
-def test_installing_packages_goes_through_the_door() -> None:
+def test_installing_packages_goes_through_the_sandbox() -> None:
     tree = ast.parse((SOURCE / "run" / "environments.py").read_text())
     named = {
         f"{node.module}.{each.name}"
@@ -78,5 +78,5 @@ def test_installing_packages_goes_through_the_door() -> None:
         if isinstance(node, ast.ImportFrom)
         for each in node.names
     }
-    assert named >= DOORS
+    assert named >= SANDBOX
     assert starts_in(tree) == {"subprocess.run"}, "only the installer's version is asked for outside"

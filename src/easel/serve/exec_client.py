@@ -1,4 +1,4 @@
-"""From the server to the door of a job that runs on this machine: see run/door.py for what is said there."""
+"""Connect the server to the socket of a job that runs on this machine; run/exec_socket.py says what is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from easel.errors import Conflict
 from easel.records.attempt import AttemptKey
-from easel.run.door import door_path
+from easel.run.exec_socket import exec_socket_path
 
 _CONNECT_S = 5.0
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -44,7 +44,7 @@ async def say_active(home: Path, key: AttemptKey) -> None:
 
 
 def _dial(home: Path, key: AttemptKey, asked: Mapping[str, Any]) -> socket.socket:
-    path = door_path(home / "run" / "attempts", str(key))
+    path = exec_socket_path(home / "run" / "attempts", str(key))
     stream = socket.socket(socket.AF_UNIX)
     stream.settimeout(_CONNECT_S)
     try:
@@ -57,8 +57,8 @@ def _dial(home: Path, key: AttemptKey, asked: Mapping[str, Any]) -> socket.socke
     except OSError as error:
         stream.close()
         raise Conflict(
-            f"job {key.job_id} has no door on the server's own machine: it just ended, or it runs on another device, "
-            "where one cannot come in yet"
+            f"job {key.job_id} cannot be entered here: it just ended, or it runs on another device, "
+            "where shells and sessions cannot be opened yet"
         ) from error
     stream.setblocking(False)
     return stream

@@ -1,4 +1,4 @@
-"""The door of a running job: a socket of its agent, through which programs are started beside it, behind its walls.
+"""The socket of a running job, held by its agent, through which programs are started beside it, behind its walls.
 
 Who may come in is asked by the server; the socket lies in the platform's own folder, which nobody else can enter.
 """
@@ -30,11 +30,11 @@ from easel.run.tree import descendants
 
 _PIECE = 1 << 16
 _AT_ONCE = 16
-SUFFIX = ".door"
+SUFFIX = ".exec"
 
 
-def door_path(attempts: Path, key: str) -> Path:
-    """Where the door of an attempt is."""
+def exec_socket_path(attempts: Path, key: str) -> Path:
+    """Return the path of an attempt's socket."""
     return attempts / f"{key}{SUFFIX}"
 
 
@@ -63,7 +63,7 @@ class Inside:
         raise ProcessLookupError("the job has no process to join")
 
 
-class Door:
+class ExecSocket:
     """Open while the job runs. Each visitor says first what it wants: `{"argv": […], "rows": 24, "columns": 80}` for a
     program, `{"port": 8888}` for what the job serves there, `{"active": true}` to say that somebody works in it.
     """
@@ -82,7 +82,7 @@ class Door:
         path.chmod(0o600)
         self._listener.listen(_AT_ONCE)
         self._room = threading.BoundedSemaphore(_AT_ONCE)
-        threading.Thread(target=self._serve, name="door", daemon=True).start()
+        threading.Thread(target=self._serve, name="exec-socket", daemon=True).start()
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
