@@ -118,6 +118,22 @@ def test_a_whole_file_is_scored_by_a_job_whose_provenance_names_the_model(
     assert easel(server, ana, "score", "shop", "nowhere.csv").returncode == 2
 
 
+def test_a_report_says_what_matters_where_it_fails_and_what_would_help(
+    server: ServerProcess, people: dict[str, Client], shop: str
+) -> None:
+    ana = people["ana"]
+    ana.apps.set("shop", paused=True)
+    done = easel(server, ana, "apps", "report", "shop")
+    assert done.returncode == 0, done.stderr
+    for words in ("What matters: ", "Where it fails: ", "What would help: ", "How sure: "):
+        assert words in done.stdout
+    found = ana.apps.report("shop").findings
+    assert found is not None
+    assert {one.column for one in found.importance} == {"size", "weight", "town"}
+    assert ana.apps.ask_report("shop").id == ana.apps.report("shop").job, "one record for each model"
+    ana.apps.set("shop", paused=False)
+
+
 def test_one_command_leads_from_a_table_to_a_first_model(
     server: ServerProcess, people: dict[str, Client], tmp_path: Path
 ) -> None:

@@ -66,7 +66,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "studies": CommandEntry("The best configuration of a job under a budget", "easel.cli.studies"),
     "workers": CommandEntry("Tokens with which machines join", "easel.cli.workers"),
     "learn": CommandEntry("From a table or pictures to a first model", "easel.cli.learn", "learn_app"),
-    "apps": CommandEntry("Declare what to learn; see the models", "easel.cli.apps"),
+    "apps": CommandEntry("Declare what to learn; see the models", "easel.cli.app_report"),
     "why": CommandEntry("Why an app, a study or a job waits", "easel.cli.terms", "why_app"),
     "open": CommandEntry("Open the page of a job, an app or a study", "easel.cli.open", "open_app"),
     "feed": CommandEntry("Give an app examples", "easel.cli.apps", "feed_app"),

@@ -39,7 +39,7 @@ LEAST_TO_LEARN = 16
 
 
 @dataclass
-class _Gathered:
+class _HeldOut:
     """Of all folds held out so far: rows, the answers of the model that saw all others, and losses by share."""
 
     rows: list[int] = field(default_factory=list)
@@ -70,7 +70,7 @@ def examine(
     truth: NDArray[Any] = (
         value_matrix([e.output for e in examples]) if names is None else names([e.output for e in examples])
     )
-    found = _Gathered()
+    found = _HeldOut()
     of = np.asarray(folds)
     outers = [fold for fold in range(FOLDS) if (of == fold).any() and (of != fold).any()]
     if not outers:
@@ -108,7 +108,7 @@ def _hold_out(
     rest: NDArray[np.intp],
     conditions: Conditions,
     metric: str,
-    found: _Gathered,
+    found: _HeldOut,
 ) -> None:
     """Train on shares of the rest, answer what is held out, and deal the columns of the largest model's anew."""
     inputs = [examples[i].input for i in held]
@@ -183,7 +183,8 @@ def _score(
 def _errors(names: Classes | None, truth: NDArray[Any], answers: NDArray[Any]) -> NDArray[np.float64]:
     """1 for a wrong class; of numbers the squared error in units of the truth's variance, so that 1 is the mean's."""
     if names is not None:
-        return (answers.argmax(1) != truth).astype(float)
+        wrong: NDArray[np.float64] = (answers.argmax(1) != truth).astype(float)
+        return wrong
     scale = np.maximum(truth.var(0), 1e-12)
     error: NDArray[np.float64] = (((truth - answers) ** 2) / scale).mean(1)
     return error
@@ -205,7 +206,7 @@ def _told(
     truth: NDArray[Any],
     names: Classes | None,
     candidate: Candidate,
-    found: _Gathered,
+    found: _HeldOut,
 ) -> dict[str, Any]:
     rows = np.asarray(found.rows)
     answers, decided = np.concatenate(found.answers), np.concatenate(found.decided)

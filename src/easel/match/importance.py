@@ -25,7 +25,7 @@ class Importance:
 
 
 @dataclass(frozen=True)
-class Part:
+class InputPart:
     """A field of the input, or one number of a field that is a short vector."""
 
     name: str
@@ -33,21 +33,21 @@ class Part:
     element: int | None = None
 
 
-def parts_of(data_type: DataType, one: Object) -> list[Part]:
+def parts_of(data_type: DataType, one: Object) -> list[InputPart]:
     """What can be dealt out anew: the columns of a table, the numbers of a short vector. None of a series or a tree."""
     if not isinstance(one, Single):
         return []
-    found: list[Part] = []
+    found: list[InputPart] = []
     for position, (name, value) in enumerate(zip(data_type.field_names, one.values, strict=True)):
         vector = isinstance(value, np.ndarray) and value.ndim == 1 and 1 < value.size <= MOST_ELEMENTS
         if vector and isinstance(value, np.ndarray):
-            found += [Part(f"{name}[{k}]", position, k) for k in range(value.size)]
+            found += [InputPart(f"{name}[{k}]", position, k) for k in range(value.size)]
         else:
-            found.append(Part(name, position))
+            found.append(InputPart(name, position))
     return found if len(found) > 1 else []
 
 
-def dealt(inputs: Sequence[Object], part: Part, order: Sequence[int]) -> list[Object]:
+def dealt(inputs: Sequence[Object], part: InputPart, order: Sequence[int]) -> list[Object]:
     """The inputs, each with another one's value in that place."""
     made: list[Object] = []
     for one, other in zip(inputs, order, strict=True):
@@ -65,7 +65,7 @@ def dealt(inputs: Sequence[Object], part: Part, order: Sequence[int]) -> list[Ob
 
 
 def permutation_drops(
-    parts: Sequence[Part],
+    parts: Sequence[InputPart],
     inputs: Sequence[Object],
     score: Callable[[Sequence[Object]], float],
     seed: int,

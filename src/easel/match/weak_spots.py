@@ -21,7 +21,7 @@ MOST_GROUPS = 10
 
 
 @dataclass(frozen=True)
-class Group:
+class WeakGroup:
     """`error` is the mean loss of its `examples`, `elsewhere` that of all others."""
 
     where: str
@@ -32,7 +32,7 @@ class Group:
 
 def worst_groups(
     data_type: DataType, inputs: Sequence[Object], labels: Sequence[str], losses: NDArray[np.float64]
-) -> list[Group]:
+) -> list[WeakGroup]:
     """Groups by class, by category and by quarter of each number whose losses are larger than chance allows.
 
     The more groups there are, the clearer each must stand out (Bonferroni).
@@ -48,7 +48,7 @@ def worst_groups(
         spread = np.sqrt(_variance(inside) / len(inside) + _variance(outside) / len(outside))
         distance = float(inside.mean() - outside.mean())
         if distance > limit * max(float(spread), 1e-12):
-            told.append(Group(name, int(rows.sum()), float(inside.mean()), float(outside.mean())))
+            told.append(WeakGroup(name, int(rows.sum()), float(inside.mean()), float(outside.mean())))
     return sorted(told, key=lambda one: one.elsewhere - one.error)[:MOST_GROUPS]
 
 

@@ -40,6 +40,11 @@ class AppReports:
         body = ask(wire.ScoreFiles, reference=reference)
         return self._client.connection.post(f"{self._path}/{name}/score", body, wire.Scoring)
 
+    def ask_report(self, name: str) -> JobHandle:
+        """Start the job whose findings become part of `report(name)`; the one that did or does, if there is one."""
+        found = self._client.connection.post(f"{self._path}/{name}/report", {}, wire.StartedJob)
+        return self._client.jobs.get(found.job)
+
     def save_predictions(self, job: JobHandle, target: str | os.PathLike[str]) -> list[Path]:
         """Download what a finished scoring job answered; where it went."""
         return self._client.lake.download(predictions_of(job.wait()), target)

@@ -10,7 +10,7 @@ from easel.errors import Conflict, NotFound
 from easel.ids import AppId, JobId, ProjectId, UserId
 from easel.records.app import App
 from easel.store.engine import AnyRow, Tx
-from easel.store.schema.apps import app_examples, app_refinements, app_trials, apps
+from easel.store.schema.apps import app_examples, app_refinements, app_reports, app_trials, apps
 from easel.store.schema.tenants import tenants
 
 
@@ -101,7 +101,7 @@ def list_apps(tx: Tx, project_id: ProjectId) -> list[App]:
 
 def remove(tx: Tx, app_id: AppId) -> None:
     """The app and all that is known of it; its files and jobs stay in the lake's history."""
-    for table in (app_examples, app_refinements, app_trials):
+    for table in (app_examples, app_refinements, app_reports, app_trials):
         tx.execute(delete(table).where(table.c.app_id == app_id))
     tx.execute(delete(tenants).where(tenants.c.id == app_id))
     tx.execute(delete(apps).where(apps.c.id == app_id))

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BeforeValidator, Field
 
+from easel.wire.app_report import Findings
 from easel.wire.model import Answer, Request
 from easel.wire.terms import Terms
 
@@ -323,6 +324,13 @@ class Report(Answer):
     confusion: Annotated[list[list[int]], Field(default_factory=list)]
     residuals: Annotated[list[list[float]], Field(default_factory=list)]
     curves: Annotated[list[list[list[float | None]]], Field(default_factory=list)]
+    findings: Annotated[
+        Findings | None, Field(description="What matters, where it fails, what would help; once asked for")
+    ] = None
+    job: Annotated[str | None, Field(description="The job that looks for the findings, once asked for")] = (
+        None
+    )
+    job_state: str | None = None
 
 
 class Prospect(Answer):

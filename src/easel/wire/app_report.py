@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -21,3 +21,75 @@ class Scoring(Answer):
     job: str
     model: str
     candidate: str
+
+
+class Importance(Answer):
+    column: str
+    drop: Annotated[
+        float, Field(description="How much lower the score is when its values are dealt out anew")
+    ]
+    deviation: float
+
+
+class WeakGroup(Answer):
+    where: str
+    examples: int
+    error: float
+    elsewhere: float
+
+
+class WorstExample(Answer):
+    digest: str
+    truth: Any
+    answer: Any
+
+
+class CurvePoint(Answer):
+    examples: int
+    error: float
+
+
+class Foretold(Answer):
+    """The gain in score by twice the examples, and the central 90 % of it."""
+
+    gain: float
+    low: float
+    high: float
+
+
+class Reliability(Answer):
+    """How sure the model said it was, how often it was right, and for what share of the examples."""
+
+    said: float
+    right: float
+    share: float
+
+
+class Findings(Answer):
+    """What was found about a model on held-out examples; `told` says it in sentences."""
+
+    told: Annotated[list[str], Field(default_factory=list)]
+    judged_by: str
+    metric: str
+    held_out: int
+    score: float
+    importance: list[Importance]
+    columns_not_looked_at: int = 0
+    weak_groups: list[WeakGroup]
+    worst_examples: list[WorstExample]
+    error_kind: str
+    learning_curve: list[CurvePoint]
+    twice_the_examples: Foretold | None
+    coverage: float | None = None
+    meant_to_cover: float | None = None
+    calibration_error: float | None = None
+    reliability: Annotated[list[Reliability], Field(default_factory=list)]
+    classes: Annotated[list[str], Field(default_factory=list)]
+    confusion: Annotated[list[list[int]], Field(default_factory=list)]
+    residuals: Annotated[list[list[float]], Field(default_factory=list)]
+
+
+class StartedJob(Answer):
+    """The job that looks into it, now or before."""
+
+    job: str

@@ -13,9 +13,12 @@ from easel.flow.apps.export import Form, export_model
 from easel.flow.apps.infer import infer, served
 from easel.flow.apps.look import candidate_name, find_app
 from easel.flow.apps.ready import metric_of
+from easel.flow.apps.report import findings_of
+from easel.flow.words.findings import findings_told
 from easel.serve.access import Member, State, acts
 from easel.serve.routes.apps import Name, models_of
 from easel.wire import app as wire
+from easel.wire.app_report import Findings
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
 
@@ -33,14 +36,20 @@ def infer_objects(state: State, caller: Member, name: Name, body: wire.Infer) ->
 
 @router.get("/report", response_model=wire.Report)
 def model_report(state: State, caller: Member, name: Name) -> wire.Report:
-    """Confusion matrix or residuals and the training curves of the model that answers."""
+    """Confusion matrix or residuals, training curves and, once asked for, the findings about the model that answers."""
     app, best = served(state.lake, caller, name)
-    about = models_of(state).json(state.lake, caller, best.model_set or "", "report.json") or {}
+    models = models_of(state)
+    about = models.json(state.lake, caller, best.model_set or "", "report.json") or {}
+    looked = findings_of(state.lake, models, caller, name)
+    found = looked.found
     return wire.Report(
         candidate=candidate_name(best),
         model=best.model_set or "",
         metric=metric_of(app),
         quality=best.quality or 0.0,
+        findings=None if found is None else Findings(**found, told=findings_told(found)),
+        job=looked.job,
+        job_state=looked.state,
         **about,
     )
 

@@ -116,3 +116,14 @@ app_trials = Table(
     UniqueConstraint("job_id", "app_id"),
     Index("ix_app_trials_app_id", "app_id"),
 )
+
+# The newest job that looked into a model (`kind` model, `subject` its set) or into the examples (checks).
+app_reports = Table(
+    "app_reports",
+    metadata,
+    Column("app_id", String(40), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("subject", String(400), primary_key=True),
+    Column("job_id", String(40), nullable=False),
+    Column("at", Moment, nullable=False),
+)
