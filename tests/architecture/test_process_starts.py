@@ -28,6 +28,7 @@ STARTS = {
     "flow/experience/gather.py": "the platform's own measuring",
     "flow/simulate.py": "the simulator, apart from the server",
     "sdk/git.py": "git, on the user's own machine",
+    "serve/model_pool.py": "processes that hold models and wall themselves in",
 }
 """Files that name a way to start a process, and what they start with it."""
 SANDBOX = {"easel.run.sandbox.start"}

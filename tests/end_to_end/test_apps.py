@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from easel.declare.roles import Role
-from easel.errors import Conflict, InvalidInput, NotFound
+from easel.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from easel.sdk.client import Client
 from easel.testing.engine import until
 from easel.testing.server import ServerProcess, running
@@ -436,3 +436,17 @@ def test_many_pictures_go_part_by_part_and_one_that_is_torn_is_named(
     again = eve.feed_path("parts", tmp_path, skip_bad=True)
     assert (again.new, again.known) == (0, 19)
     eve.delete("parts")
+
+
+def test_a_token_that_was_just_believed_is_refused_as_soon_as_it_is_revoked(
+    people: dict[str, Client], shop: str, server: ServerProcess
+) -> None:
+    ana = people["ana"]
+    made = ana.tokens.create("for answers")
+    assert made.secret is not None
+    asker = server.client(made.secret).in_project("astro")
+    one = {"size": 3.0, "weight": 1.0, "town": "Bern"}
+    assert all(asker.apps.infer("shop", [one]).answers for _ in range(3))
+    ana.tokens.revoke(made.id)
+    with pytest.raises(Unauthenticated):
+        asker.apps.infer("shop", [one])

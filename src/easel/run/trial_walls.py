@@ -48,8 +48,14 @@ LONGEST = 64 * 2**20
 
 def rules(folders: Folders, checkpoint: Path, home: Path) -> Iterator[tuple[Path, int]]:
     """What a trial of the platform may read, and where it may write."""
-    yield from ((path, landlock.WRITE) for path in (folders.root, checkpoint, Path("/dev/shm")))  # noqa: S108
+    yield from ((path, landlock.WRITE) for path in (folders.root, checkpoint))
     yield folders.log, landlock.WRITE
+    yield from system_rules(home)
+
+
+def system_rules(home: Path) -> Iterator[tuple[Path, int]]:
+    """What every process behind these walls may use: the system's libraries, Python, devices; nothing of `home`."""
+    yield Path("/dev/shm"), landlock.WRITE  # noqa: S108
     for name in _DEVICES:
         yield from ((path, landlock.DEVICE | landlock.READ) for path in Path("/dev").glob(name))
     here = str(Path("/proc/self/cwd").readlink())  # `python -m` puts it on the path, and it may be anything
@@ -104,10 +110,15 @@ def put_up(folders: Folders, checkpoint: Path, home: Path) -> None:
     folders.tmp.mkdir(parents=True, exist_ok=True)
     os.environ["TMPDIR"] = str(folders.tmp)
     tempfile.tempdir = None
+    wall_in(rules(folders, checkpoint, home))
+
+
+def wall_in(allowed: Iterable[tuple[Path, int]]) -> None:
+    """Put the walls up around this process: what is not `allowed` cannot be read or written from now on."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _checked(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     if landlock.available():
-        landlock.restrict(rules(folders, checkpoint, home))
+        landlock.restrict(allowed)
     _drop_capabilities()
     filter_ = seccomp.program(internet=False)
     if filter_ is not None:

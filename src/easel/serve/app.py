@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from easel.errors import Misconfigured
+from easel.flow.apps.infer import Models
 from easel.flow.authenticate import Level
 from easel.flow.operate.measure import measure
 from easel.flow.workers.seal import Seal
@@ -26,7 +27,10 @@ from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_
 from easel.serve.metrics import Metrics
 from easel.serve.middleware import RequestMiddleware, page_policy
 from easel.serve.mlflow.artifacts import STREAMED
-from easel.serve.routes import all_routers
+from easel.serve.model_pool import ModelPool, PoolOptions
+from easel.serve.quick import QuickRoutes
+from easel.serve.recent import Recent
+from easel.serve.routes import all_routers, app_models
 from easel.serve.routes.operations import free_bytes, is_ready
 from easel.serve.routes.worker import PREFIX as WORKER
 from easel.serve.settings import Settings
@@ -58,7 +62,12 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     addresses = Addresses(lake, Signer(key))
     batcher = ExchangeBatcher(store, Seal(key))
     audit = open_audit(settings, store)
-    app.state.easel = AppState(settings, store, metrics, failures, lake, addresses, batcher, audit)
+    options = model_options(settings)
+    models = (Models(options.models), ModelPool(options))
+    recent: tuple[Recent[Any], Recent[Any]] = (_recent(store), _recent(store))
+    app.state.easel = AppState(
+        settings, store, metrics, failures, lake, addresses, batcher, audit, *models, *recent
+    )
     app.state.easel.providers = _providers(settings, store)
     app.state.easel.directories = {each.name: each for each in settings.directories}
     problems.install(app)
@@ -70,6 +79,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     )
     documents.install(app)
     pages.install(app)
+    app.add_middleware(QuickRoutes, routes=app_models.QUICK)
     limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
     app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
     app.add_middleware(
@@ -86,6 +96,20 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     return app
 
 
+def model_options(settings: Settings) -> PoolOptions:
+    return PoolOptions(
+        settings.folder,
+        settings.folder / "models",
+        settings.model_processes,
+        settings.model_memory_mb,
+        settings.answer_limit_s,
+    )
+
+
+def _recent(store: Store) -> Recent[Any]:
+    return Recent(lambda: store.changes, store.clock.monotonic)
+
+
 def _providers(settings: Settings, store: Store) -> dict[str, Any]:
     """Those of the settings; their library is needed only where there are some."""
     if not settings.sign_on:
@@ -100,6 +124,7 @@ def _providers(settings: Settings, store: Store) -> dict[str, Any]:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
+    app.state.easel.models.close()
     await to_thread.run_sync(app.state.easel.audit.close)
 
 

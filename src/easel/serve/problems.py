@@ -24,8 +24,10 @@ from easel.errors import (
 )
 from easel.serve.logs import request_id
 from easel.serve.mlflow import errors as mlflow
+from easel.serve.model_forms import Unreadable
 
 STATUS: dict[type[EaselError], int] = {
+    Unreadable: 400,
     InvalidInput: 422,
     Unauthenticated: 401,
     Denied: 403,

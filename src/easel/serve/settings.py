@@ -187,6 +187,18 @@ class Settings(BaseSettings):
     warm_trials: Annotated[
         bool, Field(description="Import the training libraries ahead, so that trials start at once")
     ] = True
+    model_processes: Annotated[
+        int, Field(ge=1, le=64, description="Processes that hold models and answer for them")
+    ] = 1
+    model_memory_mb: Annotated[
+        int,
+        Field(
+            ge=256, description="What each of them may hold in memory; the model asked longest ago gives way"
+        ),
+    ] = 4096
+    answer_limit_s: Annotated[
+        float, Field(gt=0, description="A model that has not answered a request by then is ended")
+    ] = 60.0
     job_disk_mb: Annotated[int, Field(ge=1, description="What a job may write to disk, in megabytes")] = (
         20_480
     )

@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 
 from easel.declare.sign_on import LdapSettings
+from easel.flow.apps.infer import Models
 from easel.flow.audit.log import AuditLog
 from easel.flow.lake.upload import Lake
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.lake import Addresses
 from easel.serve.metrics import Metrics
+from easel.serve.model_pool import ModelPool
+from easel.serve.recent import Recent
 from easel.serve.settings import Settings
 from easel.store.engine import Store as Store
 from easel.store.engine import Tx as Tx  # for routes, which know nothing else of the store
 
 if TYPE_CHECKING:
     from easel.flow.sign_on.oidc import OidcProvider
+    from easel.records.identity import Caller
     from easel.serve.access import Failures
+    from easel.serve.answers import Serving
 
 
 @dataclass(slots=True)
@@ -34,6 +39,10 @@ class AppState:
     addresses: Addresses
     batcher: ExchangeBatcher
     audit: AuditLog
+    model_files: Models
+    models: ModelPool
+    recent_callers: Recent[Caller]
+    recent_models: Recent[Serving]
     providers: Mapping[str, OidcProvider] = field(default_factory=dict)
     directories: Mapping[str, LdapSettings] = field(default_factory=dict)
     handover: str = ""

@@ -160,6 +160,8 @@ class Store:
         # SQLite has one writer: waiting here is fair and cheap, waiting inside SQLite is polling.
         self._writer: threading.Lock | None = threading.Lock() if self.is_sqlite else None
         self._listeners: list[Callable[[], None]] = []
+        self.changes = 0
+        """How many changes were committed here for a request: what was read before one may be wrong after it."""
         self._origin = os.urandom(8).hex()
         self._ear: Ear | None = None
         self._ear_lock = threading.Lock()
@@ -220,7 +222,8 @@ class Store:
             keeps = note is not None and not note.kept
             if note is not None and keeps:
                 tx.execute(_ADD_NOTE, {"key": note.key, "at": tx.now, "entry": note.facts()})
-        if note is not None and keeps:
+        if note is not None:
+            self.changes += 1
             note.kept = True
         return tx
 

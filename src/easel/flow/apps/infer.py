@@ -11,23 +11,17 @@ from typing import Any
 
 from easel.declare.parse import parse_program
 from easel.errors import Conflict
-from easel.flow.apps.batches import Batched
 from easel.flow.apps.best import serving
 from easel.flow.apps.files import AppFiles
 from easel.flow.apps.ready import lacking, metric_of
 from easel.flow.lake.checkout import checkout
 from easel.flow.lake.upload import Lake
+from easel.match.answer import answer, read_question
 from easel.match.candidate import Candidate
-from easel.match.encode.tables import TableEncoder
-from easel.match.examples import ExampleError, Object, Single
-from easel.match.model import Model, load_model, present
-from easel.match.raw import open_value
-from easel.match.read import read_asked
+from easel.match.model import Model, load_model
 from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
 from easel.store import app_examples, apps
-
-MOST_NOTES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +42,10 @@ class Models:
 
     def __init__(self, folder: Path, most: int = 8) -> None:
         self._folder, self._most = folder, most
-        self._loaded: dict[str, Batched] = {}
+        self._loaded: dict[str, Model] = {}
         self._lock = threading.Lock()
 
-    def get(self, lake: Lake, caller: Caller, reference: str) -> Batched:
+    def get(self, lake: Lake, caller: Caller, reference: str) -> Model:
         key = f"{caller.project_id}/{reference}"
         found = self._loaded.get(key)
         if found is not None:
@@ -62,7 +56,7 @@ class Models:
                 described = next(folder.rglob("model.json"))
                 while len(self._loaded) >= self._most:
                     self._loaded.pop(next(iter(self._loaded)))
-                self._loaded[key] = Batched(load_model(described.parent))
+                self._loaded[key] = load_model(described.parent)
             return self._loaded[key]
 
     def folder(self, lake: Lake, caller: Caller, reference: str) -> Path:
@@ -104,45 +98,9 @@ def infer(
     app, best = served(lake, caller, name)
     assert best.model_set is not None
     model = models.get(lake, caller, best.model_set)
-    inputs: list[Object] = []
-    notes: list[str] = []
-    bad: dict[int, str] = {}
-    if objects:
-        program = parse_program(app.program)
-        files = AppFiles(lake, caller, app)
-        for number, raw in enumerate(objects, start=1):
-            try:
-                one, said = read_asked(program.input, open_value(raw, files), f"object {number}")
-            except ExampleError as error:
-                if not skip_bad:
-                    raise
-                bad[number - 1] = error.message
-                continue
-            inputs.append(one)
-            notes += said
-    answers = present(model.model, model.predict(inputs), metric_of(app)) if inputs else []
-    notes += new_words(model.model, inputs)
-    if bad:
-        rest = iter(answers)
-        answers = [{"error": bad[k]} if k in bad else next(rest) for k in range(len(objects))]
+    program = parse_program(app.program)
+    question = read_question(program, objects, AppFiles(lake, caller, app), skip_bad=skip_bad)
+    [(answers, notes)] = answer(model, [question], metric_of(app))
     candidate = Candidate.from_json(dict(best.candidate)).name
     pinned = app.pinned is not None and app.pinned == best.model_set
-    return Answers(answers, candidate, best.model_set, best.quality or 0.0, pinned, tuple(notes[:MOST_NOTES]))
-
-
-def new_words(model: Model, inputs: Sequence[Object]) -> list[str]:
-    """A note for each category column that holds words which no example held."""
-    if not isinstance(model.source, TableEncoder):
-        return []
-    found = []
-    for k, coder in enumerate(model.source.columns):
-        if not coder.vocabulary:
-            continue
-        known = set(coder.vocabulary)
-        words = {
-            v for one in inputs if isinstance(one, Single) and isinstance(v := one.values[k], str)
-        } - known
-        if words:
-            name = model.program.input.field_names[k]
-            found.append(f"{name}: no example held {', '.join(sorted(words)[:5])[:200]}: answered without it")
-    return found
+    return Answers(answers, candidate, best.model_set, best.quality or 0.0, pinned, tuple(notes))

@@ -12,7 +12,7 @@ from easel.flow.apps import feed_files as feeding_files
 from easel.flow.apps import files, refine, suspects
 from easel.serve.access import Member, State
 from easel.serve.paging import Paging
-from easel.serve.routes.apps import Name, models_of
+from easel.serve.routes.apps import Name
 from easel.wire import app as wire
 from easel.wire.model import Page
 
@@ -93,7 +93,7 @@ def list_suspects(
 ) -> wire.Suspects:
     """Examples that are most likely mislabelled first, as far as they were judged."""
     return wire.Suspects.model_validate(
-        suspects.suspects(state.lake, models_of(state), caller, name, limit), from_attributes=True
+        suspects.suspects(state.lake, state.model_files, caller, name, limit), from_attributes=True
     )
 
 

@@ -10,35 +10,47 @@ from easel.declare.generate import generate
 from easel.declare.parse import parse_program
 from easel.declare.verbs import Verb
 from easel.flow.apps.export import Form, export_model
-from easel.flow.apps.infer import infer, served
+from easel.flow.apps.infer import served
 from easel.flow.apps.look import candidate_name, find_app
 from easel.flow.apps.ready import metric_of
 from easel.flow.apps.report import findings_of
 from easel.flow.words.findings import findings_told
-from easel.serve.access import Member, State, acts
-from easel.serve.routes.apps import Name, models_of
+from easel.serve.access import Member, QuickMember, State, acts, quick_member
+from easel.serve.answers import answer_own
+from easel.serve.quick import QuickRoute
+from easel.serve.routes.apps import Name
+from easel.serve.state import app_state
 from easel.wire import app as wire
 from easel.wire.app_report import Findings
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
 
 
-@router.post("/infer", response_model=wire.Answers)
+@router.post(
+    "/infer",
+    response_model=wire.Answers,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": wire.Infer.model_json_schema()}},
+        }
+    },
+)
 @acts(Verb.RUN)
-def infer_objects(state: State, caller: Member, name: Name, body: wire.Infer) -> Response:
+async def infer_objects(request: Request, caller: QuickMember, name: Name) -> Response:
     """Through the best model so far, or the pinned one, with its name, version and validation score."""
-    answers = wire.Answers.model_validate(
-        infer(state.lake, models_of(state), caller, name, body.objects, skip_bad=body.skip_bad)
-    )
-    # Written here: the framework would check it once more, in yet another thread.
-    return Response(answers.model_dump_json(), media_type="application/json")
+    state = app_state(request)
+    return await answer_own(state, caller, name, await request.body())
+
+
+QUICK = (QuickRoute(router, infer_objects, quick_member),)
 
 
 @router.get("/report", response_model=wire.Report)
 def model_report(state: State, caller: Member, name: Name) -> wire.Report:
     """Confusion matrix or residuals, training curves and, once asked for, the findings about the model that answers."""
     app, best = served(state.lake, caller, name)
-    models = models_of(state)
+    models = state.model_files
     about = models.json(state.lake, caller, best.model_set or "", "report.json") or {}
     looked = findings_of(state.lake, models, caller, name)
     found = looked.found
@@ -66,7 +78,7 @@ def export(
     form: Annotated[Form, Query(description="onnx, or native: safetensors or skops")] = "onnx",
 ) -> Response:
     """The model that answers, as a zip archive with a runnable example."""
-    file, data = export_model(state.lake, models_of(state), caller, name, form)
+    file, data = export_model(state.lake, state.model_files, caller, name, form)
     return Response(
         data, media_type="application/zip", headers={"Content-Disposition": f'attachment; filename="{file}"'}
     )

@@ -13,7 +13,6 @@ from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, vectors
 from easel.flow.apps.files import is_picture
-from easel.flow.apps.infer import Models
 from easel.flow.apps.ready import metric_of
 from easel.match.metrics import METRICS
 from easel.match.propose import propose_candidates
@@ -31,13 +30,6 @@ router = APIRouter(prefix="/api/v1/projects/{project}/apps", tags=["apps"])
 programs = APIRouter(prefix="/api/v1/programs", tags=["apps"])
 
 Name = Annotated[str, Path(max_length=64, examples=["flowers"])]
-_MODELS: dict[str, Models] = {}
-"""One cache of loaded models for each home; versions never change, so it is never stale."""
-
-
-def models_of(state: AppState) -> Models:
-    folder = state.settings.folder / "models"
-    return _MODELS.setdefault(str(folder), Models(folder))
 
 
 def summary(state: AppState, tx: Tx, app: App) -> wire.App:

@@ -1,0 +1,91 @@
+"""Objects that somebody asks about → what a loaded model says of each, with notes; several questions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from easel.declare.program import Program
+from easel.match.encode.tables import TableEncoder
+from easel.match.examples import ExampleError, Object, Single
+from easel.match.model import Model, present
+from easel.match.raw import Files, no_files, open_value
+from easel.match.read import read_asked
+
+MOST_NOTES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Objects in the program's types. `bad` are those that do not fit, by place, with what is wrong."""
+
+    inputs: Sequence[Object]
+    notes: Sequence[str]
+    bad: Mapping[int, str]
+
+    @property
+    def count(self) -> int:
+        return len(self.inputs) + len(self.bad)
+
+
+def read_question(
+    program: Program, objects: Sequence[Any], files: Files = no_files, *, skip_bad: bool = False
+) -> Question:
+    """Read every object. One that does not fit refuses all, unless `skip_bad` keeps its error as its answer."""
+    inputs: list[Object] = []
+    notes: list[str] = []
+    bad: dict[int, str] = {}
+    for number, raw in enumerate(objects, start=1):
+        try:
+            one, said = read_asked(program.input, open_value(raw, files), f"object {number}")
+        except ExampleError as error:
+            if not skip_bad:
+                raise
+            bad[number - 1] = error.message
+            continue
+        inputs.append(one)
+        notes += said
+    return Question(inputs, notes, bad)
+
+
+def answer(
+    model: Model, questions: Sequence[Question], metric: str = ""
+) -> list[tuple[list[dict[str, Any]], list[str]]]:
+    """Answers and notes for each question, by one call of the model for all of them."""
+    inputs = [one for question in questions for one in question.inputs]
+    raw = model.predict(inputs) if inputs else np.zeros((0, 1))
+    found = []
+    at = 0
+    for question in questions:
+        mine = raw[at : at + len(question.inputs)]
+        at += len(question.inputs)
+        answers = present(model, mine, metric) if len(mine) else []
+        if question.bad:
+            rest = iter(answers)
+            answers = [
+                {"error": question.bad[k]} if k in question.bad else next(rest) for k in range(question.count)
+            ]
+        notes = [*question.notes, *new_words(model, question.inputs)]
+        found.append((answers, notes[:MOST_NOTES]))
+    return found
+
+
+def new_words(model: Model, inputs: Sequence[Object]) -> list[str]:
+    """A note for each category column that holds words which no example held."""
+    if not isinstance(model.source, TableEncoder):
+        return []
+    found = []
+    for k, coder in enumerate(model.source.columns):
+        if not coder.vocabulary:
+            continue
+        known = set(coder.vocabulary)
+        words = {
+            v for one in inputs if isinstance(one, Single) and isinstance(v := one.values[k], str)
+        } - known
+        if words:
+            name = model.program.input.field_names[k]
+            found.append(f"{name}: no example held {', '.join(sorted(words)[:5])[:200]}: answered without it")
+    return found

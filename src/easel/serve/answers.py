@@ -1,0 +1,86 @@
+"""Questions to models: who asks and which model answers is known for a moment, the rest is done by a model process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from anyio import to_thread
+from starlette.responses import Response
+
+from easel.flow.apps.files import AppFiles
+from easel.flow.apps.infer import served
+from easel.flow.apps.ready import metric_of
+from easel.match.candidate import Candidate
+from easel.match.raw import open_value, plain_value
+from easel.records.app import App
+from easel.records.identity import Caller
+from easel.serve.model_forms import OWN, checked
+from easel.serve.model_process import ModelOrder
+from easel.serve.state import AppState
+
+_FILE = b'"$file"'
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The model that answers for an app: how its process is asked, and what the answer says of it."""
+
+    app: App
+    key: str
+    orders: dict[str, bytes]
+    about: bytes
+    model: str
+
+
+async def serving(state: AppState, caller: Caller, name: str) -> Serving:
+    """Which model answers now, its files on this machine."""
+    key = (caller.project_id, name)
+    found: Serving | None = state.recent_models.get(key)
+    if found is None:
+        mark = state.recent_models.mark()
+        found = await to_thread.run_sync(_find, state, caller, name)
+        state.recent_models.keep(key, found, mark)
+    return found
+
+
+def _find(state: AppState, caller: Caller, name: str) -> Serving:
+    app, best = served(state.lake, caller, name)
+    assert best.model_set is not None
+    folder = state.model_files.folder(state.lake, caller, best.model_set)
+    order = ModelOrder(str(folder), app.program, metric_of(app), OWN)
+    about = {
+        "candidate": Candidate.from_json(dict(best.candidate)).name,
+        "model": best.model_set,
+        "quality": best.quality or 0.0,
+        "pinned": app.pinned is not None and app.pinned == best.model_set,
+    }
+    orders = {OWN: json.dumps(asdict(order)).encode()}
+    tail = b"," + json.dumps(about, ensure_ascii=False).encode()[1:]
+    return Serving(app, f"{caller.project_id}/{best.model_set}", orders, tail, best.model_set)
+
+
+async def answer_own(state: AppState, caller: Caller, name: str, body: bytes) -> Response:
+    """The answer to a request in our own form."""
+    found = await serving(state, caller, name)
+    if _FILE in body:  # files of the lake are ours to read, not the model's
+        body = await to_thread.run_sync(_with_files, state, caller, found.app, body)
+    told = await state.models.ask(found.orders[OWN], found.key, body)
+    return Response(told + found.about, media_type="application/json")
+
+
+def _with_files(state: AppState, caller: Caller, app: App, body: bytes) -> bytes:
+    """The same request with the bytes of the files that it names."""
+    asked: dict[str, Any] = checked(body).model_dump()
+    files = AppFiles(state.lake, caller, app)
+
+    def brought(value: Any) -> Any:
+        if isinstance(value, dict) and "$file" in value:
+            return plain_value(replace(open_value(value, files), path=None))
+        if isinstance(value, dict):
+            return {key: brought(part) for key, part in value.items()}
+        return [brought(part) for part in value] if isinstance(value, list) else value
+
+    asked["objects"] = [brought(one) for one in asked["objects"]]
+    return json.dumps(asked).encode()
