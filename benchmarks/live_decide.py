@@ -34,6 +34,7 @@ from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
 from easel.ids import AppId, JobId, TokenId
 from easel.lake.blobs.address import open_blobs
+from easel.match.candidate import Candidate
 from easel.match.propose import propose_candidates
 from easel.match.summary import DataSummary
 from easel.records.identity import Caller
@@ -160,6 +161,7 @@ def seed(lake: Lake, folder: Path, apps_wanted: int, trials: int) -> None:
                     )
             tx.execute(insert(trial_history), past)
             tx.execute(insert(app_trials), rows)
+        tx.execute(insert(app_trials), [ensemble(app_id, each, turn + k) for k, app_id in enumerate(ids, 1)])
         tx.execute(
             insert(tenant_rows),
             [
@@ -168,6 +170,27 @@ def seed(lake: Lake, folder: Path, apps_wanted: int, trials: int) -> None:
             ],
         )
         tx.execute(insert(pool_turns), [{"id": 1, "turn": turn, "as_of": turn}])
+
+
+def ensemble(app_id: AppId, members: int, turn: int) -> dict[str, Any]:
+    """Return the row of the ensemble that an app with so many models has had: the next is due at twice as many."""
+    return {
+        "app_id": app_id,
+        "job_id": JobId(f"job_{turn:08d}"),
+        "name": "ensemble",
+        "score": 0.0,
+        "candidate": Candidate("ensemble", (("of", members),), cost_s=2.0, promise=0.9).to_json(),
+        "decision": {"reasons": {"acquisition": 0.0}},
+        "started_at": BEGAN + timedelta(seconds=turn),
+        "ended_at": BEGAN + timedelta(seconds=turn + 1),
+        "examples": EXAMPLES,
+        "ended": True,
+        "quality": 0.5,
+        "seconds": 2.0,
+        "spent_micros": 10,
+        "shared": 1,
+        "model_set": f"model:{turn}",
+    }
 
 
 def measure(lake: Lake, results: int) -> dict[str, float]:

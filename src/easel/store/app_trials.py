@@ -113,6 +113,8 @@ _END = (
         model_set=bindparam("model"),
         spent_micros=bindparam("spent"),
         share=bindparam("came_to"),
+        error=bindparam("unsure"),
+        baseline=bindparam("simplest"),
     )
 )
 
@@ -130,10 +132,14 @@ def end(
     model_set: str | None,
     spent_micros: int | None = None,
     share: float = 1.0,
+    *,
+    error: float | None = None,
+    baseline: float | None = None,
 ) -> bool:
-    """Ends a trial once: a repeated report changes nothing.
+    """End a trial once: a repeated report changes nothing.
 
-    `spent_micros` is what each of its apps pays, `share` how far its slice brought the trial.
+    `spent_micros` is what each of its apps pays, `share` how far its slice brought the trial, `error` how sure
+    its score is, `baseline` what always giving the same answer scores.
     """
     done = tx.execute(
         _END,
@@ -145,6 +151,8 @@ def end(
             "model": model_set,
             "spent": spent_micros,
             "came_to": share,
+            "unsure": error,
+            "simplest": baseline,
         },
     )
     return done.rowcount >= 1
@@ -169,11 +177,6 @@ def copy(tx: Tx, job_ids: Sequence[JobId], to: AppId) -> int:
 def sharers(tx: Tx, job_id: JobId) -> int:
     """How many apps a job is a trial of."""
     return int(tx.execute(select(func.count()).where(app_trials.c.job_id == job_id)).scalar_one())
-
-
-def note_honesty(tx: Tx, job_id: JobId, error: float | None, baseline: float | None) -> None:
-    """Notes how sure the score of an ended trial is, and what always giving the same answer scores."""
-    tx.execute(update(app_trials).where(app_trials.c.job_id == job_id).values(error=error, baseline=baseline))
 
 
 def rescore(tx: Tx, app_id: AppId, job_id: JobId, quality: float) -> None:

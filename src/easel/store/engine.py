@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from secrets import SystemRandom
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, create_engine, event, insert, text
-from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.engine import Dialect, ExceptionContext
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from easel.clock import Clock, SystemClock
 from easel.errors import Misconfigured, TryLater
@@ -30,8 +34,9 @@ from easel.store.schema.events import events
 AnyRow = Row[*tuple[Any, ...]]
 
 _EVENTS_LOCK = 0x4541534C  # any constant: the advisory lock that gives events one order on PostgreSQL
-
-
+_LOCK_AND_NOTIFY = text("SELECT pg_advisory_xact_lock(:key), pg_notify(:channel, :origin)")
+_PING_AFTER_S = 0.5
+"""A connection that rested for so long is asked whether its server still answers."""
 _ADD_NOTE = insert(audit_pending)
 _PLANS = "SET max_parallel_workers_per_gather = 0; SET jit = off; SET random_page_cost = 1.1"
 """How PostgreSQL plans for us: many short questions at once, on disks that do not turn."""
@@ -58,6 +63,8 @@ class Tx:
     emitted: list[NewEvent] = field(default_factory=list)
     woken: bool = field(default=False)
     origin: str = field(default="")
+    remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    """Answers that several steps of one transaction ask for; whoever changes what they rest on empties it."""
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
         return self.conn.execute(statement, parameters)
@@ -115,8 +122,8 @@ class Tx:
         if not self.emitted:
             return
         if self.conn.dialect.name == "postgresql":
-            self.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _EVENTS_LOCK})
-        self.wake()
+            self.execute(_LOCK_AND_NOTIFY, {"key": _EVENTS_LOCK, "channel": CHANNEL, "origin": self.origin})
+        self.woken = True
         self.execute(
             _ADD_EVENTS,
             [
@@ -261,12 +268,13 @@ def _connect(url: str, pool_size: int) -> Engine:
             pool_size=pool_size,
             max_overflow=20,
             pool_timeout=10,
-            pool_pre_ping=True,
             hide_parameters=True,  # secrets and people's data are among them, and errors are logged
             connect_args={"connect_timeout": 3},
         )
         event.listen(engine, "handle_error", _hide_values)
         event.listen(engine, "connect", _prepare_postgres)
+        event.listen(engine, "checkin", _note_return)
+        event.listen(engine, "checkout", partial(_ping_after_rest, engine.dialect))
         return engine
     scheme = url.split(":", 1)[0]
     raise Misconfigured(f"database address begins with {scheme!r}: use sqlite:///… or postgresql://…")
@@ -284,6 +292,26 @@ def _hide_values(context: ExceptionContext) -> None:
 def _prepare_postgres(dbapi: Any, _record: Any) -> None:
     dbapi.execute(_PLANS)
     dbapi.commit()
+
+
+def _note_return(_dbapi: Any, record: ConnectionPoolEntry) -> None:
+    record.info["returned"] = time.monotonic()
+
+
+def _ping_after_rest(dialect: Dialect, dbapi: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+    """Check a connection that rested: its server may have gone meanwhile.
+
+    One that was used a moment ago is not asked; should it be dead after all, its first statement says so and the
+    caller is told to try again.
+    """
+    if time.monotonic() - record.info.get("returned", math.inf) < _PING_AFTER_S:
+        return
+    try:
+        alive = dialect.do_ping(dbapi)
+    except dialect.loaded_dbapi.Error:
+        alive = False
+    if not alive:
+        raise DisconnectionError("the server closed the connection while it rested")
 
 
 def _prepare_sqlite(dbapi: Any, _record: Any) -> None:

@@ -153,6 +153,7 @@ def hand_over(tx: Tx, project_id: ProjectId, old: UserId, new: UserId) -> None:
     missing = {row.name for row in tx.execute(groups)} - {row.name for row in tx.execute(theirs)}
     for name in sorted(missing):
         tx.execute(insert(group_members).values(project_id=project_id, name=name, user_id=new))
+    tx.remembered.clear()
 
 
 def set_archived(tx: Tx, project_id: ProjectId, archived: bool) -> bool:

@@ -135,8 +135,10 @@ class Keeper:
     def _absorb(self, tx: Tx) -> None:
         assert self._seq is not None
         touched: dict[str, TenantSource[Any]] = {}
-        while found := events_after(tx, None, self._seq, _AT_ONCE):
+        more = True
+        while more and (found := events_after(tx, None, self._seq, _AT_ONCE)):
             self._seq = found[-1].seq
+            more = len(found) == _AT_ONCE
             for event in found:
                 self._take(event, touched)
         if self._stale:

@@ -315,15 +315,16 @@ class AppSource:
         known = self._apps.get(trial.app_id)
         faults = 0 if known is None else known.faults(trial.name)
         share = 0.0 if _is_fault(row) and faults < MOST_FAULTS else _share_reached(row, trial)
-        app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share)
         told = {} if row is None or quality is None else row.result
-        app_trials.note_honesty(tx, trial.job_id, told.get("error"), told.get("baseline"))
+        error, baseline = told.get("error"), told.get("baseline")
+        app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share, error=error, baseline=baseline)
         score = float(dict(trial.decision)["reasons"]["acquisition"])
         took = seconds / trial.scale
         result = Result(trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took)
         tx.emit_all([event for one in some for event in self._told(tx, one.app_id, result)])
         for one in some:
-            _combine(tx, one.app_id)
+            sibling = self._apps.get(one.app_id)
+            _combine(tx, apps.maybe(tx, one.app_id) if sibling is None else sibling.app)
         return JobOutcome(trial.job_id, tuple(one.app_id for one in some), result)
 
     def _told(self, tx: Tx, app_id: AppId, result: Result) -> list[NewEvent]:
@@ -401,15 +402,15 @@ class AppSource:
         return TrialEnded(result.job_id, mine.trial, score, bill, after.best, result.share, result.seconds)
 
 
-def _combine(tx: Tx, app_id: AppId) -> None:
-    """One more trial that combines what was found, where it is due."""
-    app = apps.maybe(tx, app_id)
+def _combine(tx: Tx, app: App | None) -> None:
+    """Submit one more trial that combines what was found, where it is due."""
+    if app is None:
+        return
     try:
-        if app is not None:
-            combine_if_due(tx, app)
+        combine_if_due(tx, app)
     except EaselError as error:
         # A full quota or a spent budget is its owner's matter: it is due again when the next trial ends.
-        log.info("no ensemble for app %s: %s", app_id, error)
+        log.info("no ensemble for app %s: %s", app.id, error)
 
 
 def _less(members: tuple[AppId, ...], app_id: AppId) -> tuple[AppId, ...]:

@@ -13,11 +13,21 @@ from easel.store.schema.identity import users
 from easel.store.schema.lake import grants, group_members
 from easel.store.upsert import insert_or
 
+_RIGHTS = "rights"
+
 
 def rights_of(tx: Tx, caller: Caller) -> Rights:
     """What the caller may read and write in their project."""
     if caller.role is Role.ADMIN:
         return EVERYTHING
+    key = (_RIGHTS, caller.project_id, caller.user.id)
+    if key not in tx.remembered:
+        tx.remembered[key] = _read_rights(tx, caller)
+    known: Rights = tx.remembered[key]
+    return known
+
+
+def _read_rights(tx: Tx, caller: Caller) -> Rights:
     found = list_grants(tx, caller.project_id)
     if not found:
         return EVERYTHING
@@ -35,6 +45,7 @@ def list_grants(tx: Tx, project_id: ProjectId) -> list[Grant]:
 
 
 def put_grant(tx: Tx, project_id: ProjectId, grant: Grant) -> None:
+    tx.remembered.clear()
     made = insert_or(tx, grants).values(
         project_id=project_id,
         scope=grant.scope,
@@ -52,6 +63,7 @@ def put_grant(tx: Tx, project_id: ProjectId, grant: Grant) -> None:
 
 
 def remove_grant(tx: Tx, project_id: ProjectId, scope: Scope, pattern: str, principal: str) -> bool:
+    tx.remembered.clear()
     gone = tx.execute(
         delete(grants).where(
             grants.c.project_id == project_id,
@@ -86,6 +98,7 @@ def list_groups(tx: Tx, project_id: ProjectId) -> dict[str, list[str]]:
 
 def set_group(tx: Tx, project_id: ProjectId, name: str, user_ids: list[UserId]) -> None:
     """The group has exactly these members from now on; without any it is gone."""
+    tx.remembered.clear()
     tx.execute(
         delete(group_members).where(group_members.c.project_id == project_id, group_members.c.name == name)
     )
