@@ -52,6 +52,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "provision": CommandEntry(
         "Run a profiled command on the best size", "easel.cli.provision", "provision_app"
     ),
+    "promises": CommandEntry(
+        "How often jobs started and ended as they were told", "easel.cli.provision", "promises_app"
+    ),
     "bill": CommandEntry("What jobs cost; budgets and prices", "easel.cli.bill"),
     "pipelines": CommandEntry("Dependent jobs submitted as one", "easel.cli.pipelines"),
     "secrets": CommandEntry("What jobs may know and logs may not show", "easel.cli.secrets"),

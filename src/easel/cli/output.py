@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -162,3 +163,12 @@ def ago(moment: datetime | None) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {name} ago"
     return "just now"
+
+
+def time_of_day(seconds: float) -> str:
+    """Returns so many seconds from now, on the clock of whoever reads it; with the day where it is another."""
+    if not math.isfinite(seconds) or seconds > 10 * 365 * 86_400:
+        return "never"
+    now = datetime.now().astimezone()
+    then = now + timedelta(seconds=seconds)
+    return then.strftime("%H:%M:%S" if then.date() == now.date() else "%a %d %b %H:%M")

@@ -1,9 +1,8 @@
-"""`easel estimate` and `easel provision`: a profiled command, what it takes, and the best size for it."""
+"""`easel estimate`, `easel provision` and `easel promises`: what a command takes, the best size, what was kept."""
 
 from __future__ import annotations
 
-import math
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.jobs import finish
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, time_of_day
 from easel.cli.profile import numbers
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
@@ -20,6 +19,7 @@ from easel.wire import price as wire
 
 estimate_app = typer.Typer()
 provision_app = typer.Typer()
+promises_app = typer.Typer()
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name")]
 ValuesOption = Annotated[
@@ -103,6 +103,27 @@ def provision(
             raise typer.Exit(finish(JobHandle(client, made.job), False))
 
 
+@promises_app.command()
+def promises(project: InProject = None, as_json: AsJson = False) -> None:
+    """How often what waiting jobs were told about their start and end came true."""
+    with connect(project) as client:
+        found = client.queues.promises()
+    if as_json:
+        show_one(found, True)
+        return
+    if not found.jobs:
+        say("No job that had to wait has ended yet.")
+        return
+    say(f"{found.jobs} jobs that waited have ended:")
+    for level, share in ((80, found.kept_80), (90, found.kept_90), (95, found.kept_95)):
+        say(f"  told an end at {level} %: kept for {share or 0.0:.1%}")
+    say(f"  started within 30 % of the wait that was expected: {found.near_starts or 0.0:.1%}")
+    if found.waited:
+        say(
+            f"  of the {found.waited} that waited for more than 5 s: {found.near_starts_of_waited or 0.0:.1%}"
+        )
+
+
 def _tell(made: wire.Provisioned) -> None:
     if made.offer is not None:
         show_list([made.offer], OFFERS, False, "")
@@ -122,15 +143,6 @@ def read_values(text: str) -> dict[str, float] | list[float]:
         return [float(part) for part in parts]
     except ValueError as error:
         raise InvalidInput(f"{text!r}: give numbers as 100,256 or epoch=100,batch-size=256") from error
-
-
-def time_of_day(seconds: float) -> str:
-    """Returns so many seconds from now, on the clock of whoever reads it; with the day where it is another."""
-    if not math.isfinite(seconds) or seconds > 10 * 365 * 86_400:
-        return "never"
-    now = datetime.now().astimezone()
-    then = now + timedelta(seconds=seconds)
-    return then.strftime("%H:%M:%S" if then.date() == now.date() else "%a %d %b %H:%M")
 
 
 def spell(seconds: float) -> str:

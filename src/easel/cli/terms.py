@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, say, show_one
+from easel.cli.output import AsJson, InProject, say, show_one, time_of_day
 from easel.errors import InvalidInput
 from easel.wire.terms import Terms
 
@@ -96,6 +96,11 @@ def tell(name: str, terms: Terms) -> None:
     say(f"{name}: {', '.join(parts)}")
 
 
+def at(moment: datetime) -> str:
+    """A moment on the clock of whoever reads it."""
+    return time_of_day((moment - datetime.now(UTC)).total_seconds())
+
+
 @why_app.command()
 def why(
     what: Annotated[str, typer.Argument(help="The name of an app or a study, or the id of a job")],
@@ -110,6 +115,11 @@ def why(
             show_one(found, as_json)
             return
         print(f"{found.name} {found.sentence}." if found.kind != "job" else f"{found.sentence}.")
+        if found.starts_at is not None:
+            by = "" if found.starts_by is None else f", by {at(found.starts_by)} with 90 % probability"
+            print(f"It starts about {at(found.starts_at)}{by}.")
+            if found.ends_by is not None:
+                print(f"It ends by {at(found.ends_by)} with 90 % probability.")
         if found.next:
             print(f"Next: {found.next}")
         if details and found.details:

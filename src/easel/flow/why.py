@@ -9,6 +9,9 @@ from datetime import datetime
 import numpy as np
 
 from easel.flow.jobs.admission import QueueAdmission
+from easel.flow.jobs.expected import ExpectedTimes, expected_times
+from easel.flow.jobs.promises import correction
+from easel.flow.jobs.waiting import why_waiting
 from easel.flow.words import standing as words
 from easel.ids import JobId
 from easel.records.app import App, AppTrial
@@ -141,13 +144,23 @@ def first_of(keeper: Keeper) -> str | None:
     return decision.tenant if isinstance(decision, StartTrial) else None
 
 
+def expected_of(tx: Tx, job: Job, max_active: int, half_life_s: float) -> ExpectedTimes | None:
+    """When a job that waits will probably start and end; None for one that runs, has ended, or waits for others."""
+    if job.state not in (JobState.QUEUED, JobState.LAUNCHING):
+        return None
+    rng, learned = np.random.default_rng(0), correction(tx)
+    return expected_times(tx, [job.id], max_active, rng, half_life_s, learned).get(job.id)
+
+
 def of_job(tx: Tx, job: Job, max_active: int) -> Account:
     """A job by itself, whoever's it is: its queue, what it needs, its device."""
     if job.state in TERMINAL:
         return Account(Standing.ENDED, words.of_ended_job(job.state.value, job.reason, job.ended_at, tx.now))
     if job.state is not JobState.QUEUED:
-        told = words.of_active_job(job.state.value, job.device, job.started_at, tx.now)
         waits = job.state is JobState.LAUNCHING
+        reason = why_waiting(tx, job, max_active) if waits else None
+        told = f"waits for a device: {reason}" if reason else ""
+        told = told or words.of_active_job(job.state.value, job.device, job.started_at, tx.now)
         return Account(Standing.WAITS_FOR_ROOM if waits else Standing.RUNNING, told, job.started_at)
     owner = (job.project_id, job.user_id)
     obstacle = QueueAdmission(max_active).obstacles(tx, [owner]).get(owner)

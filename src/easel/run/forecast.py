@@ -33,10 +33,21 @@ MOST_PLAYS, LEAST_PLAYS = 200, 25
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Seconds that a job takes: log-normal about `median`, with deviation `sd` of the logarithm."""
+    """Seconds that a job takes: log-normal about `median`, with deviation `sd` of the logarithm.
+
+    `median` itself is uncertain by `common` (a deviation of the logarithm too), alike for all jobs of one `group`:
+    such errors add up over a long queue, where those of single jobs cancel out.
+    """
 
     median: float
     sd: float = 0.0
+    common: float = 0.0
+    group: str = ""
+
+    @property
+    def whole_sd(self) -> float:
+        """The deviation of the logarithm, what it has in common with others included."""
+        return math.hypot(self.sd, self.common)
 
     def quantile(self, u: float) -> float:
         return float(self.median * math.exp(self.sd * _normal_quantile(u)))
@@ -103,12 +114,18 @@ class ExpectedStart:
 
 @dataclass(frozen=True)
 class QueueNow:
-    """Everything that decides when a job starts. `lines` say limits, weights and usage; their `waiting` is not read."""
+    """Everything that decides when a job starts. `lines` say limits, weights and usage; their `waiting` is not read.
+
+    `gap_s` passes between the end of a job and the start of the next in its place. `drift` is the deviation of the
+    logarithm of what makes everything slower or faster alike, such as a machine that others use too.
+    """
 
     devices: Sequence[ForecastDevice]
     running: Sequence[RunningJob]
     waiting: Sequence[WaitingJob]
     lines: Mapping[Owner, Line]
+    gap_s: float = 0.0
+    drift: float = 0.0
 
     def plays(self) -> int:
         each = len(self.waiting) + len(self.running) + 1
@@ -189,7 +206,9 @@ class _Play:
 
     def __init__(self, now: QueueNow, rng: np.random.Generator) -> None:
         self.lines, self.rng, self.pool = now.lines, rng, _Pool(now.devices)
-        self.at = 0.0
+        self.at, self.gap_s = 0.0, now.gap_s
+        self._drift = math.exp(now.drift * float(rng.standard_normal())) if now.drift > 0.0 else 1.0
+        self._common: dict[str, float] = {}
         self.found: dict[JobId, tuple[float, float]] = {}
         self.active: dict[Owner, int] = {}
         self.shares = Shares.of(now.lines.values())
@@ -197,7 +216,7 @@ class _Play:
         self._number = 0
         for held in now.running:
             if held.device in self.pool.devices:
-                left = held.spread.beyond(held.elapsed, float(rng.uniform())) - held.elapsed
+                left = self._drawn(held.spread).beyond(held.elapsed, float(rng.uniform())) - held.elapsed
                 gpus = self.pool.free[held.device].choose_gpus(held.asked.gpus) or ()
                 self._hold(held.owner, held.asked, [(held.device, gpus)], max(left, 0.0))
                 self.active[held.owner] = self.active.get(held.owner, 0) + 1
@@ -261,10 +280,19 @@ class _Play:
         return self.at + job.waited > PATIENCE_S
 
     def _start(self, job: WaitingJob, places: Places) -> float:
-        seconds = max(job.spread.quantile(float(self.rng.uniform())), 1e-6)
-        self._hold(job.owner, job.asked, places, self.at + seconds)
+        seconds = max(self._drawn(job.spread).quantile(float(self.rng.uniform())), 1e-6)
+        self._hold(job.owner, job.asked, places, self.at + seconds + self.gap_s)
         self.found[job.job] = (self.at, self.at + seconds)
         return seconds
+
+    def _drawn(self, spread: Spread) -> Spread:
+        """The spread once what it has in common with others is drawn for this play."""
+        shift = self._drift
+        if spread.common > 0.0:
+            if spread.group not in self._common:
+                self._common[spread.group] = float(self.rng.standard_normal())
+            shift *= math.exp(spread.common * self._common[spread.group])
+        return spread if shift == 1.0 else Spread(spread.median * shift, spread.sd)
 
     def _hold(self, owner: Owner, asked: Resources, places: Places, until: float) -> None:
         self.pool.take(asked, places)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from easel.sdk.connection import ask
 from easel.wire import job as wire
+from easel.wire.price import PromisesKept
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
@@ -37,6 +38,10 @@ class Queues:
         """Put these queued jobs of a user first, in this order."""
         body = ask(wire.ReorderQueue, user=user, first=first)
         return self._client.connection.post(f"{self._path}/order", body, wire.JobIds).items
+
+    def promises(self) -> PromisesKept:
+        """How often what waiting jobs were told about their start and end came true."""
+        return self._client.connection.get(f"{self._client.root}/promises", PromisesKept)
 
     def devices(self) -> builtins.list[wire.Device]:
         return self._client.connection.get("/api/v1/devices", wire.DeviceList).items

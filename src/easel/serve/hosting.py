@@ -178,6 +178,7 @@ def hosted(
     books = threading.Thread(
         target=keep_books,
         args=(controller.store, stopping, controller.launcher.half_life_s),
+        kwargs={"max_active": controller.launcher.max_active},
         name="ledger",
         daemon=True,
     )

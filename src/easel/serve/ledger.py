@@ -1,4 +1,5 @@
-"""The ledger: a quiet loop beside the controller that bills, watches budgets and profiles, compares promises.
+"""The ledger: a quiet loop beside the controller that bills, watches budgets and profiles, makes promises to
+jobs that wait and compares them with what came.
 
 Any number may run: each step is a transaction that sees what others have done.
 """
@@ -9,6 +10,7 @@ import logging
 import threading
 
 from easel.errors import EaselError
+from easel.flow.jobs.promises import PromiseKeeper
 from easel.flow.price.billing import anything_to_bill, bill_ended
 from easel.flow.price.profile import watch_profiles
 from easel.flow.price.provision import compare_promises
@@ -22,12 +24,18 @@ EVERY_S = 1.0
 
 
 def keep_books(
-    store: Store, stopping: threading.Event, half_life_s: float = HALF_LIFE_S, every: float = EVERY_S
+    store: Store,
+    stopping: threading.Event,
+    half_life_s: float = HALF_LIFE_S,
+    every: float = EVERY_S,
+    max_active: int = 8,
 ) -> None:
     """Bills until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
+    promised = PromiseKeeper(store, max_active, half_life_s)
     while not stopping.wait(every):
         try:
             turn(store, half_life_s)
+            promised.turn()
         except EaselError as error:
             log.warning("the ledger waits: %s", error)
         except Exception:

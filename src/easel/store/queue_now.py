@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, func, select
 
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, jobs
@@ -20,8 +20,10 @@ _COLUMNS = (
     jobs.c.device,
     jobs.c.submitted_at,
     jobs.c.launched_at,
+    jobs.c.held_at,
     jobs.c.started_at,
 )
+_HELD_AT = func.coalesce(jobs.c.held_at, jobs.c.started_at)
 
 
 def active(tx: Tx) -> list[AnyRow]:
@@ -47,20 +49,26 @@ def promises(tx: Tx, job_ids: Iterable[str]) -> dict[str, AnyRow]:
 
 
 def took(tx: Tx, project_id: str, name: str, among: int = 20) -> list[float]:
-    """Seconds of the last jobs of this name that finished."""
+    """For how many seconds the last jobs of this name that finished held their devices."""
     of_name = and_(jobs.c.project_id == project_id, jobs.c.name == name, jobs.c.state == "finished")
-    query = select(jobs.c.started_at, jobs.c.ended_at).where(of_name).order_by(jobs.c.seq.desc())
+    query = select(_HELD_AT.label("held_at"), jobs.c.ended_at).where(of_name).order_by(jobs.c.seq.desc())
     return _seconds(tx, query.limit(among))
 
 
 def took_lately(tx: Tx, among: int = 50) -> list[float]:
-    """Seconds of the last jobs of anybody that finished."""
-    query = select(jobs.c.started_at, jobs.c.ended_at).where(jobs.c.state == "finished")
+    """For how many seconds the last jobs of anybody that finished held their devices."""
+    query = select(_HELD_AT.label("held_at"), jobs.c.ended_at).where(jobs.c.state == "finished")
     return _seconds(tx, query.order_by(jobs.c.seq.desc()).limit(among))
 
 
 def _seconds(tx: Tx, query: object) -> list[float]:
     rows = tx.execute(query)  # type: ignore[arg-type]  # a select of two moments
-    return [
-        (row.ended_at - row.started_at).total_seconds() for row in rows if row.started_at and row.ended_at
-    ]
+    return [(row.ended_at - row.held_at).total_seconds() for row in rows if row.held_at and row.ended_at]
+
+
+def last_held(tx: Tx, among: int = 100) -> list[AnyRow]:
+    """Which device the last jobs that finished held, and from when until when; when each had left its queue."""
+    query = select(jobs.c.device, jobs.c.launched_at, jobs.c.held_at, jobs.c.ended_at).where(
+        jobs.c.state == "finished", jobs.c.held_at.is_not(None), jobs.c.launched_at.is_not(None)
+    )
+    return list(tx.execute(query.order_by(jobs.c.seq.desc()).limit(among)))

@@ -119,6 +119,27 @@ class Offer(Answer):
     wait_seconds: Annotated[
         float, Field(description="In the queue, in the middle of what is to be expected")
     ] = 0.0
+    starts_at: Annotated[
+        Moment | None, Field(description="When it would probably start, submitted now; empty: never")
+    ] = None
+    ends_by: Annotated[
+        Moment | None,
+        Field(description="By when it would have ended: wait and run together, at the confidence asked for"),
+    ] = None
+
+
+class PromisesKept(Answer):
+    """How often what waiting jobs were told came true, over the last jobs that have ended."""
+
+    jobs: int
+    kept_80: Annotated[float | None, Field(description="Share that ended by the moment told at 80 %")]
+    kept_90: float | None
+    kept_95: float | None
+    near_starts: Annotated[
+        float | None, Field(description="Share that started within 30 % of the wait that was expected")
+    ]
+    waited: Annotated[int, Field(description="Jobs among them that waited for more than five seconds")]
+    near_starts_of_waited: float | None
 
 
 class OfferList(Answer):

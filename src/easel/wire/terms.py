@@ -54,3 +54,14 @@ class Why(Answer):
     since: AwareDatetime | None
     next: Annotated[str | None, Field(description="What would run next for it, and why")] = None
     details: Annotated[str | None, Field(description="The numbers behind it")] = None
+    starts_at: Annotated[
+        AwareDatetime | None,
+        Field(description="When a job that waits probably starts: as likely before as after"),
+    ] = None
+    starts_by: Annotated[AwareDatetime | None, Field(description="The same with a probability of 90 %")] = (
+        None
+    )
+    ends_by: Annotated[
+        AwareDatetime | None,
+        Field(description="By when it has ended with a probability of 90 %, wait and run"),
+    ] = None

@@ -15,6 +15,7 @@ from easel.declare.resources import Resources
 from easel.errors import Conflict, EaselError, InvalidInput
 from easel.flow.budgets import check_admission
 from easel.flow.jobs.expected import line_of, queue_as_it_is
+from easel.flow.jobs.promises import row_of
 from easel.flow.jobs.submit import submit_job
 from easel.flow.price.profile import plain, run_from, shell
 from easel.flow.price.provenance import record_model
@@ -30,8 +31,9 @@ from easel.price.runtime import RuntimeModel, learn
 from easel.price.template import CommandTemplate, parse
 from easel.records.identity import Caller
 from easel.records.job import Job, JobState
+from easel.run.calibrate import LEVELS, Forecast
 from easel.run.forecast import Spread, WaitingJob, expected_start
-from easel.store import devices, profiles
+from easel.store import devices, profiles, promises
 from easel.store.engine import Store, Tx
 from easel.store.jobs import SPEC
 from easel.store.profiles import Profile
@@ -181,8 +183,9 @@ def submit_provisioned(
         return made
     offer = made.outcome.offer
     check_admission(tx, caller, round(offer.cost * MICROS))
-    job = submit_job(tx, caller, _spec(made.profile, asked, made.priced.arguments, offer.shape))
     shape = offer.shape
+    ends = _promised_ends(tx, caller, made, shape)
+    job = submit_job(tx, caller, _spec(made.profile, asked, made.priced.arguments, shape))
     profiles.add_promise(
         tx,
         {
@@ -202,7 +205,20 @@ def submit_provisioned(
             "promised_micros": round(offer.cost * MICROS),
         },
     )
+    told = Forecast(offer.wait_seconds, offer.sure_seconds, dict(zip(LEVELS, ends, strict=True)))
+    promises.add(tx, [row_of(job.id, caller.project_id, tx.now, told)])
     return replace(made, job=job)
+
+
+def _promised_ends(tx: Tx, caller: Caller, made: ProvisionAnswer, shape: ResourceShape) -> list[float]:
+    """Seconds until the end of wait and run on the chosen size, at each level that promises are kept at."""
+    grid, arguments = made.priced.grid, made.priced.arguments
+    cell = Grid(np.array([shape.cpus]), np.array([shape.memory_mb]), grid.device, np.array([shape.gpus]))
+    (runtime, memory), book, waits = models(made.profile), book_now(tx), _waits(tx, caller, cell)
+    return [
+        float(quote(cell, arguments, runtime, memory, book, level, waits).sure_seconds[0])
+        for level in LEVELS.values()
+    ]
 
 
 def _features(made: ProvisionAnswer, shape: ResourceShape) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
@@ -29,6 +30,7 @@ from easel.wire.model import Page
 router = APIRouter(prefix="/api/v1/projects/{project}/profiles", tags=["profiles"])
 
 Name = Annotated[str, Path(max_length=100, examples=["mnist"])]
+MOST_AHEAD_S = 100 * 365 * 86_400.0
 Version = Annotated[int | None, Query(ge=1, le=1_000_000, description="Without it the latest")]
 
 
@@ -139,7 +141,7 @@ def estimate(state: State, caller: Member, name: Name, body: wire.EstimateReques
     shapes = [grids.ResourceShape(shape.vcpu, shape.memory_mb, gpus=shape.gpus) for shape in body.shapes]
     with state.store.read() as tx:
         return wire.OfferList(
-            items=[_offer(o) for o in provisioning.estimate(tx, caller, name, asked, shapes)]
+            items=[_offer(o, tx.now) for o in provisioning.estimate(tx, caller, name, asked, shapes)]
         )
 
 
@@ -152,7 +154,7 @@ def provision(caller: Member, create: Create, name: Name, body: wire.Provision) 
     def make(tx: Tx) -> wire.Provisioned:
         grid = _grid(tx, caller, name, body)
         do = provisioning.submit_provisioned if body.submit else provisioning.answer
-        return _provisioned(do(tx, caller, name, asked, grid))
+        return _provisioned(do(tx, caller, name, asked, grid), tx.now)
 
     return create(caller, body, make)
 
@@ -193,7 +195,7 @@ def _grid(tx: Tx, caller: Caller, name: str, body: wire.Provision) -> grids.Grid
     )
 
 
-def _offer(offer: Offer) -> wire.Offer:
+def _offer(offer: Offer, now: datetime) -> wire.Offer:
     return wire.Offer(
         vcpu=offer.shape.cpus,
         memory_mb=offer.shape.memory_mb,
@@ -207,16 +209,25 @@ def _offer(offer: Offer) -> wire.Offer:
         sure_cost=offer.sure_cost,
         per_hour=offer.per_hour,
         extrapolated=list(offer.extrapolated),
+        starts_at=_moment(now, offer.wait_seconds),
+        ends_by=_moment(now, offer.sure_seconds),
     )
 
 
-def _provisioned(made: provisioning.ProvisionAnswer) -> wire.Provisioned:
+def _moment(now: datetime, seconds: float) -> datetime | None:
+    """None where that is never, or beyond what a calendar has."""
+    return now + timedelta(seconds=seconds) if seconds < MOST_AHEAD_S else None
+
+
+def _provisioned(made: provisioning.ProvisionAnswer, now: datetime) -> wire.Provisioned:
     label = f"{made.profile.name}:{made.profile.version}"
-    front = [_offer(offer) for offer in made.front]
+    front = [_offer(offer, now) for offer in made.front]
     if isinstance(made.outcome, ChosenOffer):
         job = shown_job(made.job) if made.job else None
         return wire.Provisioned(
-            profile=label, feasible=True, offer=_offer(made.outcome.offer), job=job, front=front
+            profile=label, feasible=True, offer=_offer(made.outcome.offer, now), job=job, front=front
         )
-    nearest = [wire.Alternative(offer=_offer(way.offer), remedy=way.remedy) for way in made.outcome.nearest]
+    nearest = [
+        wire.Alternative(offer=_offer(way.offer, now), remedy=way.remedy) for way in made.outcome.nearest
+    ]
     return wire.Provisioned(profile=label, feasible=False, why=made.outcome.why, nearest=nearest, front=front)

@@ -9,12 +9,14 @@ from fastapi import APIRouter, Path, Response
 from easel.errors import NotFound
 from easel.flow import pool
 from easel.flow.jobs import control
+from easel.flow.jobs.promises import score_promises
 from easel.flow.operate import drain as drains
 from easel.records.device import Device
 from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.state import AppState
 from easel.wire import job as wire
+from easel.wire.price import PromisesKept
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"])
 
@@ -102,6 +104,21 @@ def show_pool(state: State, caller: Member) -> wire.PoolUse:
         for name, use in sorted(found.devices.items())
     ]
     return wire.PoolUse(items=items, waiting=found.waiting_mine, waiting_others=found.waiting_others)
+
+
+@router.get("/projects/{project}/promises", response_model=PromisesKept)
+def promises_kept(state: State, caller: Member) -> PromisesKept:
+    """How often what waiting jobs of the project were told about their start and end came true."""
+    with state.store.read() as tx:
+        found = score_promises(tx, caller)
+    shares = {f"kept_{level * 100:.0f}": share if found.jobs else None for level, share in found.kept.items()}
+    return PromisesKept(
+        jobs=found.jobs,
+        near_starts=found.near_starts,
+        waited=found.waited,
+        near_starts_of_waited=found.near_starts_of_waited,
+        **shares,
+    )
 
 
 @router.get("/projects/{project}/secrets", response_model=wire.SecretNames)

@@ -10,6 +10,7 @@ from easel.errors import NotFound
 from easel.flow import terms as flow
 from easel.flow import why
 from easel.flow.apps import look
+from easel.flow.jobs.expected import ExpectedTimes
 from easel.flow.jobs.look import find_job
 from easel.flow.studies import look as look_study
 from easel.price.bill import MICROS
@@ -92,11 +93,21 @@ def why_it_waits(
         if not what.startswith("job_"):
             raise NotFound(f"this project has no app, study or job {what[:60]!r}")
         job = find_job(tx, caller, what)
-        return _told("job", job.name, why.of_job(tx, job, state.settings.max_active_jobs))
+        settings = state.settings
+        account = why.of_job(tx, job, settings.max_active_jobs)
+        expected = why.expected_of(
+            tx, job, settings.max_active_jobs, settings.share_half_life_days * 86_400.0
+        )
+        return _told("job", job.name, account, expected=expected)
 
 
 def _told(
-    kind: wire.Kind, name: str, account: Account, following: str | None = None, details: str | None = None
+    kind: wire.Kind,
+    name: str,
+    account: Account,
+    following: str | None = None,
+    details: str | None = None,
+    expected: ExpectedTimes | None = None,
 ) -> wire.Why:
     return wire.Why(
         kind=kind,
@@ -106,4 +117,7 @@ def _told(
         since=account.since,
         next=following,
         details=details,
+        starts_at=None if expected is None else expected.start,
+        starts_by=None if expected is None else expected.start_by,
+        ends_by=None if expected is None else expected.end_by,
     )

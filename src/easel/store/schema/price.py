@@ -99,3 +99,20 @@ provisions = Table(
     Index(None, "project_id"),
     Index("ix_provisions_compared", "compared_at"),
 )
+
+# What a job that waited was told: when it would probably start, and by when it would have ended with a probability of
+# 80, 90 and 95 %. Empty where that was never.
+promises = Table(
+    "promises",
+    metadata,
+    Column("job_id", String(40), primary_key=True),
+    Column("project_id", String(40), nullable=False),
+    Column("made_at", Moment, nullable=False),
+    Column("start_at", Moment),
+    Column("end_80", Moment),
+    Column("end_90", Moment),
+    Column("end_95", Moment),
+    # What was forecast, in seconds: [start, end, end at 80, 90 and 95 %]; what was told is corrected by experience.
+    Column("forecast", JSON),
+    Index(None, "project_id", "made_at"),
+)

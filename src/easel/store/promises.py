@@ -1,0 +1,51 @@
+"""Queries on what waiting jobs were told, and on what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import exists, func, or_, select
+
+from easel.ids import JobId, ProjectId
+from easel.store.engine import AnyRow, Tx
+from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, jobs
+from easel.store.schema.price import promises
+from easel.store.upsert import insert_or
+
+_TOLD = exists().where(promises.c.job_id == jobs.c.id)
+
+
+def untold(tx: Tx, limit: int = 2000) -> list[JobId]:
+    """Jobs that wait, could start, and were told nothing yet; not trials, whose time is the policy's to choose."""
+    waits = or_(IS_QUEUED, IS_ACTIVE)
+    query = select(jobs.c.id).where(
+        waits,
+        jobs.c.held_at.is_(None),
+        jobs.c.blocked == 0,
+        jobs.c.kind != "trial",
+        jobs.c.attempt <= 1,
+        ~_TOLD,
+    )
+    return [JobId(row.id) for row in tx.execute(query.limit(limit))]
+
+
+def add(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Keeps what jobs were told; who was told something before keeps that."""
+    if rows:
+        tx.execute(insert_or(tx, promises).on_conflict_do_nothing(index_elements=["job_id"]), list(rows))
+
+
+def find(tx: Tx, job_id: str) -> AnyRow | None:
+    return tx.execute(select(promises).where(promises.c.job_id == job_id)).one_or_none()
+
+
+def came_true(tx: Tx, project_id: ProjectId | None, limit: int) -> list[AnyRow]:
+    """The last promises to jobs that finished at their first attempt, with when they held a device and ended."""
+    query = select(
+        promises, func.coalesce(jobs.c.held_at, jobs.c.started_at).label("held_at"), jobs.c.ended_at
+    ).join(jobs, jobs.c.id == promises.c.job_id)
+    query = query.where(jobs.c.state == "finished", jobs.c.attempt == 1)
+    if project_id is not None:
+        query = query.where(promises.c.project_id == project_id)
+    return list(tx.execute(query.order_by(promises.c.made_at.desc()).limit(limit)))
