@@ -119,7 +119,7 @@ def test_a_whole_file_is_scored_by_a_job_whose_provenance_names_the_model(
 
 
 def test_a_report_says_what_matters_where_it_fails_and_what_would_help(
-    server: ServerProcess, people: dict[str, Client], shop: str
+    server: ServerProcess, people: dict[str, Client], shop: str, tmp_path: Path
 ) -> None:
     ana = people["ana"]
     ana.apps.set("shop", paused=True)
@@ -131,6 +131,11 @@ def test_a_report_says_what_matters_where_it_fails_and_what_would_help(
     assert found is not None
     assert {one.column for one in found.importance} == {"size", "weight", "town"}
     assert ana.apps.ask_report("shop").id == ana.apps.report("shop").job, "one record for each model"
+    page = easel(server, ana, "card", "shop", "-o", str(tmp_path / "card.html"))
+    assert page.returncode == 0, page.stderr
+    assert "What matters: " in (tmp_path / "card.html").read_text()
+    assert "# Model card: shop" in easel(server, ana, "card", "shop").stdout
+    assert easel(server, ana, "card", "shop", "-o", "card.docx").returncode == 2
     ana.apps.set("shop", paused=False)
 
 

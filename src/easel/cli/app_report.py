@@ -1,7 +1,8 @@
-"""`easel apps report APP`: what matters, where the model fails, what would help."""
+"""`easel apps report APP` and `easel card APP`: what matters, where the model fails, what would help."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,8 +10,10 @@ import typer
 from easel.cli.apps import AppName, app
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.errors import InvalidInput
 from easel.wire import app_report as wire
 
+card_app = typer.Typer()
 IMPORTANCE: Columns[wire.Importance] = [
     ("column", lambda one: one.column),
     ("less without it", lambda one: f"{one.drop:.4f} ± {one.deviation:.4f}"),
@@ -41,3 +44,35 @@ def report(
         show_list(
             found.findings.importance, IMPORTANCE, as_json, "Its input is one thing: nothing to tell apart."
         )
+
+
+@card_app.command()
+def card(
+    name: AppName,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="card.md or card.html; without it Markdown is printed"),
+    ] = None,
+    look: Annotated[
+        bool, typer.Option("--report/--no-report", help="Look into the model first, if that was not done")
+    ] = True,
+    project: InProject = None,
+) -> None:
+    """A page about the model, to hand to a colleague: what it does, how good it is, where it fails.
+
+    Example: easel card shop -o card.html
+    """
+    kinds = {".md": "md", ".html": "html", ".htm": "html"}
+    form = "md" if output is None else kinds.get(output.suffix.lower())
+    if form is None:
+        raise InvalidInput(f"{output}: a card is written as .md or .html")
+    with connect(project) as client:
+        if look:
+            client.apps.ask_report(name).wait()
+        text = client.apps.card(name, "html" if form == "html" else "md")
+    if output is None:
+        print(text, end="")
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+    say(str(output))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from easel.errors import InvalidInput, NotFound
 from easel.sdk.connection import ask
@@ -44,6 +44,11 @@ class AppReports:
         """Start the job whose findings become part of `report(name)`; the one that did or does, if there is one."""
         found = self._client.connection.post(f"{self._path}/{name}/report", {}, wire.StartedJob)
         return self._client.jobs.get(found.job)
+
+    def card(self, name: str, form: Literal["md", "html"] = "md") -> str:
+        """The model card as Markdown or as an HTML page; with what a report found, if one was made."""
+        path = f"{self._path}/{name}/card"
+        return self._client.connection.request("GET", path, params={"form": form}).content.decode()
 
     def save_predictions(self, job: JobHandle, target: str | os.PathLike[str]) -> list[Path]:
         """Download what a finished scoring job answered; where it went."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from easel.declare.verbs import Verb
+from easel.flow.apps.card import CardForm, model_card
 from easel.flow.apps.report import ask_for_report
 from easel.flow.apps.score import score_files
 from easel.serve.access import Member, State, acts
-from easel.serve.routes.apps import Name
+from easel.serve.routes.apps import Name, models_of
 from easel.wire import app_report as wire
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
@@ -28,3 +31,21 @@ def ask_report(state: State, caller: Member, name: Name) -> wire.StartedJob:
     that did."""
     with state.store.write() as tx:
         return wire.StartedJob(job=ask_for_report(tx, caller, name))
+
+
+@router.get(
+    "/card",
+    response_class=Response,
+    responses={200: {"content": {"text/markdown": {}, "text/html": {}}, "description": "The model card"}},
+)
+def card(
+    state: State,
+    caller: Member,
+    name: Name,
+    form: Annotated[CardForm, Query(description="md for Markdown, html for a page")] = "md",
+) -> Response:
+    """A page about the model that answers, to hand to a colleague: score, data and findings."""
+    file, text = model_card(state.lake, models_of(state), caller, name, form)
+    kind = "text/markdown" if form == "md" else "text/html"
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
