@@ -11,7 +11,7 @@ from easel.flow.apps.card import CardForm, model_card
 from easel.flow.apps.report import ask_for_report
 from easel.flow.apps.score import score_files
 from easel.serve.access import Member, State, acts
-from easel.serve.routes.apps import Name, models_of
+from easel.serve.routes.apps import Name
 from easel.wire import app_report as wire
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
@@ -45,7 +45,7 @@ def card(
     form: Annotated[CardForm, Query(description="md for Markdown, html for a page")] = "md",
 ) -> Response:
     """A page about the model that answers, to hand to a colleague: score, data and findings."""
-    file, text = model_card(state.lake, models_of(state), caller, name, form)
+    file, text = model_card(state.lake, state.model_files, caller, name, form)
     kind = "text/markdown" if form == "md" else "text/html"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
