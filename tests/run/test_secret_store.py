@@ -9,6 +9,8 @@ import pytest
 
 from easel.errors import Misconfigured
 from easel.flow.backup import backup, restore
+from easel.lake.blobs.local import LocalBlobs
+from easel.lake.place import FolderPlace
 from easel.run.secret_store import KEY_FILE, SecretStore
 from easel.store.engine import Store
 from easel.store.migrate import migrate
@@ -42,11 +44,12 @@ def test_a_backup_holds_the_secrets_encrypted_and_gives_them_back_with_the_key(t
     store = Store(f"sqlite:///{old}/easel.sqlite")
     migrate(store, backup=lambda _revision: None)
     SecretStore(old / "secrets").write("prj_1", "token", "hidden words")
-    backup(store, old / "blobs", copy, secrets=old / "secrets")
+    place = FolderPlace(copy)
+    backup(store, LocalBlobs(old / "blobs"), place, secrets=old / "secrets")
     store.close()
     assert not any(b"hidden" in path.read_bytes() for path in copy.rglob("*") if path.is_file())
     fresh = Store(f"sqlite:///{new}/easel.sqlite")
-    restore(copy, fresh, new / "blobs", secrets=new / "secrets")
+    restore(place, fresh, LocalBlobs(new / "blobs"), secrets=new / "secrets")
     fresh.close()
     with pytest.raises(Misconfigured, match="another key"):
         SecretStore(new / "secrets").read("prj_1", "token")

@@ -6,10 +6,13 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
 from tests.serve.conftest import World
+
+from easel.store import backups
 
 
 def test_readyz_names_everything_that_is_wrong(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +41,25 @@ def test_health_tells_admins_that_no_controller_and_no_device_was_ever_seen(worl
     found = world.call("root", "GET", "/api/v1/health").json()
     assert found["ready"]
     severity = {check["name"]: check["severity"] for check in found["checks"]}
-    assert severity == {"database": "ok", "disk": "ok", "controller": "warning", "devices": "warning"}
+    assert severity == {
+        "database": "ok",
+        "disk": "ok",
+        "controller": "warning",
+        "devices": "warning",
+        "backups": "warning",
+    }
+
+
+def test_admins_see_backups_and_ask_for_one_but_cannot_say_where_to(world: World) -> None:
+    assert world.call("astro-admin", "GET", "/api/v1/backups").status_code == 403
+    assert world.call("root", "GET", "/api/v1/backups").json() == {"plan": None, "runs": []}
+    refused = world.call("root", "POST", "/api/v1/backups")
+    assert (refused.status_code, "easel backup --to" in refused.json()["detail"]) == (404, True)
+    with world.app.state.easel.store.write() as tx:
+        backups.set_plan(tx, "s3://lab/easel", timedelta(days=1), 14)
+    assert world.call("root", "POST", "/api/v1/backups").status_code == 202
+    found = world.call("root", "GET", "/api/v1/backups").json()
+    assert (found["plan"]["target"], found["plan"]["asked"]) == ("s3://lab/easel", True)
 
 
 def test_queued_jobs_are_measured(world: World) -> None:

@@ -49,3 +49,12 @@ def _inside(value: Any) -> str:
     )
     text = plain(value)
     return f"({text})" if nested and text != NOTHING else text
+
+
+def size(number: float) -> str:
+    """Bytes in the unit in which people say them: 3.2 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from easel.sdk.jobs import Jobs
     from easel.sdk.lake import LakeClient
     from easel.sdk.messages import Messages
-    from easel.sdk.operate import Operations
+    from easel.sdk.operate import Operations, Storage
     from easel.sdk.pipelines import Pipelines
     from easel.sdk.prices import Bills, Profiles
     from easel.sdk.queues import Queues, Secrets
@@ -137,6 +137,12 @@ class Client:
         from easel.sdk.operate import Operations
 
         return Operations(self)
+
+    @cached_property
+    def storage(self) -> Storage:
+        from easel.sdk.operate import Storage
+
+        return Storage(self)
 
     @cached_property
     def jobs(self) -> Jobs:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from easel.sdk.connection import ask
 from easel.wire import operate as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
+
+What = Literal["logs", "events", "outputs"]
 
 
 class Operations:
@@ -28,3 +30,47 @@ class Operations:
     def uncordon(self) -> None:
         """Take requests again."""
         self._client.connection.delete("/api/v1/cordon")
+
+    def backups(self) -> wire.Backups:
+        """By which plan backups are made, and the last of them."""
+        return self._client.connection.get("/api/v1/backups", wire.Backups)
+
+    def back_up(self) -> None:
+        """Have a backup made now, by the plan."""
+        self._client.connection.request("POST", "/api/v1/backups")
+
+    def storage(self) -> wire.StorageReport:
+        """Who holds what, over all projects."""
+        return self._client.connection.get("/api/v1/storage", wire.StorageReport)
+
+
+class Storage:
+    """What a project keeps, and what it gives up when it is old."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def report(self) -> wire.StorageReport:
+        """Who holds what in this project."""
+        return self._client.connection.get(f"{self._client.root}/storage", wire.StorageReport)
+
+    def give_up(
+        self, what: What, older_than_days: float, tag: str = "", *, really: bool = False
+    ) -> wire.GivenUp:
+        """Tell what is old, and with `really` give it up."""
+        body = ask(wire.GiveUp, what=what, older_than_days=older_than_days, tag=tag, really=really)
+        return self._client.connection.post(f"{self._client.root}/retention", body, wire.GivenUp)
+
+    def rules(self) -> list[wire.RetentionRule]:
+        """What is given up every day."""
+        path = f"{self._client.root}/retention/rules"
+        return self._client.connection.get(path, wire.RetentionRules).items
+
+    def add_rule(self, what: What, older_than_days: float, tag: str = "") -> wire.RetentionRule:
+        """Give this up every day from now on."""
+        body = ask(wire.Retention, what=what, older_than_days=older_than_days, tag=tag)
+        return self._client.connection.post(f"{self._client.root}/retention/rules", body, wire.RetentionRule)
+
+    def remove_rule(self, rule: str) -> None:
+        """Give it up no longer."""
+        self._client.connection.delete(f"{self._client.root}/retention/rules/{rule}")

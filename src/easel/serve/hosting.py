@@ -18,6 +18,7 @@ from easel.flow.jobs.orders import OrderLimits
 from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.flow.lake.upload import Lake
 from easel.flow.messages.deliver import MessageSender
+from easel.flow.operate.backups import Backing
 from easel.flow.workers.executor import RemoteExecutor
 from easel.flow.workers.seal import Seal
 from easel.run.executors.base import Executor
@@ -30,6 +31,7 @@ from easel.run.share import HALF_LIFE_S
 from easel.run.worker_config import CacheLimits, WorkerConfig
 from easel.serve.controller import Controller, Pace
 from easel.serve.engines import EngineChoice, build_engine_executor, chosen
+from easel.serve.housekeeping import keep_house
 from easel.serve.lake import blobs_address, blobs_credentials, signing_key
 from easel.serve.learning import build_keeper, keep_learning
 from easel.serve.ledger import keep_books
@@ -166,11 +168,15 @@ def build_executor(store: Store, options: EngineOptions, clock: Clock, wake: Cal
 
 @contextmanager
 def hosted(
-    controller: Controller, *, stop_worker: bool = True, sender: MessageSender | None = None
+    controller: Controller,
+    *,
+    stop_worker: bool = True,
+    sender: MessageSender | None = None,
+    backing: Backing | None = None,
 ) -> Iterator[Controller]:
     """The loop in a thread of this process. At the end the worker is stopped too, unless it is somebody else's.
 
-    With a `sender` messages to people leave from here too.
+    With a `sender` messages to people leave from here too, with `backing` backups are made by their plan.
     """
     stopping = threading.Event()
     thread = threading.Thread(target=controller.run, args=(stopping,), name="controller", daemon=True)
@@ -201,6 +207,13 @@ def hosted(
     )
     if sender is not None:
         mailing.start()
+    if backing is not None:  # a backup may take long, and is whole or nothing: it is not waited for
+        threading.Thread(
+            target=keep_house,
+            args=(controller.store, backing, controller.leads, stopping),
+            name="housekeeping",
+            daemon=True,
+        ).start()
     try:
         yield controller
     finally:

@@ -21,6 +21,7 @@ from easel.serve.app import create_app
 from easel.serve.controller import Controller
 from easel.serve.handover import handing_over
 from easel.serve.hosting import build_controller, hosted, options_of
+from easel.serve.housekeeping import backing_of
 from easel.serve.lake import open_lake
 from easel.serve.messenger import sender_of
 from easel.serve.patience import ImpatientProtocol
@@ -88,7 +89,11 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
         greet(address, token)
         state: AppState = app.state.easel
         loop = (
-            hosted(controller(settings, store, address=address), sender=sender_of(settings, store))
+            hosted(
+                controller(settings, store, address=address),
+                sender=sender_of(settings, store),
+                backing=backing_of(settings, state.lake),
+            )
             if engine
             else nullcontext()
         )
@@ -119,7 +124,8 @@ def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
         signal.signal(number, lambda *_: stopping.set())
     try:
         loop = controller(settings, store, spawn_worker=spawn_worker)
-        with hosted(loop, stop_worker=spawn_worker, sender=sender_of(settings, store)):
+        sender, backing = sender_of(settings, store), backing_of(settings, loop.advancer.lake)
+        with hosted(loop, stop_worker=spawn_worker, sender=sender, backing=backing):
             stopping.wait()
     finally:
         store.close()

@@ -18,7 +18,7 @@ _NOBODY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r
 _CONNECTION = re.compile(rb"\r\nconnection:[^\r]*", re.IGNORECASE)
 
 
-class Proxy:
+class ReverseProxy:
     """Listens on `port` of this machine, in a thread, between `start` and `stop`."""
 
     def __init__(self, backends: Sequence[int]) -> None:
@@ -132,8 +132,8 @@ async def _says_ready(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def proxying(backends: Sequence[int]) -> Iterator[Proxy]:
-    proxy = Proxy(backends)
+def proxying(backends: Sequence[int]) -> Iterator[ReverseProxy]:
+    proxy = ReverseProxy(backends)
     proxy.start()
     try:
         yield proxy

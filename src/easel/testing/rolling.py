@@ -23,7 +23,7 @@ from easel.store.engine import Store
 from easel.store.leases import stand
 from easel.store.migrate import head
 from easel.testing.engine import until
-from easel.testing.proxy import Proxy, proxying
+from easel.testing.proxy import ReverseProxy, proxying
 from easel.testing.server import ServerProcess
 
 NEXT_VERSION, NEXT_SCHEMA = "99.0.0", "9999"
@@ -124,7 +124,7 @@ class Installation:
         self.controllers: list[subprocess.Popen[bytes]] = []
         self._workers: list[subprocess.Popen[bytes]] = []
         self._ending = contextlib.ExitStack()
-        self.proxy: Proxy
+        self.proxy: ReverseProxy
 
     def start(self) -> None:
         self.servers[0].start()

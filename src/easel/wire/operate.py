@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -29,3 +30,79 @@ class Cordon(Request):
 
 class Cordoned(Answer):
     reason: str
+
+
+class BackupPlan(Answer):
+    target: Annotated[str, Field(examples=["s3://lab-backups/easel"])]
+    every_s: float
+    keep: Annotated[int, Field(description="So many are kept; older ones are removed")]
+    asked: Annotated[bool, Field(description="One was asked for and has not begun yet")]
+
+
+class BackupRun(Answer):
+    started_at: datetime
+    ended_at: Annotated[datetime | None, Field(description="Empty while it is being made")] = None
+    target: str
+    name: Annotated[
+        str | None, Field(description="For `easel restore --at`", examples=["20261117-231500"])
+    ] = None
+    rows: int | None = None
+    blobs: Annotated[int | None, Field(description="Copied because the place did not have them")] = None
+    damaged: Annotated[
+        int | None, Field(description="Not copied: their bytes are not what their name says")
+    ] = None
+    error: str | None = None
+
+
+class Backups(Answer):
+    plan: BackupPlan | None
+    runs: Annotated[list[BackupRun], Field(description="The newest first")]
+
+
+class Retention(Request):
+    what: Literal["logs", "events", "outputs"]
+    older_than_days: Annotated[float, Field(ge=1, le=36_500, allow_inf_nan=False)]
+    tag: Annotated[
+        str,
+        Field(
+            max_length=200, description="Only of jobs with this tag: key, or key=value", examples=["scratch"]
+        ),
+    ] = ""
+
+
+class GiveUp(Retention):
+    really: Annotated[bool, Field(description="Without this it is only told what would go")] = False
+
+
+class GivenUp(Answer):
+    count: Annotated[int, Field(description="Jobs whose logs, events, or output sets that go")]
+    bytes: int
+    kept: Annotated[int, Field(description="Output sets that stay: they could not be made again")]
+    examples: list[str]
+
+
+class RetentionRule(Answer):
+    id: str
+    what: Literal["logs", "events", "outputs"]
+    older_than_days: float
+    tag: str
+    created_at: datetime
+    applied_at: datetime | None
+
+
+class RetentionRules(Answer):
+    items: list[RetentionRule]
+
+
+class Holder(Answer):
+    project: str
+    user: str
+    files: Annotated[int, Field(description="File versions")]
+    bytes: int
+    log_bytes: int
+
+
+class StorageReport(Answer):
+    holders: Annotated[list[Holder], Field(description="The largest first")]
+    objects: int
+    stored_bytes: Annotated[int, Field(description="In the blob store, where equal bytes lie once")]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from easel.errors import EaselError
+from easel.flow.operate.backups import overdue
 from easel.flow.operate.measure import CONTROLLER_LEASE
 from easel.flow.words.numbers import duration
-from easel.store import devices, leases
+from easel.store import backups, devices, leases
 from easel.store.engine import Store
 from easel.store.migrate import SchemaFit, head, look_at_schema
 
@@ -57,7 +58,7 @@ def health(store: Store, around: ServerState) -> list[Check]:
     """Returns `readiness` and what an admin should look at though requests are served."""
     checks = readiness(store, around)
     if checks[0].severity is Severity.OK:
-        checks += [_controller(store), _pool(store)]
+        checks += [_controller(store), _pool(store), _backups(store)]
     return checks
 
 
@@ -99,6 +100,19 @@ def _disk(around: ServerState) -> Check:
             f"the disk under {around.folder.name} has {free >> 20} MB left: make room",
         )
     return Check("disk", Severity.OK, f"{free / 2**30:.1f} GiB free")
+
+
+def _backups(store: Store) -> Check:
+    with store.read() as tx:
+        plan, runs, now = backups.plan(tx), backups.runs(tx), tx.now
+    wrong = overdue(plan, runs, now)
+    if wrong is not None:
+        return Check("backups", Severity.WARNING, wrong)
+    made = next((run for run in runs if run.succeeded), None)
+    told = (
+        "the first is still to come" if made is None else f"the last at {made.started_at:%Y-%m-%d %H:%M} UTC"
+    )
+    return Check("backups", Severity.OK, told)
 
 
 def _controller(store: Store) -> Check:

@@ -37,6 +37,30 @@ _GONE = {"404", "NoSuchKey", "NoSuchUpload"}
 _REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket"}
 
 
+def make_client(
+    endpoint: str | None, region: str | None, access_key: str | None, secret_key: str | None
+) -> Any:
+    """A client of an S3-compatible service; AWS without an `endpoint`."""
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=region or "us-east-1",
+        aws_access_key_id=access_key,
+        aws_secret_access_key=secret_key,
+        config=Config(
+            signature_version="s3v4",
+            retries={"mode": "standard", "max_attempts": 4},
+            s3={"addressing_style": "path" if endpoint else "auto"},
+            connect_timeout=5,
+            read_timeout=60,
+            max_pool_connections=32,
+            # Other makers' S3 do not know AWS's newest checksum headers; BLAKE3 checks everything anyway.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )
+
+
 class S3Blobs:
     """Credentials that are not given come from where AWS tools look for them."""
 
@@ -54,37 +78,20 @@ class S3Blobs:
         part: int = PART,
     ) -> None:
         self._bucket, self._prefix, self._part = bucket, prefix, part
-        self._client: Any = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name=region or "us-east-1",
-            aws_access_key_id=access_key,
-            aws_secret_access_key=secret_key,
-            config=Config(
-                signature_version="s3v4",
-                retries={"mode": "standard", "max_attempts": 4},
-                s3={"addressing_style": "path" if endpoint else "auto"},
-                connect_timeout=5,
-                read_timeout=60,
-                max_pool_connections=32,
-                # Other makers' S3 do not know AWS's newest checksum headers; BLAKE3 checks everything anyway.
-                request_checksum_calculation="when_required",
-                response_checksum_validation="when_required",
-            ),
-        )
+        self._client: Any = make_client(endpoint, region, access_key, secret_key)
 
     def begin(self, stage_id: str, size: int) -> Stage:
         stage = Stage(stage_id, size, part_size(size, self._part))
         if stage.part_count == 1:
             return stage
-        with _bucket():
+        with in_bucket():
             answer = self._client.create_multipart_upload(**self._at(self._stage_key(stage)))
         return replace(stage, handle=answer["UploadId"])
 
     def put_part(self, stage: Stage, number: int, chunks: Iterable[bytes]) -> None:
         body = b"".join(exactly(chunks, stage.part_length(number)))
         at = self._at(self._stage_key(stage))
-        with _bucket():
+        with in_bucket():
             if stage.handle:
                 self._client.upload_part(**at, UploadId=stage.handle, PartNumber=number, Body=body)
             else:
@@ -132,7 +139,7 @@ class S3Blobs:
             self._complete(stage)
             if not stage.handle:
                 # The sender may PUT to the signed address as long as it is valid: what is checked lies elsewhere.
-                with _bucket():
+                with in_bucket():
                     source = self._at(self._stage_key(stage))
                     self._client.copy(source, self._bucket, self._sealed_key(stage))
             _check_stream(self._read(self._sealed_key(stage), 0, None), incoming)
@@ -146,7 +153,7 @@ class S3Blobs:
     def promote(self, stage: Stage, digest: Digest) -> None:
         source = self._at(self._sealed_key(stage))
         try:
-            with _bucket():  # `copy` is server-side, and in parts where the object is large
+            with in_bucket():  # `copy` is server-side, and in parts where the object is large
                 self._client.copy(source, self._bucket, self._key(digest))
         except NotFound:
             if self.size(digest) is None:
@@ -156,9 +163,9 @@ class S3Blobs:
     def discard(self, stage: Stage) -> None:
         at = self._at(self._stage_key(stage))
         if stage.handle:
-            with contextlib.suppress(NotFound), _bucket():
+            with contextlib.suppress(NotFound), in_bucket():
                 self._client.abort_multipart_upload(**at, UploadId=stage.handle)
-        with _bucket():
+        with in_bucket():
             self._client.delete_object(**at)
             if not stage.handle:
                 self._client.delete_object(**self._at(self._sealed_key(stage)))
@@ -185,7 +192,7 @@ class S3Blobs:
         return str(self._client.generate_presigned_url("get_object", Params=parameters, ExpiresIn=seconds))
 
     def delete(self, digest: Digest) -> None:
-        with _bucket():
+        with in_bucket():
             self._client.delete_object(**self._at(self._key(digest)))
 
     def objects(self) -> Iterator[StoredObject]:
@@ -197,7 +204,7 @@ class S3Blobs:
         base = f"{self._prefix}staging/"
         for item in self._list(base):
             yield StagedObject(item["Key"].removeprefix(base), item["LastModified"])
-        with _bucket():
+        with in_bucket():
             pages = self._client.get_paginator("list_multipart_uploads")
             for page in pages.paginate(Bucket=self._bucket, Prefix=base):
                 for item in page.get("Uploads", ()):
@@ -224,21 +231,21 @@ class S3Blobs:
 
     def _head(self, key: str) -> dict[str, Any] | None:
         try:
-            with _bucket():
+            with in_bucket():
                 answer: dict[str, Any] = self._client.head_object(**self._at(key))
                 return answer
         except NotFound:
             return None
 
     def _listed(self, stage: Stage) -> list[dict[str, Any]]:
-        with _bucket():
+        with in_bucket():
             pages = self._client.get_paginator("list_parts").paginate(
                 **self._at(self._stage_key(stage)), UploadId=stage.handle
             )
             return [part for page in pages for part in page.get("Parts", ())]
 
     def _list(self, prefix: str) -> Iterator[dict[str, Any]]:
-        with _bucket():
+        with in_bucket():
             for page in self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=prefix
             ):
@@ -247,7 +254,7 @@ class S3Blobs:
     def _complete(self, stage: Stage) -> None:
         if not stage.handle:
             return
-        with contextlib.suppress(NotFound), _bucket():  # NotFound: completed by an earlier attempt
+        with contextlib.suppress(NotFound), in_bucket():  # NotFound: completed by an earlier attempt
             parts = [{"PartNumber": p["PartNumber"], "ETag": p["ETag"]} for p in self._listed(stage)]
             self._client.complete_multipart_upload(
                 **self._at(self._stage_key(stage)), UploadId=stage.handle, MultipartUpload={"Parts": parts}
@@ -262,7 +269,7 @@ class S3Blobs:
             last = "" if end is None else str(end - 1)
             ranged = {"Range": f"bytes={offset}-{last}"} if offset or last else {}
             try:
-                with _bucket():
+                with in_bucket():
                     answer = self._client.get_object(**self._at(key), **ranged)
                     for chunk in answer["Body"].iter_chunks(_CHUNK):
                         offset += len(chunk)
@@ -299,7 +306,7 @@ def _check_stream(chunks: Iterable[bytes], incoming: Incoming) -> None:
 
 
 @contextlib.contextmanager
-def _bucket() -> Iterator[None]:
+def in_bucket() -> Iterator[None]:
     """The bucket's troubles, named for their remedy. The client has retried by itself before."""
     try:
         yield

@@ -27,6 +27,7 @@ from easel.serve.routes import (
     profiles,
     projects,
     queues,
+    retention,
     service_accounts,
     session,
     sessions,
@@ -80,6 +81,7 @@ def all_routers() -> list[APIRouter]:
         audit.router,
         worker_tokens.router,
         operations.router,
+        retention.router,
         messages.router,
         *mlflow_routers(),
     ]

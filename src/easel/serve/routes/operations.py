@@ -8,6 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 from easel.errors import TryLater
+from easel.flow.operate import backups
 from easel.flow.operate.health import Check, ServerState, Severity, health, readiness
 from easel.serve.access import PlatformAdmin, State, anyone, platform_admin
 from easel.serve.state import AppState
@@ -69,6 +70,43 @@ def cordon_server(state: State, caller: PlatformAdmin, body: wire.Cordon) -> wir
 def uncordon_server(state: State, caller: PlatformAdmin) -> None:
     """Take requests again."""
     state.cordoned = None
+
+
+@router.get("/api/v1/backups", response_model=wire.Backups)
+def list_backups(state: State, caller: PlatformAdmin) -> wire.Backups:
+    """By which plan backups are made, and the last of them. The plan is set on the server's machine."""
+    with state.store.read() as tx:
+        found = backups.look(tx)
+    return wire.Backups(
+        plan=None
+        if found.plan is None
+        else wire.BackupPlan(
+            target=found.plan.target,
+            every_s=found.plan.every.total_seconds(),
+            keep=found.plan.keep,
+            asked=found.plan.asked,
+        ),
+        runs=[
+            wire.BackupRun(
+                started_at=run.started_at,
+                ended_at=run.ended_at,
+                target=run.target,
+                name=run.name,
+                rows=run.rows,
+                blobs=run.blobs,
+                damaged=run.damaged,
+                error=run.error,
+            )
+            for run in found.runs
+        ],
+    )
+
+
+@router.post("/api/v1/backups", status_code=202)
+def ask_for_backup(state: State, caller: PlatformAdmin) -> None:
+    """Have one made now, by the plan."""
+    with state.store.write() as tx:
+        backups.ask_for_one(tx, caller.user.id)
 
 
 def server_state(state: AppState) -> ServerState:

@@ -7,7 +7,7 @@ their rows, so neither can take away what the other relies on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import and_, delete, exists, func, not_, select, update
@@ -153,6 +153,12 @@ def known_objects(tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
         query = select(objects.c.digest).where(objects.c.digest.in_(some))
         found.update(bytes(row.digest) for row in tx.execute(query))
     return found
+
+
+def all_objects(tx: Tx) -> Iterator[Digest]:
+    """Every object whose bytes should be there."""
+    for (digest,) in tx.execute(select(objects.c.digest).where(objects.c.state == "present")):
+        yield Digest(bytes(digest))
 
 
 def wasteful_packs(tx: Tx, before: datetime, limit: int) -> list[Digest]:
