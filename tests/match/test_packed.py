@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ import torch
 from tests.match import worlds
 from tests.match.test_train import CONDITIONS, candidate_of, run
 
-from easel.match import fit_rounds
-from easel.match.device_data import Data, batches
+from easel.match import fit_rounds, packed, train_network
+from easel.match.device_data import ByteScale, Data, batches
+from easel.match.encode.images import fit_pictures
+from easel.match.examples import Example, Single
 from easel.match.loop import Diverged, Schedule, TrainingRun, batch_for, fit
 from easel.match.objectives import ClassObjective
 from easel.match.packed import PackedMember, fit_together
@@ -86,3 +90,121 @@ def test_batches_come_in_order_from_the_host(pictures: Data) -> None:
     places = torch.arange(12).view(3, 4)
     found = [targets["y"].tolist() for _, targets in batches(pictures, places, torch.device("cpu"))]
     assert [one for row in found for one in row] == pictures.targets["y"][:12].tolist()
+
+
+def test_one_that_is_killed_leaves_and_the_others_go_on(pictures: Data) -> None:
+    torch.manual_seed(1)
+    runs = fit_together(
+        members((1e-2, 1e-2), epochs=3),
+        pictures,
+        ClassObjective(),
+        seed=0,
+        out_of_time=lambda: False,
+        leave=lambda number: number == 1,
+    )
+    assert isinstance(runs[0], TrainingRun)
+    assert (runs[0].epochs, runs[0].stopped) == (3, "finished")
+    assert isinstance(runs[1], Diverged)
+
+
+def test_many_are_stacked_and_learn_too(pictures: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "MOST_BRANCHES", 1)
+    torch.manual_seed(1)
+    runs = fit_together(members((1e-2, 1e30)), pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    assert isinstance(runs[0], TrainingRun)
+    assert runs[0].best_loss < 0.2
+    assert isinstance(runs[1], Diverged)
+
+
+def test_a_checkpoint_of_a_packed_member_goes_on_alone(pictures: Data, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    two = [
+        replace(one, schedule=replace(one.schedule, until=2), checkpoint=tmp_path / f"round-{i}.safetensors")
+        for i, one in enumerate(members((1e-2, 1e-2)))
+    ]
+    runs = fit_together(two, pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    assert [(one.stopped, one.reached) for one in runs if isinstance(one, TrainingRun)] == [
+        ("end of the slice", 0.5)
+    ] * 2
+    (fresh,) = members((1e-2,))
+    train, validate = pictures.only(fresh.train), pictures.only(fresh.validate)
+    alone = fit(
+        fresh.network,
+        train,
+        validate,
+        ClassObjective(),
+        fresh.schedule,
+        seed=0,
+        out_of_time=lambda: False,
+        checkpoint=tmp_path / "round-1.safetensors",
+    )
+    assert (alone.resumed, alone.epochs) == (2, 4)
+    again = [replace(one, schedule=replace(one.schedule, until=None)) for one in two]
+    whole = fit_together(again, pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    # The second member's checkpoint is at the end by now; the first goes on from where it was.
+    assert [one.resumed for one in whole if isinstance(one, TrainingRun)] == [2, 4]
+
+
+def test_rounds_that_do_not_fit_together_train_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = worlds.pictures()
+    monkeypatch.setattr(fit_rounds, "PACKED_DEVICES", ("cpu",))
+
+    def full(*_: object, **__: object) -> None:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(fit_rounds, "fit_together", full)
+    trained = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
+    assert trained.measurement.validated_on == len(world[1])
+
+
+def test_packed_rounds_never_choose_their_epoch_by_the_fold_that_scores_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = worlds.pictures(80)
+    monkeypatch.setattr(fit_rounds, "PACKED_DEVICES", ("cpu",))
+    given: list[PackedMember] = []
+    real = fit_together
+
+    def watched(pack: list[PackedMember], *rest: Any, **named: Any) -> Any:
+        given.extend(pack)
+        return real(pack, *rest, **named)
+
+    monkeypatch.setattr(fit_rounds, "fit_together", watched)
+    run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
+    used = [set(torch.cat([one.train, one.validate]).tolist()) for one in given]
+    assert len(used) > 1
+    assert all(len(one) < len(world[1]) for one in used)
+    assert not set.intersection(*used)
+
+
+def test_pictures_in_bytes_are_the_numbers_that_the_encoder_makes() -> None:
+    rng = np.random.default_rng(0)
+    pictures = [Single((rng.integers(0, 256, (9, 7, 3)).astype(np.float32),)) for _ in range(6)]
+    for name in ("standard", "log", "f_0.5"):
+        encoder = fit_pictures(pictures, name)
+        found = encoder.in_bytes(pictures)
+        assert found is not None
+        scale = ByteScale(torch.from_numpy(encoder.byte_values()))
+        assert scale.straight == (name == "standard")
+        data = Data({"x": torch.from_numpy(found["x"])}, {"y": torch.zeros(6)}, scales={"x": scale})
+        made, _ = data.take(torch.arange(6), torch.device("cpu"))
+        np.testing.assert_allclose(made["x"].numpy(), encoder(pictures)["x"], atol=2e-5)
+
+
+def test_a_picture_that_is_not_made_of_bytes_stays_numbers() -> None:
+    pictures = [Single((np.full((4, 4, 1), 0.5, dtype=np.float32),))]
+    assert fit_pictures(pictures, "standard").in_bytes(pictures) is None
+
+
+def test_a_trial_with_pictures_in_bytes_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, examples = worlds.pictures()
+    dark = [
+        Example(Single((np.clip(one.input.values[0] * 100 + 100, 0, 255).astype(np.uint8),)), one.output)
+        for one in examples
+        if isinstance(one.input, Single) and isinstance(one.input.values[0], np.ndarray)
+    ]
+    world = (program, dark)
+    usual = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=2))
+    monkeypatch.setattr(train_network, "BYTE_DEVICES", ("cpu",))
+    bytes_ = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=2))
+    np.testing.assert_allclose(bytes_.learned.predicted, usual.learned.predicted, atol=0.05)

@@ -10,11 +10,12 @@ from torch.nn import functional
 
 from easel.match.device_data import Batch
 
-AUGMENTATIONS = ("none", "affine", "flip")
+AUGMENTATIONS = ("none", "affine", "flip", "warp")
 
 
 def augmentation(name: str) -> Callable[[Batch], Batch]:
-    """`affine`: turn ±12°, scale ±12 %, shift ±10 %. `flip`: mirror half of them, shift ±12 %."""
+    """`affine`: turn ±12°, scale ±12 %, shift ±10 %. `flip`: mirror half of them, shift ±12 %. `warp`: as `affine`,
+    with shear, and bent smoothly as handwriting and cells are."""
     if name not in AUGMENTATIONS:
         raise ValueError(f"unknown augmentation {name}")
 
@@ -22,7 +23,7 @@ def augmentation(name: str) -> Callable[[Batch], Batch]:
         x = batch["x"]
         if name == "none" or min(x.shape[2:]) < 4:
             return batch
-        return {**batch, "x": _affine(x) if name == "affine" else _flip(x)}
+        return {**batch, "x": _CHANGES[name](x)}
 
     return change
 
@@ -46,6 +47,27 @@ def _affine(x: Tensor) -> Tensor:
     return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
 
+def _warp(x: Tensor) -> Tensor:
+    n, (height, width) = len(x), x.shape[2:]
+    angle, shear = _uniform(n, 0.2, x), _uniform(n, 0.25, x)
+    across, down = 1 + _uniform(n, 0.15, x), 1 + _uniform(n, 0.15, x)
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    rows = torch.stack(
+        [
+            torch.stack([cos * across, (shear * cos - sin) * down, _uniform(n, 0.18, x)], dim=1),
+            torch.stack([sin * across, (shear * sin + cos) * down, _uniform(n, 0.18, x)], dim=1),
+        ],
+        dim=1,
+    )
+    grid = functional.affine_grid(rows, list(x.shape), align_corners=False)
+    # A few random arrows, and smooth in between: at most about a pixel and a half of 28.
+    arrows = torch.randn(n, 2, 5, 5, device=x.device) * 0.045
+    bent = functional.interpolate(arrows, (height, width), mode="bicubic", align_corners=True)
+    return functional.grid_sample(
+        x, grid + bent.permute(0, 2, 3, 1), padding_mode="border", align_corners=False
+    )
+
+
 def _flip(x: Tensor) -> Tensor:
     mirror = (torch.rand(len(x), device=x.device) < 0.5).view(-1, 1, 1, 1)
     x = torch.where(mirror, x.flip(3), x)
@@ -56,3 +78,6 @@ def _flip(x: Tensor) -> Tensor:
     rows = top + torch.arange(x.shape[2], device=x.device)
     columns = left + torch.arange(x.shape[3], device=x.device)
     return padded.index_select(2, rows).index_select(3, columns)
+
+
+_CHANGES: dict[str, Callable[[Tensor], Tensor]] = {"affine": _affine, "flip": _flip, "warp": _warp}

@@ -138,6 +138,29 @@ def put_back(tensors: Mapping[str, Tensor], learners: Learners) -> None:
         optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
 
 
+def put_back_in_place(before: Mapping[str, Tensor], learners: Learners) -> None:
+    """Gives networks and optimisers the values of a snapshot where they lie: a graph reads these tensors and no others.
+
+    What an optimiser has learned since and the snapshot does not know becomes zero."""
+    for who, (network, optimiser) in learners.items():
+        network.load_state_dict(below(f"{who}now.", before))
+        for index, values in optimiser.state_dict()["state"].items():
+            for key, tensor in values.items():
+                earlier = before.get(f"{who}adam.{index}.{key}")
+                tensor.zero_() if earlier is None else tensor.copy_(earlier)
+
+
+def epochs_in(path: Path | None) -> int:
+    """Returns how many epochs a checkpoint has behind it; 0 where there is none that can be read."""
+    if path is None or not path.exists():
+        return 0
+    try:
+        with safe_open(path, framework="pt") as stored:
+            return int(json.loads(stored.metadata()["state"])[0])
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError):
+        return 0
+
+
 def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Returns the tensors whose names begin with `prefix`, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -18,32 +19,80 @@ AHEAD = 4
 
 
 @dataclass(frozen=True)
+class ByteScale:
+    """What a byte of each channel stands for: `values` `(channels, 256)`, as an encoder would have made them.
+
+    Where they lie on a line, which normalisation by mean and deviation gives, they are worked out and not looked up.
+    """
+
+    values: Tensor
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        """`(…, channels, height, width)` in bytes → the same in float32."""
+        values = self.values
+        start, slope = values[:, 0], (values[:, 255] - values[:, 0]) / 255
+        if self.straight:
+            return torch.addcmul(start.view(-1, 1, 1), pixels.float(), slope.view(-1, 1, 1))
+        channel = 256 * torch.arange(len(values), device=pixels.device).view(-1, 1, 1)
+        return values.flatten()[pixels.long() + channel]
+
+    @cached_property
+    def straight(self) -> bool:
+        steps = torch.arange(256, dtype=torch.float64) / 255
+        values = self.values.double().cpu()
+        line = values[:, :1] + (values[:, 255:] - values[:, :1]) * steps
+        return bool((line - values).abs().max() < 1e-5)
+
+    def to(self, device: torch.device) -> ByteScale:
+        _ = self.straight  # asked on the host, once, and never while a step is recorded
+        moved = ByteScale(self.values.to(device))
+        moved.__dict__["straight"] = self.straight
+        return moved
+
+
+@dataclass(frozen=True)
 class Data:
     """Inputs and targets, each a mapping from names to tensors whose first side is the example.
 
-    `rows` are those that count, all where there are none: folds share the tensors, which may lie on the disk.
+    `rows` are those that count, all where there are none: folds share the tensors, which may lie on the disk. Inputs
+    named in `scales` are bytes, a quarter of what numbers take, and become numbers where a step needs them.
     """
 
     inputs: Batch
     targets: Batch
     rows: Tensor | None = None
+    scales: Mapping[str, ByteScale] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.targets.values()))) if self.rows is None else len(self.rows)
 
     def only(self, rows: Tensor) -> Data:
         """Returns the same tensors, of which only `rows` count."""
-        return Data(self.inputs, self.targets, rows.to(self.device))
+        return replace(self, rows=rows.to(self.device))
 
     @property
     def device(self) -> torch.device:
         return next(iter(self.targets.values())).device
 
     def take(self, places: Tensor, device: torch.device) -> tuple[Batch, Batch]:
-        """Returns the inputs and the targets at these places, on `device`."""
+        """Returns the inputs and the targets at these places, on `device`, as numbers."""
+        inputs, targets = self.stored(places, device)
+        return self.decoded(inputs), targets
+
+    def stored(self, places: Tensor, device: torch.device) -> tuple[Batch, Batch]:
+        """Returns the same as they are kept: what travels to a GPU travels in bytes."""
         places = places.to(self.device)
         rows = places if self.rows is None else self.rows[places]
         return _pick(self.inputs, rows, device), _pick(self.targets, rows, device)
+
+    def decoded(self, inputs: Batch) -> Batch:
+        """Returns inputs as numbers, where they are."""
+        if not self.scales:
+            return inputs
+        return {
+            name: self.scales[name](tensor) if name in self.scales else tensor
+            for name, tensor in inputs.items()
+        }
 
     def resident(self, device: torch.device) -> Data:
         """Returns the same data with all of it on `device`, or itself where it does not fit there."""
@@ -54,7 +103,8 @@ class Data:
         if needed > RESIDENT_SHARE * torch.cuda.mem_get_info(device)[0]:
             return self
         rows = None if self.rows is None else self.rows.to(device)
-        return Data(_moved(self.inputs, device), _moved(self.targets, device), rows)
+        scales = {name: scale.to(device) for name, scale in self.scales.items()}
+        return Data(_moved(self.inputs, device), _moved(self.targets, device), rows, scales)
 
 
 def _pick(tensors: Batch, rows: Tensor, device: torch.device) -> Batch:
@@ -91,11 +141,12 @@ def batches(data: Data, places: Tensor, device: torch.device) -> Iterator[tuple[
         return
     ready: queue.Queue[tuple[Batch, Batch] | BaseException | None] = queue.Queue(AHEAD)
     over = threading.Event()
+    data_there = replace(data, scales={name: scale.to(device) for name, scale in data.scales.items()})
 
     def gather() -> None:
         try:
             for row in places:
-                inputs, targets = data.take(row, torch.device("cpu"))
+                inputs, targets = data.stored(row, torch.device("cpu"))
                 pinned = tuple(
                     {name: tensor.pin_memory() for name, tensor in part.items()} for part in (inputs, targets)
                 )
@@ -117,7 +168,7 @@ def batches(data: Data, places: Tensor, device: torch.device) -> Iterator[tuple[
         while (found := ready.get()) is not None:
             if isinstance(found, BaseException):
                 raise found
-            yield _there(found[0], device), _there(found[1], device)
+            yield data_there.decoded(_there(found[0], device)), _there(found[1], device)
     finally:
         over.set()
         thread.join()

@@ -146,6 +146,8 @@ class NetworkFamily(Family):
 
     network: Callable[[Candidate, Wiring, int], nn.Module]
     most_epochs: int = 60
+    seen: int = 80_000
+    """Examples that it sees in all its epochs, where there are enough."""
     objective: Callable[[Candidate, Wiring, float], Objective] | None = None
     solve: Callable[[nn.Module, Candidate, Data, Any, int], None] | None = None
 
@@ -154,7 +156,7 @@ class NetworkFamily(Family):
         return int(side) or None
 
     def epochs(self, examples: int) -> int:
-        return epochs_for(self.most_epochs, examples)
+        return epochs_for(self.most_epochs, examples, self.seen)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,9 +167,9 @@ class EnsembleFamily(Family):
         return None
 
 
-def epochs_for(most: int, examples: int) -> int:
-    """Fewer passes over more data: about 80,000 examples in all, at least 12 passes."""
-    return int(min(most, max(12, 80_000 // max(1, examples))))
+def epochs_for(most: int, examples: int, seen: int = 80_000) -> int:
+    """Fewer passes over more data: about `seen` examples in all, at least 12 passes."""
+    return int(min(most, max(12, seen // max(1, examples))))
 
 
 def fits(

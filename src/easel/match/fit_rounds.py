@@ -5,9 +5,11 @@ The paper tries every learning rate of a grid inside a trial and keeps the best 
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,14 +19,15 @@ from torch import nn
 
 from easel.match.augment import augmentation
 from easel.match.candidate import GRID, Candidate
+from easel.match.checkpoint import epochs_in
 from easel.match.device_data import Batch, Data
 from easel.match.encode.images import PictureEncoder
 from easel.match.encode.texts import TextEncoder
-from easel.match.kinds import CAN_GO_ON, OUT_OF_TIME, SLICE_ENDED
+from easel.match.kinds import CAN_GO_ON, SLICE_ENDED
 from easel.match.loop import Diverged, Schedule, TrainingRun, fit, predict, training_device
 from easel.match.network_body import finish
 from easel.match.networks import Wiring, build_network
-from easel.match.packed import PackedMember, fit_together
+from easel.match.packed import MOST_BRANCHES, PackedMember, fit_together
 from easel.match.registry import network_family
 from easel.match.split import Round
 from easel.match.targets import Classes, Values
@@ -32,6 +35,7 @@ from easel.match.train import Conditions
 from easel.match.train_steps import Objective
 from easel.match.zoo.structured import TextNetwork
 
+log = logging.getLogger("easel.match")
 RATES = (0.1, 0.01, 0.001, 0.0001)
 """The grid of the paper's own runs with Adam."""
 PACKED_EXAMPLES = 20_000
@@ -113,20 +117,29 @@ def best_bag(fitting: Fitting) -> Bag:
 def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
     """Returns the networks of all rounds at one learning rate: trained as one program where a GPU has room for it."""
     data = fitting.data.resident(training_device())
-    if _packable(fitting, data):
-        return _fit_packed(fitting, attempt, data)
+    if _packable(fitting, attempt, data):
+        try:
+            return _fit_packed(fitting, attempt, data)
+        except torch.cuda.OutOfMemoryError:
+            # One at a time they need a fraction of it, and halve their batches where that is too much.
+            log.info("not enough memory to train %d networks together: they train in turn", len(fitting.plan))
+            torch.cuda.empty_cache()
     return _fit_in_turn(fitting, attempt)
 
 
-def _packable(fitting: Fitting, data: Data) -> bool:
-    """Whether the rounds are trained together: several small networks whose examples are all on a GPU.
-
-    Not in slices, which need the checkpoint that each round has of its own.
-    """
-    few = len(fitting.plan) > 1 and len(data) <= PACKED_EXAMPLES and fitting.conditions.until is None
+def _packable(fitting: Fitting, attempt: _Try, data: Data) -> bool:
+    """Whether the rounds are trained together: several small networks, equally far, whose examples are on a GPU."""
+    few = 1 < len(fitting.plan) <= MOST_BRANCHES and len(data) <= PACKED_EXAMPLES
     family = network_family(fitting.candidate)
-    plain = family.solve is None and family.objective is None and not fitting.vectors
-    return few and plain and data.device.type in PACKED_DEVICES and _still(fitting.wiring)
+    plain = family.solve is None and not fitting.vectors and _still(fitting.wiring)
+    if not (few and plain and data.device.type in PACKED_DEVICES):
+        return False
+    rounds = range(len(fitting.plan))
+    return len({epochs_in(_checkpoint(fitting.conditions, attempt, number)) for number in rounds}) == 1
+
+
+def _checkpoint(conditions: Conditions, attempt: _Try, number: int) -> Path | None:
+    return None if conditions.checkpoints is None else conditions.checkpoints / attempt.checkpoint(number)
 
 
 def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
@@ -135,10 +148,10 @@ def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
     members = []
     for number, one in enumerate(fitting.plan):
         torch.manual_seed(conditions.seed + 1000 * number)
-        schedule = Schedule(conditions.epochs or family.epochs(len(one.train)), attempt.rate)
+        schedule = _schedule(conditions, family.epochs(len(one.train)), attempt.rate)
         network = build_network(candidate, wiring, conditions.seed)
-        train, validate = torch.from_numpy(one.train).long(), torch.from_numpy(one.validate).long()
-        members.append(PackedMember(network, train, validate, schedule))
+        learn, stop = (torch.from_numpy(rows).long() for rows in inner_split(one.train, fitting.labels))
+        members.append(PackedMember(network, learn, stop, schedule, _checkpoint(conditions, attempt, number)))
     runs = fit_together(
         members,
         data,
@@ -147,21 +160,26 @@ def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
         out_of_time=_deadline(conditions, conditions.clock(), 1.0 / attempt.of),
         augment=augmentation(candidate.text("augment", "none")),
         progress=lambda share: conditions.progress(attempt.share(share)),
+        give_way=conditions.give_way,
     )
     done: list[TrainingRun] = []
     for run in runs:
         if isinstance(run, Diverged):
             raise run
         done.append(run)
-    answers = [_answers(member.network, data.only(member.validate)) for member in members]
-    out_of_time = any(run.stopped == OUT_OF_TIME for run in done)
+    answers = [
+        _answers(member.network, data.only(torch.from_numpy(one.validate).long()))
+        for member, one in zip(members, fitting.plan, strict=True)
+    ]
+    cut = next((run.stopped for run in done if run.stopped in CAN_GO_ON), "finished")
     return Bag(
         tuple(member.network.cpu() for member in members),
         np.concatenate([finish(raw, wiring.target) for raw in answers]),
         float(np.mean([run.best_loss for run in done])),
-        OUT_OF_TIME if out_of_time else "finished",
+        cut,
         tuple(run.curve for run in done),
-        0,
+        sum(run.resumed for run in done),
+        min(run.reached for run in done),
     )
 
 
@@ -202,9 +220,7 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
                 seed=conditions.seed + number,
                 out_of_time=_deadline(conditions, began, (number + 1) / len(plan) / attempt.of),
                 augment=augment,
-                checkpoint=None
-                if conditions.checkpoints is None
-                else conditions.checkpoints / attempt.checkpoint(number),
+                checkpoint=_checkpoint(conditions, attempt, number),
                 progress=report,
                 give_way=conditions.give_way,
             )

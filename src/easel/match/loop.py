@@ -15,10 +15,27 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from easel.match.checkpoint import CheckpointWriter, Learners, TrainingState, put_back, restored, snapshot
+from easel.match.checkpoint import (
+    CheckpointWriter,
+    Learners,
+    TrainingState,
+    put_back,
+    put_back_in_place,
+    restored,
+    snapshot,
+)
 from easel.match.device_data import Batch, Data
 from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
-from easel.match.train_steps import GRAPH_STEPS, Augment, EagerSteps, Objective, Steps, autocast, recorded
+from easel.match.train_steps import (
+    GRAPH_STEPS,
+    Augment,
+    EagerSteps,
+    Objective,
+    Steps,
+    autocast,
+    own_optimiser,
+    recorded,
+)
 
 Progress = Callable[[float, float], None]
 """`(share done, validation loss)`."""
@@ -27,6 +44,8 @@ PART_STEPS = 50
 """After so many steps of a longer epoch it is asked whether to stop there."""
 STEPS_AN_EPOCH = 32
 """On a GPU batches grow as long as an epoch keeps about so many steps."""
+STEPS_IN_ALL = 3_000
+"""… and in a long training further, to half as many steps an epoch, as long as the whole keeps so many."""
 
 
 class Diverged(ArithmeticError):
@@ -88,13 +107,15 @@ def training_device() -> torch.device:
     return torch.device("cpu")
 
 
-def batch_for(batch: int, examples: int, device: torch.device) -> int:
+def batch_for(batch: int, examples: int, device: torch.device, epochs: int = 0) -> int:
     """Returns the size of a training batch: larger on a GPU with many examples, smaller where they are few.
 
     A last batch of one example would break batch normalisation: a remainder is left out of its epoch.
     """
     if device.type == "cuda" and examples > STEPS_AN_EPOCH * batch:
         batch = min(LARGEST_BATCH, 2 ** int(math.log2(examples / STEPS_AN_EPOCH)))
+        if batch < LARGEST_BATCH and epochs * (examples // (2 * batch)) >= STEPS_IN_ALL:
+            batch *= 2
     return min(batch, max(2, examples // 4))
 
 
@@ -191,22 +212,13 @@ class _Training:
         device: torch.device,
     ) -> None:
         self.device, self._schedule, self._network = device, schedule, network
-        layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-        network.to(device=device, memory_format=layout)  # type: ignore[call-overload]
         on_gpu = device.type == "cuda"
-        rate = torch.tensor(schedule.lr, device=device) if on_gpu else schedule.lr
-        self._optimiser = torch.optim.AdamW(
-            [one for one in network.parameters() if one.requires_grad],
-            lr=rate,
-            weight_decay=schedule.weight_decay,
-            fused=on_gpu,
-            capturable=on_gpu,
-        )
+        self._optimiser = own_optimiser(network, schedule.lr, schedule.weight_decay, device)
         self.learners: Learners = {"": (network, self._optimiser)}
         if isinstance(objective, Judging):
             self.learners = {**self.learners, "critic.": (objective.critic.to(device), objective.optimiser)}
         self._train = train.resident(device)
-        self._batch = batch_for(schedule.batch, len(train), device)
+        self._batch = batch_for(schedule.batch, len(train), device, schedule.epochs)
         self._eager = EagerSteps(network, self._optimiser, self._train, objective, augment)
         self._steps: Steps | None = None
         self._recordable = (
@@ -267,7 +279,9 @@ class _Training:
         if self._steps is None:
             self._steps = self._recorded(steps) if self._recordable else self._eager
         torch.manual_seed(seed * 100_003 + number)
-        order = torch.randperm(len(self._train))[: steps * self._batch].view(steps, self._batch)
+        # Drawn where it is used: the host need not wait, and nothing is copied.
+        order = torch.randperm(len(self._train), device=self._train.device)[: steps * self._batch]
+        order = order.view(steps, self._batch)
         scale = math.sqrt(max(1.0, self._batch / self._schedule.batch))
         return self._steps.run(order, self._schedule.rates(number, steps, scale))
 
@@ -275,14 +289,7 @@ class _Training:
         before = snapshot(self.learners, {})
 
         def undo() -> None:
-            """Puts the tensors back where they lie: the graph reads and writes these and no others."""
-            self._network.load_state_dict(
-                {name.removeprefix("now."): one for name, one in before.items() if name.startswith("now.")}
-            )
-            for index, values in self._optimiser.state_dict()["state"].items():
-                for key, tensor in values.items():
-                    earlier = before.get(f"adam.{index}.{key}")
-                    tensor.zero_() if earlier is None else tensor.copy_(earlier)
+            put_back_in_place(before, self.learners)
 
         return recorded(self._eager, self._train, self._optimiser, steps, self._batch, undo)
 

@@ -13,9 +13,56 @@ from easel.match.zoo.recovery import Critic
 class ClassObjective:
     """Cross entropy with a little label smoothing; target `y: (n,)`."""
 
+    def __init__(self, smoothing: float = 0.05) -> None:
+        self._smoothing = smoothing
+
     def loss(self, network: nn.Module, batch: Batch, target: Batch, *, training: bool) -> Tensor:
-        smoothing = 0.05 if training else 0.0
+        smoothing = self._smoothing if training else 0.0
         return functional.cross_entropy(network(**batch).float(), target["y"], label_smoothing=smoothing)
+
+
+class MixedObjective:
+    """Cross entropy on pictures that are each mixed with another one, to the share that counts in the loss.
+
+    `mixup` lays one over the other, `cutmix` puts a rectangle of one into the other; half of the batch stays as it is.
+    """
+
+    def __init__(self, how: str, smoothing: float = 0.1) -> None:
+        self._how, self._smoothing = how, smoothing
+
+    def loss(self, network: nn.Module, batch: Batch, target: Batch, *, training: bool) -> Tensor:
+        y = target["y"]
+        if not training:
+            return functional.cross_entropy(network(**batch).float(), y)
+        x = batch["x"]
+        n, device = len(x), x.device
+        order = torch.randperm(n, device=device)
+        share = 0.5 + 0.5 * torch.rand(n, device=device)
+        share = torch.where(torch.rand(n, device=device) < 0.5, share, torch.ones_like(share))
+        if self._how == "mixup":
+            mine = share.view(-1, 1, 1, 1).to(x.dtype)
+            x = mine * x + (1 - mine) * x[order]
+        else:
+            inside = _rectangles(1 - share, x.shape[2], x.shape[3])
+            share = 1 - inside.float().mean((1, 2))
+            x = torch.where(inside.unsqueeze(1), x[order], x)
+        made = network(**{**batch, "x": x}).float()
+        own, other = (
+            functional.cross_entropy(made, wanted, label_smoothing=self._smoothing, reduction="none")
+            for wanted in (y, y[order])
+        )
+        return (share * own + (1 - share) * other).mean()
+
+
+def _rectangles(area: Tensor, height: int, width: int) -> Tensor:
+    """`(n, height, width)`: true inside a rectangle somewhere that covers about `area` `(n,)` of each picture."""
+    n, device = len(area), area.device
+    half = (area.sqrt() / 2).view(-1, 1)
+    down = torch.rand(n, 1, device=device)
+    across = torch.rand(n, 1, device=device)
+    rows = (torch.arange(height, device=device) + 0.5) / height
+    columns = (torch.arange(width, device=device) + 0.5) / width
+    return ((rows - down).abs() < half).unsqueeze(2) & ((columns - across).abs() < half).unsqueeze(1)
 
 
 class ValueObjective:

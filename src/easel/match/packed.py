@@ -1,41 +1,32 @@
-"""Several networks of one shape trained as one program: the folds of a trial, the learning rates of a grid.
+"""Several networks trained as one program: the folds of a trial, the learning rates of a grid.
 
-Their weights are stacked and every step is taken for all of them at once (`torch.func.vmap`), so that a GPU that one
-small network leaves idle is filled. Each member keeps its own rows, learning rate, curve and early stop; one that
-diverges does not touch the others.
+A few of them are branches of one recorded graph, dozens are stacked (`packed_branches`, `packed_stack`), so that a GPU
+that one small network leaves idle is filled. Each member keeps its own rows, learning rate, curve and early stop; one
+that diverges does not touch the others. After every epoch each is asked whether it is to `leave`.
 """
 
 from __future__ import annotations
 
-import copy
-import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
 
-from easel.match.device_data import Batch, Data
-from easel.match.loop import Diverged, Schedule, TrainingRun, batch_for
-from easel.match.train_steps import CLIP, GRAPH_STEPS, Augment, Objective
+from easel.match.checkpoint import CheckpointWriter, TrainingState
+from easel.match.device_data import Data
+from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
+from easel.match.loop import Diverged, TrainingRun
+from easel.match.packed_branches import BranchedPack
+from easel.match.packed_member import Pack, PackedMember
+from easel.match.packed_stack import StackedPack
+from easel.match.train_steps import Augment, Objective
 
-log = logging.getLogger("easel.match")
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
-AT_ONCE = 512
-"""Validated examples of each member that go through the networks together."""
+MOST_BRANCHES = 8
+"""More members than this are stacked: so many branches fill a GPU, and each takes its time to record."""
+LEFT = "was stopped"
+"""What is said of a member that was killed: the others go on."""
 
-
-@dataclass(frozen=True)
-class PackedMember:
-    """One network with the rows it learns from and is judged on, and its own schedule."""
-
-    network: nn.Module
-    train: Tensor
-    validate: Tensor
-    schedule: Schedule
+__all__ = ["MOST_BRANCHES", "PackedMember", "fit_together"]
 
 
 def fit_together(
@@ -47,214 +38,95 @@ def fit_together(
     out_of_time: Callable[[], bool],
     augment: Augment = lambda batch: batch,
     progress: Callable[[float], None] = lambda share: None,
+    give_way: Callable[[], bool] = lambda: False,
+    leave: Callable[[int], bool] = lambda number: False,
 ) -> list[TrainingRun | Diverged]:
     """Trains all networks in place; returns how each one's training went, or why it failed.
 
-    The networks have one architecture, the schedules the same epochs and batches; only their rates differ.
+    The networks have one architecture, the schedules the same epochs and batches; only their rates differ. A few that
+    have checkpoints go on from them, if all are equally far.
     """
-    pack = _Pack(members, data, objective, augment)
-    schedule = members[0].schedule
-    count = len(members)
-    best_loss, best_epoch = [math.inf] * count, [-1] * count
-    curves: list[list[tuple[float, float]]] = [[] for _ in members]
-    stopped = [""] * count
-    best = {name: tensor.clone() for name, tensor in pack.weights.items()}
-    for epoch in range(schedule.epochs):
-        lost, found = torch.stack([pack.epoch(epoch, seed), pack.validated()]).tolist()
-        better = []
-        for i in range(count):
-            if stopped[i]:
-                continue
-            if not math.isfinite(found[i]):
-                stopped[i] = f"diverged in epoch {epoch + 1}"
-                continue
-            curves[i].append((lost[i], found[i]))
-            if found[i] < best_loss[i] - 1e-6:
-                best_loss[i], best_epoch[i] = found[i], epoch
-                better.append(i)
-            elif epoch + 1 - best_epoch[i] > schedule.patience:
-                stopped[i] = "no better for a while"
-        if better:
-            chosen = torch.tensor(better, device=data.device)
-            for name, tensor in pack.weights.items():
-                best[name].index_copy_(0, chosen, tensor.index_select(0, chosen))
-        progress((epoch + 1) / schedule.epochs)
-        if out_of_time():
-            stopped = [one or "out of time" for one in stopped]
-        if all(stopped):
-            break
+    count, schedule = len(members), members[0].schedule
+    pack: Pack
+    states = [TrainingState() for _ in members]
+    writers: list[CheckpointWriter] = []
+    if count <= MOST_BRANCHES:
+        pack = branched = BranchedPack(members, data, objective, augment)
+        states = branched.restore()
+        writers = [CheckpointWriter(member.checkpoint) for member in members]
+    else:
+        pack = StackedPack(members, data, objective, augment)
+    resumed = [state.epoch for state in states]
+    stopped = ["no better for a while" if _waited(one, schedule.patience) else "" for one in states]
+    until = schedule.epochs if schedule.until is None else min(schedule.until, schedule.epochs)
+    begun = min((state.epoch for state, over in zip(states, stopped, strict=True) if not over), default=until)
+    try:
+        for epoch in range(begun, until):
+            lost, found = torch.stack([pack.epoch(epoch, seed), pack.validated()]).tolist()
+            better = []
+            for i, state in enumerate(states):
+                if stopped[i]:
+                    continue
+                if leave(i):
+                    stopped[i] = LEFT
+                    continue
+                if not math.isfinite(found[i]):
+                    stopped[i] = f"diverged in epoch {epoch + 1}"
+                    continue
+                state.epoch = epoch + 1
+                state.curve.append((lost[i], found[i]))
+                if found[i] < state.best_loss - 1e-6:
+                    state.best_loss, state.best_epoch = found[i], epoch
+                    better.append(i)
+                elif _waited(state, schedule.patience):
+                    stopped[i] = "no better for a while"
+            if better:
+                pack.keep(better)
+            progress((epoch + 1) / schedule.epochs)
+            if give_way():
+                stopped = [one or GAVE_WAY for one in stopped]
+            elif out_of_time():
+                stopped = [one or OUT_OF_TIME for one in stopped]
+            elif epoch + 1 == until < schedule.epochs:
+                stopped = [one or SLICE_ENDED for one in stopped]
+            over = all(stopped) or epoch + 1 == until
+            for i, writer in enumerate(writers):
+                if (
+                    states[i].epoch == epoch + 1
+                    and (over or writer.due)
+                    and members[i].checkpoint is not None
+                ):
+                    writer.write(branched.snapshot(i), states[i])
+            if all(stopped):
+                break
+    finally:
+        for writer in writers:
+            writer.close()
     runs: list[TrainingRun | Diverged] = []
-    for i, member in enumerate(members):
-        member.network.load_state_dict({name: tensor[i].clone() for name, tensor in best.items()})
+    for i, (member, state) in enumerate(zip(members, states, strict=True)):
+        member.network.load_state_dict(pack.best(i))
         member.network.eval()
-        if best_epoch[i] < 0:
+        if state.best_epoch < 0:
             runs.append(
                 Diverged(f"training {stopped[i]} before it learned anything; try a smaller learning rate")
             )
-        else:
-            reason = stopped[i] or "finished"
-            reason = "finished" if reason.startswith("diverged") else reason
-            runs.append(TrainingRun(best_epoch[i], best_loss[i], len(curves[i]), reason, tuple(curves[i])))
+            continue
+        reason = stopped[i] or "finished"
+        reason = "finished" if reason.startswith("diverged") else reason
+        reached = state.epoch / schedule.epochs if reason in CAN_GO_ON else 1.0
+        runs.append(
+            TrainingRun(
+                state.best_epoch,
+                state.best_loss,
+                state.epoch,
+                reason,
+                tuple(state.curve),
+                resumed[i],
+                reached,
+            )
+        )
     return runs
 
 
-class _Pack:
-    """Stacked weights `(members, …)` with AdamW over all of them, and one recorded step where the GPU can replay it."""
-
-    def __init__(
-        self, members: Sequence[PackedMember], data: Data, objective: Objective, augment: Augment
-    ) -> None:
-        self._data, self._objective, self._augment = data, objective, augment
-        self._schedules = [member.schedule for member in members]
-        self.device, self._count = data.device, len(members)
-        for member in members:
-            member.network.to(self.device)
-        self._skeleton = copy.deepcopy(members[0].network).to("meta")
-        params, buffers = stack_module_state([member.network for member in members])
-        self._params = {name: tensor.detach().clone().requires_grad_() for name, tensor in params.items()}
-        self._buffers = {name: tensor.detach().clone() for name, tensor in buffers.items()}
-        shortest = min(len(member.train) for member in members)
-        self._batch = batch_for(self._schedules[0].batch, shortest, self.device)
-        self._steps = max(1, shortest // self._batch)
-        self._train = [member.train.to(self.device) for member in members]
-        # Folds differ by one example: the last one of a longer fold is left out while losses are compared.
-        judged = min(len(member.validate) for member in members)
-        self._validate = torch.stack([member.validate[:judged] for member in members]).to(self.device)
-        self._mean = {name: torch.zeros_like(one) for name, one in self._params.items()}
-        self._square = {name: torch.zeros_like(one) for name, one in self._params.items()}
-        self._taken = torch.zeros((), device=self.device)
-        shape = (self._steps, self._count)
-        self._places = torch.zeros((*shape, self._batch), dtype=torch.long, device=self.device)
-        self._rates = torch.zeros(shape, device=self.device)
-        self._number = torch.zeros(1, dtype=torch.long, device=self.device)
-        self._total = torch.zeros(self._count, device=self.device)
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._tried = self.device.type != "cuda" or self._schedules[0].epochs * self._steps < GRAPH_STEPS
-
-    @property
-    def weights(self) -> dict[str, Tensor]:
-        """Returns everything a network stores, stacked."""
-        return {**{name: one.detach() for name, one in self._params.items()}, **self._buffers}
-
-    def epoch(self, number: int, seed: int) -> Tensor:
-        """Trains all members for one epoch; returns their mean losses `(members,)`, on the device."""
-        self._skeleton.train()
-        if not self._tried:
-            self._record()
-        torch.manual_seed(seed * 100_003 + number)
-        scale = math.sqrt(max(1.0, self._batch / self._schedules[0].batch))
-        rates = [schedule.rates(number, self._steps, scale) for schedule in self._schedules]
-        orders = [
-            torch.randperm(len(rows))[: self._steps * self._batch].to(self.device) for rows in self._train
-        ]
-        rows = torch.stack([rows[order] for rows, order in zip(self._train, orders, strict=True)])
-        self._places.copy_(rows.view(self._count, self._steps, self._batch).transpose(0, 1))
-        self._rates.copy_(torch.tensor(rates).T)
-        self._number.zero_()
-        self._total.zero_()
-        for _ in range(self._steps):
-            if self._graph is not None:
-                self._graph.replay()
-            else:
-                self._step()
-        return self._total / self._steps
-
-    def _step(self) -> None:
-        rows = self._places.index_select(0, self._number)[0]
-        inputs, targets = _stacked(self._data.inputs, rows), _stacked(self._data.targets, rows)
-        flat = {name: tensor.flatten(0, 1) for name, tensor in inputs.items()}
-        flat = dict(self._augment(flat))
-        inputs = {name: tensor.view(self._count, -1, *tensor.shape[1:]) for name, tensor in flat.items()}
-        losses = self._losses(inputs, targets, training=True)
-        gradients = torch.autograd.grad(losses.sum(), list(self._params.values()))
-        self._update(gradients, self._rates.index_select(0, self._number)[0])
-        self._total.add_(losses.detach())
-        self._number.add_(1)
-
-    def _losses(self, inputs: Batch, targets: Batch, *, training: bool) -> Tensor:
-        """Returns the loss of each member `(members,)`."""
-
-        def one(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Batch, y: Batch) -> Tensor:
-            return self._objective.loss(_Called(self._skeleton, params, buffers), x, y, training=training)
-
-        # Not in bfloat16: batch normalisation of stacked networks has no backward pass for mixed types.
-        found: Tensor = torch.func.vmap(one, randomness="different")(
-            self._params, self._buffers, dict(inputs), dict(targets)
-        )
-        return found.float()
-
-    @torch.no_grad()
-    def _update(self, gradients: Sequence[Tensor], rates: Tensor) -> None:
-        """Takes a step of AdamW for each member at its own rate, its gradients clipped together."""
-        squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
-        shrink = (CLIP / (squares.sqrt() + 1e-6)).clamp(max=1.0)
-        self._taken.add_(1)
-        first, second = 1 - BETAS[0] ** self._taken, 1 - BETAS[1] ** self._taken
-        decay = self._schedules[0].weight_decay
-        for (name, weight), gradient in zip(self._params.items(), gradients, strict=True):
-            sides = (-1,) + (1,) * (weight.ndim - 1)
-            rate, clipped = rates.view(sides), gradient * shrink.view(sides)
-            mean = self._mean[name].lerp_(clipped, 1 - BETAS[0])
-            square = self._square[name].mul_(BETAS[1]).addcmul_(clipped, clipped, value=1 - BETAS[1])
-            change = (mean / first) / ((square / second).sqrt() + EPSILON)
-            weight.mul_(1 - rate * decay).sub_(rate * change)
-
-    @torch.no_grad()
-    def validated(self) -> Tensor:
-        """Returns the mean validation loss of each member `(members,)`, on the device."""
-        self._skeleton.eval()
-        total = torch.zeros(self._count, device=self.device)
-        for rows in torch.split(self._validate, AT_ONCE, dim=1):
-            inputs, targets = _stacked(self._data.inputs, rows), _stacked(self._data.targets, rows)
-            total += self._losses(inputs, targets, training=False) * rows.shape[1]
-        return total / self._validate.shape[1]
-
-    def _record(self) -> None:
-        """Records the step as a graph; where it cannot be recorded, steps go one by one."""
-        self._tried = True
-        kept = [self._params, self._buffers, self._mean, self._square]
-        before = [{name: one.detach().clone() for name, one in group.items()} for group in kept]
-        beside = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-        beside.wait_stream(torch.cuda.current_stream(self.device))
-        self._places.copy_(
-            torch.stack([rows[: self._batch] for rows in self._train])[None].expand_as(self._places)
-        )
-        try:
-            with torch.cuda.stream(beside):
-                for _ in range(3):
-                    self._number.zero_()
-                    self._step()
-            torch.cuda.current_stream(self.device).wait_stream(beside)
-            self._number.zero_()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                self._step()
-            self._graph = graph
-        except torch.cuda.OutOfMemoryError:
-            raise
-        except RuntimeError as error:
-            log.info("packed training goes step by step, since it cannot be recorded: %s", error)
-            torch.cuda.synchronize()
-        with torch.no_grad():
-            for group, earlier in zip(kept, before, strict=True):
-                for name, one in group.items():
-                    one.copy_(earlier[name])
-            self._taken.zero_()
-
-
-class _Called(nn.Module):
-    """A network with weights given at the call."""
-
-    def __init__(self, skeleton: nn.Module, params: dict[str, Tensor], buffers: dict[str, Tensor]) -> None:
-        super().__init__()
-        self._weights = (params, buffers)
-        self._skeleton = [skeleton]  # in a list, so that it is no part of this module
-
-    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
-        found: Tensor = functional_call(self._skeleton[0], self._weights, inputs, named)
-        return found
-
-
-def _stacked(tensors: Batch, rows: Tensor) -> dict[str, Tensor]:
-    """Returns the examples at `rows` `(members, batch)`, stacked in the same way."""
-    return {name: tensor[rows] for name, tensor in tensors.items()}
+def _waited(state: TrainingState, patience: int) -> bool:
+    return state.epoch - state.best_epoch > patience and state.epoch > 0

@@ -13,7 +13,7 @@ from torch import Tensor
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
-from easel.match.device_data import Data
+from easel.match.device_data import ByteScale, Data
 from easel.match.embeddings import some_vectors
 from easel.match.encode.images import PictureEncoder
 from easel.match.encode.series import SeriesEncoder
@@ -22,6 +22,7 @@ from easel.match.encoders import fit_source, fit_target
 from easel.match.examples import Example, Object
 from easel.match.fit_rounds import Fitting, Vectors, best_bag, solve_on_all
 from easel.match.kinds import Task
+from easel.match.loop import training_device
 from easel.match.model import Model
 from easel.match.network_body import NetworkBody, tensors, unscale_channels
 from easel.match.networks import Wiring
@@ -39,6 +40,9 @@ from easel.match.templates import match_program
 from easel.match.train import Conditions, Learned
 from easel.match.train_steps import Objective
 
+BYTE_DEVICES = ("cuda",)
+"""On CPUs pictures are made numbers once: there is nothing to copy."""
+
 
 def train_network(
     candidate: Candidate,
@@ -55,8 +59,8 @@ def train_network(
     if target is None:
         target = fit_target(program, outputs)
     wiring = Wiring(source, target)
-    data = Data(tensors(source, inputs), {"y": _target_tensor(target, outputs)})
     solved = network_family(candidate).solve is not None
+    data = _data(source, inputs, _target_tensor(target, outputs), solved=solved)
     if solved:
         plan = [part_of(one, conditions.part, conditions.seed) for one in plan]
     validated = np.concatenate([one.validate for one in plan])
@@ -80,6 +84,16 @@ def train_network(
         bag.resumed,
         bag.reached,
     )
+
+
+def _data(source: Any, inputs: Sequence[Object], y: Tensor, *, solved: bool) -> Data:
+    """Pictures for a GPU stay bytes, which are a quarter to copy, to keep and to read there."""
+    if isinstance(source, PictureEncoder) and not solved and training_device().type in BYTE_DEVICES:
+        found = source.in_bytes(inputs)
+        if found is not None:
+            scale = ByteScale(torch.from_numpy(source.byte_values()))
+            return Data({"x": torch.from_numpy(found["x"])}, {"y": y}, scales={"x": scale})
+    return Data(tensors(source, inputs), {"y": y})
 
 
 def _vectors(candidate: Candidate, inputs: Sequence[Object], conditions: Conditions) -> Vectors:

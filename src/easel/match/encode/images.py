@@ -41,12 +41,28 @@ class PictureEncoder:
             x[start : start + len(part)] = self.normalisation(pixels).transpose(0, 3, 1, 2)
         return {"x": x}
 
+    def in_bytes(self, objects: Sequence[Object]) -> dict[str, Array] | None:
+        """The same pictures in bytes, before they are normalised; None where one is not made of bytes."""
+        x = _room((len(objects), self.channels, self.height, self.width), np.uint8)
+        for start in range(0, len(objects), AT_ONCE):
+            part = objects[start : start + AT_ONCE]
+            pixels = stack_pictures(part, self.height, self.width, self.side)
+            if pixels.dtype != np.uint8:
+                return None
+            x[start : start + len(part)] = pixels.transpose(0, 3, 1, 2)
+        return {"x": x}
 
-def _room(shape: tuple[int, int, int, int]) -> Array:
-    if 4 * int(np.prod(shape)) <= IN_MEMORY:
-        return np.empty(shape, dtype=np.float32)
+    def byte_values(self) -> Array:
+        """`(channels, 256)`: what each byte of a channel is after normalisation."""
+        every = np.repeat(np.arange(256, dtype=np.float32)[:, None], self.channels, axis=1)
+        return np.ascontiguousarray(self.normalisation(every).T, dtype=np.float32)
+
+
+def _room(shape: tuple[int, int, int, int], dtype: type[np.generic] = np.float32) -> Array:
+    if np.dtype(dtype).itemsize * int(np.prod(shape)) <= IN_MEMORY:
+        return np.empty(shape, dtype=dtype)
     with tempfile.TemporaryFile() as file:
-        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 
 def picture_of(one: Object) -> Array:

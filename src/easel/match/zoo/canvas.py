@@ -96,3 +96,13 @@ class Head(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         pooled: Tensor = self.layers(x)
         return pooled
+
+
+class ResidualBody(nn.Sequential):
+    """`x + layers(x)`, for layers that keep the shape."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = x
+        for layer in self:
+            made = layer(made)
+        return x + made
