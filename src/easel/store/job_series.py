@@ -97,8 +97,7 @@ def add_further(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     standing = _insert_new(tx, job_metrics, list(points.values()), _POINT)
     first = [row for place, row in points.items() if (*place[0], place[1]) in standing]
     others += [row for place, row in points.items() if (*place[0], place[1]) not in standing]
-    if others:
-        others = _without_standing(tx, others)
+    if others and (others := _without_standing(tx, others)):
         marked = [{**row, "mark": _mark(row)} for row in others]
         _insert_new(tx, job_metric_repeats, marked, (*_POINT, "mark"))
     _note(tx, rows, first)

@@ -151,7 +151,7 @@ def search(
     max_results: int = 1000,
     page_token: str | None = None,
 ) -> tuple[Sequence[Experiment], str | None]:
-    """A page of experiments, those that changed last first, and the token of the next page."""
+    """A page of experiments, the newest first, and the token of the next page."""
     if not 1 <= max_results <= MAX_RESULTS:
         raise invalid(
             f"Invalid value {max_results} for parameter 'max_results' supplied: It must be at most {MAX_RESULTS}"
@@ -162,7 +162,7 @@ def search(
     found = [each for each in found if all(holds(term, _value(each, term)) for term in terms)]
     found.sort(key=lambda each: -each.number)
     if not order:
-        found.sort(key=lambda each: each.updated_at, reverse=True)
+        found.sort(key=lambda each: each.created_at, reverse=True)
     for key in reversed(order):
         if key.entity is not Entity.ATTRIBUTE or key.key not in _ORDERED_BY:
             raise invalid(f"Invalid order_by entity: {key.entity.value}.{key.key}")

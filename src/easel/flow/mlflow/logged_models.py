@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from easel.declare.roles import Role
 from easel.errors import Denied
 from easel.flow.mlflow import experiments
-from easel.flow.mlflow.checks import KeyValue, MetricPoint, check_param, check_tag
+from easel.flow.mlflow.checks import MAX_KEY, KeyValue, MetricPoint, check_length, check_param, check_tag
 from easel.flow.mlflow.errors import absent, invalid
 from easel.flow.mlflow.pages import page_of
 from easel.flow.mlflow.query import NULLABLE, ORDERED, Comparison, Entity, holds, parse_filter
@@ -18,6 +19,8 @@ from easel.records.run import LoggedModel
 from easel.store import logged_models
 from easel.store.engine import Tx
 
+VERSIONS = "mlflow.modelVersions"
+MAX_RUN_ID = 40
 STATUSES = ("LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY", "LOGGED_MODEL_UPLOAD_FAILED")
 _SHORT = {name.removeprefix("LOGGED_MODEL_"): name for name in STATUSES} | {"FAILED": STATUSES[2]}
 _ATTRIBUTES: dict[str, Callable[[LoggedModel], Any]] = {
@@ -51,6 +54,8 @@ def create(
             f"Invalid model name ({name!r}) provided. Model name must be a non-empty string and cannot contain the "
             "following characters: ('/', ':', '.', '%', '\"', \"'\")"
         )
+    check_length("source_run_id", MAX_RUN_ID, run_id or "")
+    check_length("name", MAX_KEY, name or "")
     new = LoggedModel(
         id=f"m-{tx.rng.getrandbits(128):032x}",
         project_id=caller.project_id,
@@ -114,6 +119,19 @@ def set_tags(tx: Tx, caller: Caller, model_id: str, tags: Sequence[KeyValue]) ->
     return find(tx, caller, model_id)
 
 
+def note_version(tx: Tx, caller: Caller, model_id: str, name: str, version: int) -> None:
+    """Write down on a logged model that it was registered, as MLflow's own server does."""
+    logged_models.hold(tx, model_id)
+    found = find(tx, caller, model_id)
+    new = {"name": name, "version": version}
+    try:
+        known = json.loads(found.tags.get(VERSIONS, "[]"))
+    except ValueError:  # somebody else wrote this tag
+        known = []
+    known = [each for each in known if each != new] if isinstance(known, list) else []
+    logged_models.change(tx, found.id, tags={**found.tags, VERSIONS: json.dumps([*known, new])})
+
+
 def delete_tag(tx: Tx, caller: Caller, model_id: str, key: str) -> None:
     logged_models.hold(tx, model_id)
     found = find(tx, caller, model_id)
@@ -174,10 +192,14 @@ def search(
     """A page of models, newest first, and the token of the next page."""
     if not 1 <= max_results <= 1000:
         raise invalid(f"Invalid value {max_results} for parameter 'max_results' supplied: between 1 and 1000")
+    if not all(each.get("dataset_name") for each in datasets):
+        raise invalid("`dataset_name` in the `datasets` clause must be specified.")
     numbers = [experiments.number_of(each) for each in experiment_ids]
     terms = [_checked(term) for term in parse_filter(filter_string)]
     found = logged_models.of_experiments(tx, caller.project_id, [n for n in numbers if 0 <= n < 2**31])
     found = [each for each in found if all(_fulfils(each, term, datasets) for term in terms)]
+    if datasets and not any(term.entity is Entity.METRIC for term in terms):
+        found = [each for each in found if _measured_on(each, datasets)]
     for key in reversed(order_by):
         field, ascending = str(key.get("field_name", "")), bool(key.get("ascending", False))
         entity, _, name = field.rpartition(".")
@@ -220,6 +242,10 @@ def _fulfils(model: LoggedModel, term: Comparison, datasets: Sequence[Mapping[st
         for metric in model.metrics
         if metric["key"] == term.key and (not datasets or any(_same_data(metric, each) for each in datasets))
     )
+
+
+def _measured_on(model: LoggedModel, datasets: Sequence[Mapping[str, Any]]) -> bool:
+    return any(_same_data(metric, each) for metric in model.metrics for each in datasets)
 
 
 def _same_data(metric: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

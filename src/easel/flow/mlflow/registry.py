@@ -228,6 +228,8 @@ def create_version(
     kept = {tag.key: tag.value for tag in (check_tag(t, most=MAX_REGISTRY_TAG, cut=False) for t in tags)}
     model_registry.hold(tx, caller.project_id)
     model = _own(tx, caller, name)
+    if model_id:
+        logged_models.note_version(tx, caller, model_id, name, model.latest + 1)
     made = _keep_files(tx, caller, model.file_set, source)
     new = ModelVersion(
         project_id=caller.project_id,

@@ -264,7 +264,15 @@ def _get_version_file(state: State, caller: Tracker, ask: Asked, request: Reques
         if not source.startswith(scheme):
             raise absent(f"The files of this version are not kept here: {source}")
         folder = source.removeprefix(scheme).strip("/")
-        found = flow.open_file(tx, caller, flow.locate(tx, caller, f"{folder}/{path}"))
+        found = flow.open_file(tx, caller, flow.locate(tx, caller, f"{folder}/{path}".lstrip("/")))
+    return sent(state, found, request.headers.get("range"))
+
+
+def _get_model_file(state: State, caller: Tracker, ask: Asked, request: Request) -> Response:
+    path = flow.check_path(ask.need_text("artifact_file_path"))
+    model_id = ask.need_text("model_id")
+    with state.store.read() as tx:
+        found = flow.open_file(tx, caller, flow.locate(tx, caller, f"models/{model_id}/artifacts/{path}"))
     return sent(state, found, request.headers.get("range"))
 
 
@@ -311,6 +319,12 @@ def _register(to: APIRouter) -> None:
         ):
             name = f"mlflow{route.__name__}_{prefix}"
             to.add_api_route(base + path, route, methods=[verb], name=name)
+        to.add_api_route(
+            f"/{prefix}/2.0/mlflow/logged-models/{{model_id}}/artifacts/files",
+            _get_model_file,
+            methods=["GET"],
+            name=f"mlflow_get_model_file_{prefix}",
+        )
         to.add_api_route(
             f"/{prefix}/2.0/mlflow/upload-artifact",
             _upload_small,

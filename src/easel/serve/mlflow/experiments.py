@@ -6,12 +6,12 @@ from typing import Any
 
 from easel.flow.mlflow import experiments as flow
 from easel.flow.mlflow import inputs
-from easel.flow.mlflow.checks import KeyValue
 from easel.flow.mlflow.errors import invalid
 from easel.records.identity import Caller
 from easel.serve.mlflow import answers
 from easel.serve.mlflow.asked import AskedFields
 from easel.serve.mlflow.routing import api, new_router
+from easel.serve.mlflow.tags import named_by, tag_routes
 from easel.serve.state import AppState
 
 router = new_router()
@@ -79,20 +79,13 @@ def update_experiment(state: AppState, caller: Caller, ask: AskedFields) -> Json
     return {}
 
 
-@api(router, "experiments/set-experiment-tag", "POST")
-def set_experiment_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    experiment, key, value = ask.need_text("experiment_id"), ask.need_text("key"), ask.text("value") or ""
-    with state.store.write() as tx:
-        flow.set_tag(tx, caller, experiment, KeyValue(key, value))
-    return {}
-
-
-@api(router, "experiments/delete-experiment-tag", "POST")
-def delete_experiment_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    experiment, key = ask.need_text("experiment_id"), ask.need_text("key")
-    with state.store.write() as tx:
-        flow.delete_tag(tx, caller, experiment, key)
-    return {}
+tag_routes(
+    router,
+    "experiment",
+    ("experiments/set-experiment-tag", "experiments/delete-experiment-tag"),
+    named_by("experiment_id"),
+    (flow.set_tag, flow.delete_tag),
+)
 
 
 @api(router, "experiments/search-datasets", "POST")

@@ -6,12 +6,12 @@ from typing import Any
 
 from easel.flow.mlflow import registry as flow
 from easel.flow.mlflow import registry_search
-from easel.flow.mlflow.checks import KeyValue
 from easel.records.identity import Caller
 from easel.records.run import ModelVersion, RegisteredModel
 from easel.serve.mlflow import answers
 from easel.serve.mlflow.asked import AskedFields
 from easel.serve.mlflow.routing import api, new_router
+from easel.serve.mlflow.tags import named_by, tag_routes
 from easel.serve.state import AppState, Tx
 
 router = new_router()
@@ -89,20 +89,14 @@ def get_latest_versions(state: AppState, caller: Caller, ask: AskedFields) -> Js
     )
 
 
-@api(router, "registered-models/set-tag", "POST")
-def set_registered_model_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    name, key, value = ask.need_text("name"), ask.need_text("key"), ask.text("value") or ""
-    with state.store.write() as tx:
-        flow.set_tag(tx, caller, name, KeyValue(key, value))
-    return {}
-
-
-@api(router, "registered-models/delete-tag", "DELETE")
-def delete_registered_model_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    name, key = ask.need_text("name"), ask.need_text("key")
-    with state.store.write() as tx:
-        flow.delete_tag(tx, caller, name, key)
-    return {}
+tag_routes(
+    router,
+    "registered_model",
+    ("registered-models/set-tag", "registered-models/delete-tag"),
+    named_by("name"),
+    (flow.set_tag, flow.delete_tag),
+    "DELETE",
+)
 
 
 @api(router, "registered-models/alias", "POST")
@@ -199,18 +193,11 @@ def get_download_uri(state: AppState, caller: Caller, ask: AskedFields) -> Json:
         return {"artifact_uri": flow.download_uri(tx, caller, name, version)}
 
 
-@api(router, "model-versions/set-tag", "POST")
-def set_model_version_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    name, version = ask.need_text("name"), ask.need_text("version")
-    tag = KeyValue(ask.need_text("key"), ask.text("value") or "")
-    with state.store.write() as tx:
-        flow.set_version_tag(tx, caller, name, version, tag)
-    return {}
-
-
-@api(router, "model-versions/delete-tag", "DELETE")
-def delete_model_version_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    name, version, key = ask.need_text("name"), ask.need_text("version"), ask.need_text("key")
-    with state.store.write() as tx:
-        flow.delete_version_tag(tx, caller, name, version, key)
-    return {}
+tag_routes(
+    router,
+    "model_version",
+    ("model-versions/set-tag", "model-versions/delete-tag"),
+    named_by("name", "version"),
+    (flow.set_version_tag, flow.delete_version_tag),
+    "DELETE",
+)

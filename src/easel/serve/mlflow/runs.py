@@ -14,6 +14,7 @@ from easel.records.run import ModelUse
 from easel.serve.mlflow import answers
 from easel.serve.mlflow.asked import AskedFields, as_float, as_whole, missing
 from easel.serve.mlflow.routing import api, new_router
+from easel.serve.mlflow.tags import tag_routes
 from easel.serve.state import AppState
 
 router = new_router()
@@ -115,20 +116,13 @@ def log_batch(state: AppState, caller: Caller, ask: AskedFields) -> Json:
     return {}
 
 
-@api(router, "runs/set-tag", "POST")
-def set_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    run_id, tag = ask.run_id(), KeyValue(ask.need_text("key"), ask.text("value") or "")
-    with state.store.write() as tx:
-        flow.set_tag(tx, caller, run_id, tag)
-    return {}
-
-
-@api(router, "runs/delete-tag", "POST")
-def delete_tag(state: AppState, caller: Caller, ask: AskedFields) -> Json:
-    run_id, key = ask.run_id(), ask.need_text("key")
-    with state.store.write() as tx:
-        flow.delete_tag(tx, caller, run_id, key)
-    return {}
+tag_routes(
+    router,
+    "run",
+    ("runs/set-tag", "runs/delete-tag"),
+    lambda ask: (ask.run_id(),),
+    (flow.set_tag, flow.delete_tag),
+)
 
 
 @api(router, "runs/log-model", "POST")

@@ -44,7 +44,7 @@ logged_models = Table(
     Column("project_id", String(40), nullable=False),
     Column("experiment", Integer, nullable=False),
     Column("name", Name, nullable=False),
-    Column("status", String(20), nullable=False),
+    Column("status", String(40), nullable=False),
     Column("status_message", Text),
     Column("model_type", Text),
     Column("run_id", String(40)),

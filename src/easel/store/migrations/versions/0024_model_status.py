@@ -1,0 +1,12 @@
+"""Room for the longest status of a logged model, LOGGED_MODEL_UPLOAD_FAILED."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0024"
+down_revision = "0023"
+
+
+def upgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":  # SQLite heeds no lengths
+        op.alter_column("logged_models", "status", type_=sa.String(40))
