@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its parts load when they are used: a server that starts pays for none
 
 from easel.schedule.state import PoolDevice, Tenant
 
@@ -28,5 +28,5 @@ def outlook(tenant: Tenant, device: PoolDevice) -> float:
         return 0.0
     width = top - tenant.best
     y = tenant.best + width * _GRID
-    above = share[:, None] * (1.0 - ndtr((y[None, :] - m[:, None]) / s[:, None]))
+    above = share[:, None] * (1.0 - scipy.special.ndtr((y[None, :] - m[:, None]) / s[:, None]))
     return float((1.0 - np.prod(1.0 - above, axis=0)).mean() * width)

@@ -12,13 +12,13 @@ T = TypeVar("T")
 class Request(BaseModel):
     """What a client sends. An unknown field is an error: a misspelt option must not pass unnoticed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Answer(BaseModel):
     """What the server sends. Unknown fields are let through, so that an older client reads a newer server."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True, from_attributes=True)
 
 
 class Page(Answer, Generic[T]):
@@ -34,7 +34,7 @@ class FieldProblem(Answer):
 class Problem(Answer):
     """An RFC 9457 problem document. `kind` says which remedy applies; `detail` says it in words."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     type: str
     title: str
