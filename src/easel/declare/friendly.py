@@ -6,7 +6,8 @@
 Each side is a phrase, a list of classes, a mapping from names to those, or, for chains and trees,
 `{fields: …, pointers: [left, right]}`. Phrases: `number`, `numbers 4`, `category`, `text`, `date`, `image`,
 `image 28 x 28`, `tensor 5 x 3`, `series of <phrase>`; `optional <phrase>` or a trailing `?` (which YAML
-admits on a line of its own, not between braces) says that a value may be missing.
+admits on a line of its own, not between braces) says that a value may be missing; `category as group` and
+`date as time` say what a column is for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from lark.exceptions import UnexpectedInput
 from easel.declare.parse import parse_program, point_at
 from easel.declare.program import (
     MAX_FIELDS,
+    ROLES,
     Category,
+    ColumnRole,
     DataType,
     Date,
     Field,
@@ -35,7 +38,7 @@ from easel.declare.program import (
 _PHRASE = r"""
 ?start: series | plain
 series: "series"i "of"i plain
-plain: [SAID] kind [OPTIONAL]
+plain: [SAID] kind [OPTIONAL] ["as"i ROLE]
 SAID: "optional"i
 ?kind: ("number"i | "float"i) -> number
     | "numbers"i INT -> numbers
@@ -49,6 +52,7 @@ SAID: "optional"i
 sides: side (("x"i | "×") side)*
 side: INT | OPTIONAL
 OPTIONAL: "?"
+ROLE: "group"i | "time"i
 INT: /[0-9]+/
 %ignore /\s+/
 """
@@ -159,27 +163,32 @@ def _phrase(phrase: str, name: str | None, where: str) -> tuple[Field, bool]:
         ) from None
     series = tree.data == "series"
     plain = next(tree.find_data("plain"))
-    marked = [child for child in plain.children if isinstance(child, Token)]
+    said = [child for child in plain.children if isinstance(child, Token)]
+    marked = [child for child in said if child.type != "ROLE"]
+    named = next((str(child).lower() for child in said if child.type == "ROLE"), None)
+    role = next((one for one in ROLES if one == named), None)
     kind = next(child for child in plain.children if isinstance(child, Tree))
-    return _field(kind, name, optional=bool(marked)), series
+    return _field(kind, name, bool(marked), role, where), series
 
 
-def _field(kind: Tree[Token], name: str | None, optional: bool) -> Field:
+def _field(kind: Tree[Token], name: str | None, optional: bool, role: ColumnRole | None, where: str) -> Field:
     shape = tuple(
         int(str(side.children[0])) if str(side.children[0]) != "?" else None
         for side in kind.find_data("side")
     )
     match kind.data:
         case "number":
-            return Number(1, name, optional)
+            return Number(1, name, optional, role)
         case "numbers":
-            return Number(int(str(kind.children[0])), name, optional)
+            return Number(int(str(kind.children[0])), name, optional, role)
         case "category":
-            return Category((), name, optional)
+            return Category((), name, optional, role)
         case "text":
-            return Text(name, optional)
+            return Text(name, optional, role)
         case "date":
-            return Date(name, optional)
+            return Date(name, optional, role)
+        case _ if role is not None:
+            raise ProgramError(f"{where}: a picture or a tensor can be neither group nor time")
         case "image":
             picture = (*(shape or (None, None)), *((3,) if not shape else (1,) if len(shape) == 2 else ()))
             return Tensor(picture, name)

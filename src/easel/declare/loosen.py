@@ -32,6 +32,8 @@ def _wider(old: Field, new: Field) -> bool:
     """Whether every value of `old` is one of `new`."""
     if isinstance(old, Tensor) or isinstance(new, Tensor):
         return old == replace(new, name=old.name)
+    if old.role != new.role:
+        return False
     if type(old) is not type(new) or (old.optional and not new.optional):
         return False
     if isinstance(old, Category) and isinstance(new, Category):

@@ -15,7 +15,9 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 from easel.declare.program import (
     MAX_CELLS,
     MAX_SIDE,
+    ROLES,
     Category,
+    ColumnRole,
     DataType,
     Date,
     Field,
@@ -41,6 +43,8 @@ _SPOKEN = {
     "TEXT": '"Text"',
     "DATE": '"Date"',
     "OPTIONAL": '"?"',
+    "AS": '"as group" or "as time"',
+    "ROLE": '"group" or "time"',
     "INT": "a whole number",
     "NAME": "a name of a-z and 0-9",
     "VALUE": "a value",
@@ -141,6 +145,7 @@ class _ProgramBuilder:
         assert isinstance(kind, Tree)
         optional = any(isinstance(child, Token) and child.type == "OPTIONAL" for child in kind.children)
         first = kind.children[0] if kind.children else None
+        role = next((_role(c) for c in kind.children if isinstance(c, Token) and c.type == "ROLE"), None)
         match kind.data:
             case "tensor":
                 assert isinstance(first, Tree)
@@ -150,14 +155,14 @@ class _ProgramBuilder:
                 return self._placed(kind, lambda: Tensor(shape, name))
             case "number":
                 count = int(first) if isinstance(first, Token) and first.type == "INT" else 1
-                return self._placed(kind, lambda: Number(count, name, optional))
+                return self._placed(kind, lambda: Number(count, name, optional, role))
             case "category":
                 values = tuple(self.name(v) for v in _trees(first)) if isinstance(first, Tree) else ()
-                return self._placed(kind, lambda: Category(values, name, optional))
+                return self._placed(kind, lambda: Category(values, name, optional, role))
             case "date":
-                return Date(name, optional)
+                return Date(name, optional, role)
             case _:
-                return Text(name, optional)
+                return Text(name, optional, role)
 
     def side(self, tree: Tree[Token]) -> int | None:
         token = tree.children[0]
@@ -187,6 +192,10 @@ class _ProgramBuilder:
     def _at(self, tree: Tree[Token], problem: str) -> ProgramError:
         start = 0 if tree.meta.empty else tree.meta.start_pos
         return point_at(self.text, start, problem)
+
+
+def _role(token: Token) -> ColumnRole:
+    return next(role for role in ROLES if role == str(token))
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from easel.errors import InvalidInput
 
@@ -21,6 +22,11 @@ MAX_POINTERS = 16
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]+\Z")
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
+
+
+ColumnRole = Literal["group", "time"]
+"""What a column is for beside being an input: examples of one group stay together, the future stays out."""
+ROLES: tuple[ColumnRole, ...] = ("group", "time")
 
 
 class ProgramError(InvalidInput):
@@ -60,6 +66,7 @@ class Number:
     count: int = 1
     name: str | None = None
     optional: bool = False
+    role: ColumnRole | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MAX_SIDE:
@@ -73,6 +80,7 @@ class Category:
     values: tuple[str, ...] = ()
     name: str | None = None
     optional: bool = False
+    role: ColumnRole | None = None
 
     def __post_init__(self) -> None:
         twice = (
@@ -90,6 +98,7 @@ class Text:
 
     name: str | None = None
     optional: bool = False
+    role: ColumnRole | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ class Date:
 
     name: str | None = None
     optional: bool = False
+    role: ColumnRole | None = None
 
 
 Field = Tensor | Number | Category | Text | Date
@@ -148,9 +158,38 @@ class Program:
             raise ProgramError("the input has no field: nothing could be learned from it")
         if not self.output.fields:
             raise ProgramError("the output has no field: there would be nothing to predict")
+        _check_roles(self.input, self.output)
+
+    def column_of(self, role: ColumnRole) -> int | None:
+        """Returns the place of the input field that has this role."""
+        return next((k for k, field in enumerate(self.input.fields) if role_of(field) == role), None)
 
     def __str__(self) -> str:
         return f"{{input: {write_data_type(self.input)}, output: {write_data_type(self.output)}}}"
+
+
+def role_of(field: Field) -> ColumnRole | None:
+    """Returns what a field is for beside being an input."""
+    return None if isinstance(field, Tensor) else field.role
+
+
+def _check_roles(source: DataType, target: DataType) -> None:
+    roles = [role for field in source.fields if (role := role_of(field)) is not None]
+    if any(role_of(field) is not None for field in target.fields):
+        raise ProgramError("a group or a time belongs to the input: what is predicted can be neither")
+    if not roles:
+        return
+    if source.pointers:
+        raise ProgramError("a group or a time is a column of a table: series and trees have none")
+    if len(roles) > 1:
+        raise ProgramError("mark one column, as group or as time: folds can follow only one of them")
+    if len(source.fields) == 1:
+        raise ProgramError(f"the {roles[0]} is the only input: add columns to learn from")
+    field = next(field for field in source.fields if role_of(field) is not None)
+    fits = (Date, Number) if roles[0] == "time" else (Category, Text, Number)
+    if not isinstance(field, fits) or (isinstance(field, Number) and field.count > 1):
+        kinds = "a Date or a Number" if roles[0] == "time" else "a Category, a Text or a Number"
+        raise ProgramError(f"{kinds} can be the {roles[0]}, this field cannot")
 
 
 def write_data_type(data_type: DataType) -> str:
@@ -173,7 +212,8 @@ def write_field(field: Field) -> str:
             body = "Text"
         case Date():
             body = "Date"
-    return f"{prefix}{body}{'?' if field.optional else ''}"
+    role = f" as {field.role}" if field.role else ""
+    return f"{prefix}{body}{'?' if field.optional else ''}{role}"
 
 
 def _name(name: str) -> str:

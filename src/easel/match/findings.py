@@ -76,23 +76,16 @@ def examine(
     if not outers:
         of, outers = np.arange(len(of)) % 2, [0, 1]
     wanted = len(outers) if len(of) < FEW else 2 if len(of) < SMALL else 1
+    ordered = program.column_of("time") is not None
+    if ordered:
+        outers, wanted = outers[-1:], 1
     for number, fold in enumerate(outers[:wanted]):
         took = conditions.clock() - began
         if number and took * (number + 1) / number > conditions.budget_s:
             break
         held = np.flatnonzero(of == fold)[:MOST_HELD]
-        _hold_out(
-            candidate,
-            program,
-            examples,
-            truth,
-            names,
-            held,
-            np.flatnonzero(of != fold),
-            conditions,
-            metric,
-            found,
-        )
+        rest = np.flatnonzero(of < fold if ordered else of != fold)
+        _hold_out(candidate, program, examples, truth, names, held, rest, of, conditions, metric, found)
     if not found.rows:
         raise InvalidInput("there are too few examples to hold some out: feed more")
     return _told(task, metric, program, examples, digests, truth, names, candidate, found)
@@ -106,6 +99,7 @@ def _hold_out(
     names: Classes | None,
     held: NDArray[np.intp],
     rest: NDArray[np.intp],
+    folds: NDArray[np.int64],
     conditions: Conditions,
     metric: str,
     found: _HeldOut,
@@ -119,7 +113,7 @@ def _hold_out(
         if len(part) < LEAST_TO_LEARN and share < 1.0:
             continue
         try:
-            model = _trained(candidate, program, [examples[i] for i in part], conditions)
+            model = _trained(candidate, program, [examples[i] for i in part], folds[part], conditions)
         except InvalidInput:
             # A share without two examples of two classes teaches nothing; all of them must.
             if share == 1.0:
@@ -149,10 +143,15 @@ def _hold_out(
 
 
 def _trained(
-    candidate: Candidate, program: Program, examples: Sequence[Example], conditions: Conditions
+    candidate: Candidate,
+    program: Program,
+    examples: Sequence[Example],
+    folds: NDArray[np.int64],
+    conditions: Conditions,
 ) -> Model:
-    """With three folds of its own: enough for its temperature and its margins."""
-    own = [k % 3 for k in range(len(examples))]
+    """With three folds of its own, enough for its temperature and its margins; or with those by group or time."""
+    marked = program.column_of("group") is not None or program.column_of("time") is not None
+    own = folds.tolist() if marked else [k % 3 for k in range(len(examples))]
     return train(candidate, program, examples, own, replace(conditions, until=None)).model
 
 

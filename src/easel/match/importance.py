@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from easel.declare.program import DataType
+from easel.declare.program import DataType, role_of
 from easel.match.examples import Object, Single
 
 REPEATS = 5
@@ -39,6 +39,8 @@ def parts_of(data_type: DataType, one: Object) -> list[InputPart]:
         return []
     found: list[InputPart] = []
     for position, (name, value) in enumerate(zip(data_type.field_names, one.values, strict=True)):
+        if role_of(data_type.fields[position]) == "group":
+            continue
         vector = isinstance(value, np.ndarray) and value.ndim == 1 and 1 < value.size <= MOST_ELEMENTS
         if vector and isinstance(value, np.ndarray):
             found += [InputPart(f"{name}[{k}]", position, k) for k in range(value.size)]

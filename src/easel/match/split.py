@@ -72,9 +72,16 @@ def part_of(one: Round, share: float | None, seed: int) -> Round:
     return Round(one.train[np.sort(order[:count])], one.validate)
 
 
-def rounds(folds: Sequence[int]) -> tuple[Round, ...]:
-    """One round for a held-out split, one for every fold in use where data are few."""
+def rounds(folds: Sequence[int], *, ordered: bool = False) -> tuple[Round, ...]:
+    """One round for a held-out split, one for every fold in use where data are few.
+
+    Folds that are `ordered` in time are validated by models of earlier ones alone: the future stays out.
+    """
     of = np.asarray(folds)
+    if ordered and len(set(folds)) > 1:
+        later = sorted(set(folds))[1:]
+        kept = later if len(of) < SMALL else later[-1:]
+        return tuple(Round(np.flatnonzero(of < fold), np.flatnonzero(of == fold)) for fold in kept)
     if len(of) < 2:
         return (Round(np.arange(len(of)), np.arange(len(of))),)
     used = [fold for fold in range(FOLDS) if (of == fold).any()]

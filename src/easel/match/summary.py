@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from easel.match.templates import match_program
 class DataSummary:
     """`cells`: numbers in one input (median); `steps`: of a series, nodes of a tree; `side`: of a picture.
 
-    `wide` says that the numbers span many orders of magnitude, so that other scales are worth trying.
+    `wide` says that the numbers span many orders of magnitude, so that other scales are worth trying. `only` is the one
+    value that all examples have in the column marked as group or as time; empty where they differ or none is marked.
     """
 
     examples: int
@@ -27,6 +29,7 @@ class DataSummary:
     side: int = 1
     classes: int = 0
     wide: bool = False
+    only: str = dataclasses.field(default="", compare=False)
 
 
 def summarise(program: Program, examples: Sequence[Example]) -> DataSummary:

@@ -12,6 +12,7 @@ from easel.match.candidate import Candidate
 from easel.match.examples import Example
 from easel.match.propose import propose_candidates
 from easel.match.registry import is_network
+from easel.match.roles import own_folds, without_time
 from easel.match.split import FOLDS, assign_folds, rounds
 from easel.match.summary import strata, summarise
 from easel.match.train import Conditions, train
@@ -36,8 +37,10 @@ def rank_suspects(
     program: Program, examples: Sequence[Example], conditions: Conditions, candidate: Candidate | None = None
 ) -> list[Suspect]:
     """All examples, most suspicious first; every example is judged by a model trained without its fold."""
+    folds = np.asarray(own_folds(program, examples, assign_folds(strata(program, examples))))
+    # A wrong label is found by what came later as well.
+    program = without_time(program)
     chosen = candidate or judge(program, examples)
-    folds = np.asarray(assign_folds(strata(program, examples)))
     losses = np.full(len(examples), np.nan)
     if len(rounds(folds.tolist())) > 1:
         losses = train(chosen, program, examples, folds.tolist(), conditions).losses

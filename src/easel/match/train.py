@@ -86,7 +86,7 @@ def train(
         target = fit_classes(program.output, outputs)
     elif task is Task.REGRESS:
         target = fit_values(program.output, outputs)
-    plan = rounds(folds)
+    plan = rounds(folds, ordered=program.column_of("time") is not None)
     learned = _learner(candidate)(candidate, program, examples, plan, target, conditions)
     name, _ = metric_for(task, conditions.metric)
     validated = learned.validated

@@ -23,6 +23,7 @@ from easel.match.examples import Example, ExampleError
 from easel.match.pictures import LARGEST_SIDE
 from easel.match.raw import Files, Picture, open_value, preview
 from easel.match.read import read_example
+from easel.match.roles import marked_value, only_value
 from easel.match.split import assign_folds
 from easel.match.stored import StoredPair, digest_of, write_lines
 from easel.match.summary import stratum_of, summarise
@@ -49,6 +50,8 @@ class _Read:
     layer: str
     near: str | None
     example: Example | None
+    marked: str = ""
+    """The value of its column that is marked as group or as time."""
 
 
 def feed(
@@ -145,7 +148,8 @@ def _check(
             seen |= {digest, former}
             layer = layer_of(example)
             kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
-            read.append(_Read(digest, _light(source), _light(target), layer, near_key(example), kept))
+            near, marked = near_key(example), marked_value(program, example)
+            read.append(_Read(digest, _light(source), _light(target), layer, near, kept, marked))
     return read, tuple(refused)
 
 
@@ -222,7 +226,9 @@ def _summary(tx: Tx, app: App, program: Program, read: Sequence[_Read], new: int
     now = summarise(program, [one.example for one in read if one.example is not None])
     classes = {stratum for stratum, _ in counts} | {one.layer for one in read}
     total = sum(counts.values()) + new
-    return asdict(replace(now, examples=total, classes=len(classes) if now.classes else 0))
+    before = str((app.summary or {}).get("only", "")) if total > new else None
+    only = only_value(before, {one.marked for one in read})
+    return asdict(replace(now, examples=total, classes=len(classes) if now.classes else 0, only=only))
 
 
 def _version(reference: str) -> int:

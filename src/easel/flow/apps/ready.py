@@ -53,6 +53,9 @@ def lacking(app: App, counts: ExampleCounts) -> str | None:
     """What an app needs before it can learn: two examples on in each of two classes, or four of numbers."""
     if app.summary is None:
         return "examples to learn from"
+    only = str(app.summary.get("only", ""))
+    if only:
+        return f"examples that differ in it: so far all have {only[:80]}, and folds follow that column"
     if set(counts.on) <= {""}:
         enough, what = counts.total_on >= 4, "four examples"
     else:

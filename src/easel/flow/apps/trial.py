@@ -33,6 +33,7 @@ from easel.match.pyfunc import describe_for_mlflow
 from easel.match.read import read_example
 from easel.match.registry import family_of
 from easel.match.report import describe
+from easel.match.roles import own_folds
 from easel.match.slices import goes_on
 from easel.match.split import FOLDS
 from easel.match.stored import StoredPair, Wanted, read_lines
@@ -93,7 +94,7 @@ def read_examples(
         raise InvalidInput("all examples are switched off: switch some on, or feed new ones")
     read.sort(key=lambda one: one[0])
     digests, folds, examples = zip(*read, strict=True)
-    return list(digests), list(folds), list(examples)
+    return list(digests), own_folds(program, examples, folds), list(examples)
 
 
 def part_of_many(until: float | None, count: int) -> Wanted | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from easel.declare.program import Category, DataType, Date, Number, Tensor, Text
+from easel.declare.program import Category, DataType, Date, Number, Tensor, Text, role_of
 from easel.match.examples import Object, Single
 
 Matrix = NDArray[np.float64]
@@ -68,6 +68,8 @@ def _encode(coder: ColumnCoder, values: list[object]) -> Matrix:
 
 
 def _encode_values(coder: ColumnCoder, values: list[object]) -> Matrix:
+    if coder.width == 0:
+        return np.empty((len(values), 0))
     if coder.vocabulary:
         place = {value: float(position) for position, value in enumerate(coder.vocabulary)}
         places = np.array(
@@ -124,6 +126,10 @@ def fit_table(data_type: DataType, objects: Sequence[Object]) -> TableEncoder:
     coders = []
     for k, field in enumerate(data_type.fields):
         values = [_value(one, k) for one in objects]
+        if role_of(field) == "group":
+            # Its values tell examples of the past apart, and say nothing about new ones.
+            coders.append(ColumnCoder(0))
+            continue
         match field:
             case Tensor(shape):
                 coders.append(ColumnCoder(int(np.prod([side or 1 for side in shape]))))
