@@ -86,7 +86,8 @@ def _by_time(program: Program, times: Sequence[str | float | None]) -> list[int]
     span = np.minimum((middle * FOLDS).astype(int), FOLDS - 1)
     if len(set(span.tolist())) == 1:
         span = (np.arange(len(values)) >= len(values) // 2).astype(int)
-    return span[np.searchsorted(values, moments)].tolist()
+    placed: list[int] = span[np.searchsorted(values, moments)].tolist()
+    return placed
 
 
 def _name(program: Program, role: ColumnRole) -> str:

@@ -11,10 +11,10 @@ from easel.errors import Conflict, InvalidInput
 from easel.flow.apps.best import serving
 from easel.flow.apps.infer import Models, served
 from easel.flow.apps.ready import STILL_VALID, metric_of
-from easel.flow.apps.report_job import FINDINGS
 from easel.flow.apps.trial_job import JUDGING_LIMIT_S, trial_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.upload import Lake
+from easel.flow.words.findings import FINDINGS
 from easel.ids import AppId, JobId
 from easel.match.kinds import Task
 from easel.match.templates import match_program

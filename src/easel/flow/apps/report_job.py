@@ -8,13 +8,13 @@ from typing import Any
 
 from easel.declare.parse import parse_program
 from easel.flow.apps.trial import LearningContext, read_examples
+from easel.flow.words.findings import FINDINGS
 from easel.match.candidate import Candidate
 from easel.match.encode.images import looks_at
 from easel.match.findings import examine
 from easel.match.train import Conditions
 
 __trials__ = ("report",)
-FINDINGS = "findings.json"
 
 
 def report(place: LearningContext) -> dict[str, Any]:

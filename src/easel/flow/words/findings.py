@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+FINDINGS = "findings.json"
+"""The file of an output set that holds them."""
 MATTERS = 2.0
 """A column matters where its drop is so many of its own deviations."""
 MOST_NAMED = 5
