@@ -46,6 +46,13 @@ def run(
         list[str] | None,
         typer.Option("--on", help="NAME=VALUE: a label that its device must have, repeatable"),
     ] = None,
+    preemptible: Annotated[
+        bool | None,
+        typer.Option(
+            "--preemptible",
+            help="May be stopped for somebody with a better claim, and goes on from EASEL_CHECKPOINT",
+        ),
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which it is stopped")] = None,
     retries: Annotated[int | None, typer.Option(help="Repeats after a failure of the job")] = None,
     env: Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=VALUE, repeatable")] = None,
@@ -89,6 +96,7 @@ def run(
         "output_folder": output_folder,
         "time_limit_s": time_limit,
         "workers": workers,
+        "preemptible": preemptible,
     }
     fields |= {key: value for key, value in given.items() if value is not None}
     _merge(fields, "resources", {"vcpu": vcpu, "memory_mb": memory_mb, "gpus": gpus})

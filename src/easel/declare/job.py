@@ -190,6 +190,8 @@ class JobSpec:
     resume: str | None = None
     port: int | None = None
     """Of an interactive session: where its program serves pages, to its owner alone."""
+    preemptible: bool = False
+    """Whether it may be stopped for somebody with a better claim and tried again: it keeps a checkpoint folder."""
 
     def __post_init__(self) -> None:
         if self.port is not None and not 1024 <= self.port <= 65535:

@@ -51,7 +51,7 @@ from easel.run.idle import IdleWatch
 from easel.run.images import Image, NoImage, images_of
 from easel.run.interpreters import ForbiddenInterpreter
 from easel.run.journal import Journal, born
-from easel.run.launch import Folders, Launch, prepare
+from easel.run.launch import Folders, Launch, checkpoint_folder, prepare
 from easel.run.log_writer import LogWriter, forms_of
 from easel.run.loglines import TagLine
 from easel.run.order import MB, Order
@@ -201,6 +201,13 @@ class Agent:
         )
         log.tell(TagLine("job", "environment", built.key))
         return built
+
+    def disk_mb(self) -> float:
+        """What the job holds of the disk, its checkpoint included."""
+        places = [self.folders.work, self.folders.tmp]
+        if self.order.preemptible:
+            places.append(checkpoint_folder(self.home, self.order.job_id))
+        return sum(disk_mb(place) for place in places)
 
     # During. --------------------------------------------------------------------------------------------
 
@@ -449,7 +456,7 @@ class _Watch:
             self._due["beat"] = now + BEAT_S
         if now >= self._due["disk"]:
             self._due["disk"] = now + DISK_S
-            if disk_mb(self.agent.folders.work) + disk_mb(self.agent.folders.tmp) > order.disk_mb:
+            if self.agent.disk_mb() > order.disk_mb:
                 reason = f"the disk limit of {order.disk_mb} MB was reached"
                 self._stop(EndReason.DISK_LIMIT, reason, at_once=True)
         if order.time_limit_s is not None and now - self.started >= order.time_limit_s:

@@ -17,7 +17,7 @@ from easel.run.egress import VARIABLES
 from easel.run.images import Image
 from easel.run.interpreters import interpreters
 from easel.run.order import Order
-from easel.run.sandbox import INSIDE, Walls
+from easel.run.sandbox import CHECKPOINT, INSIDE, Walls
 from easel.run.tree import MARK
 
 _THREADS = (
@@ -123,6 +123,10 @@ def prepare(
     environment |= _tracking(order, bwrap is not None)
     environment |= {} if bwrap else {"TMPDIR": str(folders.tmp), "HOME": str(folders.tmp)}
     environment |= {} if built is None else {"VIRTUAL_ENV": str(built)}
+    kept = checkpoint_folder(home, order.job_id) if order.preemptible else None
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        environment["EASEL_CHECKPOINT"] = f"{INSIDE}/{CHECKPOINT}" if bwrap else str(kept)
     argv = _argv(order, folders, "python" if image is None else "python3")
     nodes = tuple(Path(f"/dev/nvidia{card}") for card in cards(gpus))
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
@@ -139,8 +143,14 @@ def prepare(
         tracking=order.tracking,
         root=image.root if image else None,
         shared_memory_mb=order.resources.memory_mb,
+        checkpoint=kept,
     )
     return Launch(argv, environment, walls)
+
+
+def checkpoint_folder(home: Path, job_id: str) -> Path:
+    """Where a job keeps what its next attempt goes on from; removed when the job is over."""
+    return home / "run" / "checkpoints" / job_id
 
 
 def _tracking(order: Order, walled: bool) -> dict[str, str]:

@@ -63,6 +63,8 @@ class Order:
     resume: tuple[StoredFile, ...] = ()
     """What the checkpoint folder of a trial begins with: what an earlier slice left."""
     port: int | None = None
+    preemptible: bool = False
+    """Whether it has a checkpoint folder that outlives its attempts."""
     idle_s: float | None = None
     """Of an interactive session: how long it may do nothing before it is saved and ended."""
 

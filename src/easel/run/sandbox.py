@@ -47,6 +47,7 @@ _PRIVATE = ("blobs", "run", "cache", "secrets", "backups", "images")
 _READ_ONLY_PROC = ("sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "asound")
 _EMPTY_PROC = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "sched_debug", "latency_stats")
 INSIDE = "/job"
+CHECKPOINT = "checkpoint"
 USER = 1000
 _FILES = {
     "/etc/passwd": f"job:x:{USER}:{USER}:job:/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
@@ -80,6 +81,8 @@ class Walls:
     root: Path | None = None
     """The unpacked container image that stands for this machine's system."""
     shared_memory_mb: int = _SHARED_MEMORY_MB
+    checkpoint: Path | None = None
+    """A folder of the job's own that outlives its attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,8 @@ def wrap(
     args += ["--bind", place(walls.work), INSIDE]
     if walls.input is not None:
         args += ["--ro-bind", place(walls.input), f"{INSIDE}/input"]
+    if walls.checkpoint is not None:
+        args += ["--bind", place(walls.checkpoint), f"{INSIDE}/{CHECKPOINT}"]
     args += ["--chdir", INSIDE]
     if walls.root is None:
         args += ["--remount-ro", "/"]
@@ -244,7 +249,7 @@ def start(
         given = Descriptors(files if walls.root is None else {}, filter_fd, status, *numbers)
         argv = wrap(bwrap, walls, argv, given, staging.place if staging else str)
     if user is not None:
-        own_by(user, walls.work, walls.tmp)
+        own_by(user, walls.work, walls.tmp, *([walls.checkpoint] if walls.checkpoint else []))
     passed = [*opened, *([status] if bwrap is not None and status is not None else [])]
     try:
         process = subprocess.Popen(  # noqa: S603

@@ -27,7 +27,7 @@ from easel.run.depots import open_depot
 from easel.run.entries import AttemptEnded, AttemptLost, encode_entry
 from easel.run.forking import Surroundings, fork_agent
 from easel.run.journal import write_end
-from easel.run.launch import Folders
+from easel.run.launch import Folders, checkpoint_folder
 from easel.run.leftover_processes import kill_attempt_processes, kill_leftovers
 from easel.run.order import ORDER, Order
 from easel.run.placement import WaitingAttempt, place
@@ -318,7 +318,7 @@ class Worker:
             attempt.deadline = self.clock.monotonic() + order.time_limit_s
 
     def _checkpoint(self, job_id: str) -> Path:
-        return self.config.home / "run" / "checkpoints" / job_id
+        return checkpoint_folder(self.config.home, job_id)
 
     # Ending. ----------------------------------------------------------------------------------------------
 

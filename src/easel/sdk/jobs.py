@@ -197,6 +197,7 @@ class Jobs:
         after: Sequence[str] = (),
         origin: wire.CodeOrigin | None = None,
         port: int | None = None,
+        preemptible: bool = False,
         key: str | None = None,
     ) -> JobHandle:
         """Queue a command, a function of yours, `entry`: a function `module:function` of the code, or its `notebook`.
@@ -246,6 +247,7 @@ class Jobs:
             origin=origin.model_dump() if origin else None,
             after=list(after),
             port=port,
+            preemptible=preemptible,
         )
         try:
             about = self._client.connection.post(self._path, body, wire.Job, key)

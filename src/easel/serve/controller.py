@@ -16,6 +16,7 @@ from easel.clock import Clock
 from easel.errors import EaselError, TryLater
 from easel.flow.jobs.advance import Advance, Advancer
 from easel.flow.jobs.launch import Launcher
+from easel.flow.jobs.preempt import preempt, preempting
 from easel.flow.jobs.reports import AttemptReport
 from easel.flow.operate.drain import emptying
 from easel.records.attempt import AttemptKey, EndReason
@@ -124,6 +125,7 @@ class Controller:
                 self._look_at = now + 1.0
                 self._look_for_lost(now)
                 self._empty_drained()
+                self._preempt()
         except Fenced:
             log.warning("another controller has taken over; standing by")
             self._stand_by()
@@ -319,6 +321,21 @@ class Controller:
         found = emptying(self.store)
         self.executor.spare(found.devices)
         for key in found.stop - self._stopped:
+            self._stopped.add(key)
+            self.executor.kill(key)
+
+    def _preempt(self) -> None:
+        """Stops jobs that may be stopped where somebody with a better claim has waited for a while."""
+        if not self.connected:
+            return
+        launcher = self.launcher
+        found = preempting(self.store, launcher.max_active, launcher.half_life_s, self._stopped)
+        if not found:
+            return
+        with self.store.write() as tx:
+            self.guard(tx)
+            stop = preempt(tx, found)
+        for key in stop - self._stopped:
             self._stopped.add(key)
             self.executor.kill(key)
 

@@ -40,12 +40,20 @@ def find(tx: Tx, job_id: str) -> AnyRow | None:
     return tx.execute(select(promises).where(promises.c.job_id == job_id)).one_or_none()
 
 
-def came_true(tx: Tx, project_id: ProjectId | None, limit: int) -> list[AnyRow]:
-    """The last promises to jobs that finished at their first attempt, with when they held a device and ended."""
+def came_true(tx: Tx, project_id: ProjectId | None, limit: int, *, settled: bool = False) -> list[AnyRow]:
+    """The last promises to jobs that finished at their first attempt, with when they held a device and ended.
+
+    With `settled` only those made before any that is still open: of the others only the quick have ended, and whoever
+    learned from them would become too bold.
+    """
     query = select(
         promises, func.coalesce(jobs.c.held_at, jobs.c.started_at).label("held_at"), jobs.c.ended_at
     ).join(jobs, jobs.c.id == promises.c.job_id)
     query = query.where(jobs.c.state == "finished", jobs.c.attempt == 1)
+    if settled:
+        still = select(func.min(promises.c.made_at)).join(jobs, jobs.c.id == promises.c.job_id)
+        oldest = tx.execute(still.where(or_(IS_QUEUED, IS_ACTIVE))).scalar_one()
+        query = query if oldest is None else query.where(promises.c.made_at < oldest)
     if project_id is not None:
         query = query.where(promises.c.project_id == project_id)
     return list(tx.execute(query.order_by(promises.c.made_at.desc()).limit(limit)))

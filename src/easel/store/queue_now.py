@@ -16,6 +16,8 @@ _COLUMNS = (
     jobs.c.user_id,
     jobs.c.name,
     jobs.c.spec,
+    jobs.c.attempt,
+    jobs.c.give_way,
     jobs.c.state,
     jobs.c.device,
     jobs.c.submitted_at,

@@ -122,6 +122,13 @@ class JobFields(Request):
         int | None,
         Field(ge=1024, le=65535, description="Of an interactive session: where its program serves pages"),
     ] = None
+    preemptible: Annotated[
+        bool,
+        Field(
+            description="It may be stopped for somebody with a better claim, and is tried again with what it left in"
+            " EASEL_CHECKPOINT"
+        ),
+    ] = False
 
     def spec(self) -> declare.JobSpec:
         run: declare.Runnable
@@ -148,6 +155,7 @@ class JobFields(Request):
             wants=dict(self.wants),
             origin=_origin(self.origin),
             port=self.port,
+            preemptible=self.preemptible,
         )
 
 

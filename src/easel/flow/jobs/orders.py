@@ -100,6 +100,7 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
         workers=spec.workers,
         resume=checkpoint_files(tx, caller, spec.resume),
         port=spec.port,
+        preemptible=spec.preemptible,
         idle_s=limits.idle_s(spec),
     )
 

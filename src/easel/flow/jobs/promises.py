@@ -91,7 +91,7 @@ def _came_to(row: AnyRow) -> PromiseOutcome:
 def correction(tx: Tx, among: int = LEARNED_FROM) -> Correction:
     """What the last promises to anybody teach about the next."""
     past = []
-    for row in promises.came_true(tx, None, among):
+    for row in promises.came_true(tx, None, among, settled=True):
         if row.forecast and row.held_at and row.ended_at:
             start, end, *ends = (np.inf if value is None else float(value) for value in row.forecast)
             made = Forecast(start, end, dict(zip(LEVELS, ends, strict=True)))
