@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from PIL import Image
@@ -455,3 +456,39 @@ def test_a_token_that_was_just_believed_is_refused_as_soon_as_it_is_revoked(
     ana.tokens.revoke(made.id)
     with pytest.raises(Unauthenticated):
         asker.apps.infer("shop", [one])
+
+
+def test_the_open_inference_protocol_beside_our_own(
+    people: dict[str, Client], shop: str, server: ServerProcess
+) -> None:
+    secret = people["ana"].tokens.create("open inference").secret
+    base = f"{server.address}/api/v1/projects/astro/v2"
+    with httpx.Client(headers={"Authorization": f"Bearer {secret}"}) as http:
+        assert http.get(f"{server.address}/v2/health/live").json() == {"live": True}
+        assert http.get(f"{base}/health/ready").json() == {"ready": True}
+        about = http.get(f"{base}/models/shop").json()
+        assert [one["name"] for one in about["inputs"]] == ["size", "weight", "town"]
+        assert http.get(f"{base}/models/shop/ready").json() == {"name": "shop", "ready": True}
+        asked = {
+            "id": "7",
+            "inputs": [
+                {"name": "size", "datatype": "FP32", "shape": [2], "data": [3.0, -3.0]},
+                {"name": "weight", "datatype": "FP32", "shape": [2], "data": [1.0, 1.0]},
+                {"name": "town", "datatype": "BYTES", "shape": [2], "data": ["Bern", "Bern"]},
+            ],
+        }
+        told = http.post(f"{base}/models/shop/infer", json=asked).json()
+        rows = [{"size": size, "weight": 1.0, "town": "Bern"} for size in (3.0, -3.0)]
+        own = people["ana"].apps.infer("shop", rows)
+        assert told["outputs"][0]["data"] == [one["label"] for one in own.answers]
+        assert (told["id"], told["model_name"]) == ("7", "shop")
+        by_version = f"{base}/models/shop/versions/{told['model_version']}/infer"
+        assert http.post(by_version, json=asked).json()["outputs"] == told["outputs"]
+        wrong = http.post(f"{base}/models/shop/infer", json={"inputs": []})
+        assert wrong.status_code == 422
+        assert "one row for each object" in wrong.json()["error"]
+        assert http.get(f"{base}/models/shop/versions/99/ready").status_code == 400
+        assert http.get(f"{base}/models/nothing").status_code == 404
+        elsewhere = f"{server.address}/api/v1/projects/bio/v2/models/shop/infer"
+        assert http.post(elsewhere, json=asked).status_code == 404
+    assert httpx.post(f"{base}/models/shop/infer", json=asked).status_code == 401

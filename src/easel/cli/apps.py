@@ -284,6 +284,25 @@ def unpin(name: AppName, project: InProject = None) -> None:
         say("the best model answers again" + (f": {found.candidate}" if found else ""))
 
 
+@app.command("rollback")
+def rollback(
+    name: AppName,
+    forward: Annotated[
+        bool, typer.Option("--forward", help="To the model after the present one again")
+    ] = False,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let the model answer that answered before the present one; --forward goes the other way."""
+    with connect(project) as client:
+        found = client.apps.rollback(name, forward=forward)
+        if as_json:
+            show_one(found, as_json)
+        elif found.serving is not None:
+            kept = "" if found.pinned else ", and every better one after it"
+            say(f"{found.serving.model} ({found.serving.candidate}) answers from now on{kept}")
+
+
 @app.command("export")
 def export(
     name: AppName,

@@ -10,6 +10,7 @@ import typer
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say, show_one, time_of_day
 from easel.errors import InvalidInput
+from easel.wire.app import App
 from easel.wire.terms import Terms
 
 why_app = typer.Typer()
@@ -101,6 +102,16 @@ def at(moment: datetime) -> str:
     return time_of_day((moment - datetime.now(UTC)).total_seconds())
 
 
+def answering(app: App) -> str:
+    """A line about an app whose model somebody chose, by pinning or rolling back; nothing where the best answers."""
+    if not app.pinned or app.best is None or app.best.model == app.pinned:
+        return ""
+    return (
+        f"{app.pinned} answers because it was pinned or rolled back to; the best so far is {app.best.model} "
+        f"({app.best.candidate}): easel apps rollback {app.name} --forward\n"
+    )
+
+
 @why_app.command()
 def why(
     what: Annotated[str, typer.Argument(help="The name of an app or a study, or the id of a job")],
@@ -122,5 +133,7 @@ def why(
                 print(f"It ends by {at(found.ends_by)} with 90 % probability.")
         if found.next:
             print(f"Next: {found.next}")
+        if found.kind == "app":
+            print(answering(client.apps.get(what)), end="")
         if details and found.details:
             print(found.details)

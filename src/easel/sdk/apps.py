@@ -369,6 +369,11 @@ class Apps(AppReports):
         answer = self._client.connection.request("DELETE", f"{self._path}/{name}/pin")
         return wire.App.model_validate_json(answer.content)
 
+    def rollback(self, name: str, *, forward: bool = False) -> wire.App:
+        """Lets the model answer that answered before the present one; with `forward` the one after it."""
+        body = wire.RollBack(forward=forward)
+        return self._client.connection.post(f"{self._path}/{name}/rollback", body, wire.App)
+
     def export(self, name: str, form: Literal["onnx", "native"] = "onnx") -> bytes:
         """The model that answers as a zip archive with a runnable example."""
         path = f"{self._path}/{name}/export"

@@ -16,7 +16,7 @@ from easel.match.candidate import Candidate
 from easel.match.raw import open_value, plain_value
 from easel.records.app import App
 from easel.records.identity import Caller
-from easel.serve.model_forms import OWN, checked
+from easel.serve.model_forms import OPEN, OWN, checked
 from easel.serve.model_process import ModelOrder
 from easel.serve.state import AppState
 
@@ -30,35 +30,41 @@ class Serving:
     app: App
     key: str
     orders: dict[str, bytes]
-    about: bytes
-    model: str
+    tails: dict[str, bytes]
 
 
-async def serving(state: AppState, caller: Caller, name: str) -> Serving:
-    """Which model answers now, its files on this machine."""
-    key = (caller.project_id, name)
+async def serving(state: AppState, caller: Caller, name: str, version: str | None = None) -> Serving:
+    """Which model answers now, or the version that is named; its files on this machine."""
+    key = (caller.project_id, name, version)
     found: Serving | None = state.recent_models.get(key)
     if found is None:
         mark = state.recent_models.mark()
-        found = await to_thread.run_sync(_find, state, caller, name)
+        found = await to_thread.run_sync(_find, state, caller, name, version)
         state.recent_models.keep(key, found, mark)
     return found
 
 
-def _find(state: AppState, caller: Caller, name: str) -> Serving:
-    app, best = served(state.lake, caller, name)
+def _find(state: AppState, caller: Caller, name: str, version: str | None) -> Serving:
+    app, best = served(state.lake, caller, name, version)
     assert best.model_set is not None
     folder = state.model_files.folder(state.lake, caller, best.model_set)
-    order = ModelOrder(str(folder), app.program, metric_of(app), OWN)
+    orders = {
+        form: json.dumps(asdict(ModelOrder(str(folder), app.program, metric_of(app), form))).encode()
+        for form in (OWN, OPEN)
+    }
     about = {
         "candidate": Candidate.from_json(dict(best.candidate)).name,
         "model": best.model_set,
         "quality": best.quality or 0.0,
         "pinned": app.pinned is not None and app.pinned == best.model_set,
     }
-    orders = {OWN: json.dumps(asdict(order)).encode()}
-    tail = b"," + json.dumps(about, ensure_ascii=False).encode()[1:]
-    return Serving(app, f"{caller.project_id}/{best.model_set}", orders, tail, best.model_set)
+    by_protocol = {"model_name": app.name, "model_version": best.model_set.rpartition(":")[2]}
+    tails = {OWN: _tail(about), OPEN: _tail(by_protocol)}
+    return Serving(app, f"{caller.project_id}/{best.model_set}", orders, tails)
+
+
+def _tail(about: dict[str, Any]) -> bytes:
+    return b"," + json.dumps(about, ensure_ascii=False).encode()[1:]
 
 
 async def answer_own(state: AppState, caller: Caller, name: str, body: bytes) -> Response:
@@ -67,7 +73,16 @@ async def answer_own(state: AppState, caller: Caller, name: str, body: bytes) ->
     if _FILE in body:  # files of the lake are ours to read, not the model's
         body = await to_thread.run_sync(_with_files, state, caller, found.app, body)
     told = await state.models.ask(found.orders[OWN], found.key, body)
-    return Response(told + found.about, media_type="application/json")
+    return Response(told + found.tails[OWN], media_type="application/json")
+
+
+async def answer_open(
+    state: AppState, caller: Caller, name: str, version: str | None, body: bytes
+) -> Response:
+    """The answer to a request of the Open Inference Protocol."""
+    found = await serving(state, caller, name, version)
+    told = await state.models.ask(found.orders[OPEN], found.key, body)
+    return Response(told + found.tails[OPEN], media_type="application/json")
 
 
 def _with_files(state: AppState, caller: Caller, app: App, body: bytes) -> bytes:

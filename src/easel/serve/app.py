@@ -30,7 +30,7 @@ from easel.serve.mlflow.artifacts import STREAMED
 from easel.serve.model_pool import ModelPool, PoolOptions
 from easel.serve.quick import QuickRoutes
 from easel.serve.recent import Recent
-from easel.serve.routes import all_routers, app_models
+from easel.serve.routes import all_routers, app_models, open_inference
 from easel.serve.routes.operations import free_bytes, is_ready
 from easel.serve.routes.worker import PREFIX as WORKER
 from easel.serve.settings import Settings
@@ -79,7 +79,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     )
     documents.install(app)
     pages.install(app)
-    app.add_middleware(QuickRoutes, routes=app_models.QUICK)
+    app.add_middleware(QuickRoutes, routes=(*app_models.QUICK, *open_inference.QUICK))
     limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
     app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
     app.add_middleware(

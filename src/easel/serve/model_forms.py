@@ -1,4 +1,4 @@
-"""How a request to a model is written, and its answer: Easel's own form."""
+"""How a request to a model is written, and its answer: Easel's own form, or the Open Inference Protocol's."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.answer import Question, read_question
+from easel.serve.tensors import read_tensors, write_tensors
 from easel.wire.app import Infer
 
-OWN = "easel"
+OWN, OPEN = "easel", "open"
 
 
 class Unreadable(InvalidInput):
@@ -45,6 +46,8 @@ def checked(body: bytes) -> Infer:
 
 def read_request(form: str, program: Program, body: bytes) -> Question:
     """The question of a request."""
+    if form == OPEN:
+        return read_question(program, read_tensors(program, parsed(body)))
     asked = checked(body)
     return read_question(program, asked.objects, skip_bad=asked.skip_bad)
 
@@ -53,6 +56,14 @@ def write_answer(
     form: str, program: Program, body: bytes, answers: Sequence[dict[str, Any]], notes: Sequence[str]
 ) -> bytes:
     """The part of an answer that the model gives; the server adds which model it was."""
+    if form == OPEN:
+        asked = parsed(body)
+        told: dict[str, Any] = {"outputs": write_tensors(program, asked, answers)}
+        if asked.get("id") is not None:
+            told["id"] = str(asked["id"])
+        if notes:
+            told["parameters"] = {"notes": "; ".join(notes)}
+        return _json(told)[:-1]
     return b'{"answers":%s,"notes":%s' % (_json(answers), _json(notes))
 
 

@@ -51,7 +51,7 @@ class ModelOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelQuestion:
     number: int
     order: ModelOrder
     body: bytes
@@ -155,7 +155,7 @@ class Answering:
         self._stream, self._held = stream, held
         self._got = bytearray()
         self._sending = threading.Lock()
-        self._loading: dict[str, list[Asked]] = {}
+        self._loading: dict[str, list[ModelQuestion]] = {}
         self._loads = threading.Lock()
 
     def run(self) -> None:
@@ -167,9 +167,9 @@ class Answering:
                 else:
                     self._answer(model, some)
 
-    def _next(self) -> list[Asked]:
+    def _next(self) -> list[ModelQuestion]:
         """All that has come, at least one; nothing at the end."""
-        found: list[Asked] = []
+        found: list[ModelQuestion] = []
         while not found:
             data = self._stream.recv(4 * MB)
             if not data:
@@ -182,12 +182,12 @@ class Answering:
                 if len(self._got) < end:
                     break
                 order = order_of(bytes(self._got[start : start + first]))
-                found.append(Asked(number, order, bytes(self._got[start + first : end])))
+                found.append(ModelQuestion(number, order, bytes(self._got[start + first : end])))
                 at = end
             del self._got[:at]
         return found
 
-    def _load_beside(self, folder: str, some: list[Asked]) -> None:
+    def _load_beside(self, folder: str, some: list[ModelQuestion]) -> None:
         with self._loads:
             if folder in self._loading:
                 self._loading[folder] += some
@@ -211,12 +211,12 @@ class Answering:
             if self._held.is_full:
                 os._exit(0)  # what was let go did not come free: the server starts another process
 
-    def _answer(self, model: Model, asked: Sequence[Asked]) -> None:
+    def _answer(self, model: Model, asked: Sequence[ModelQuestion]) -> None:
         """Answer those of one model, in batches; an error of one question is not the others' error."""
         from easel.serve.model_forms import read_request
 
         told: list[tuple[int, int, bytes]] = []
-        batches: dict[str, list[tuple[Asked, Question]]] = {}
+        batches: dict[str, list[tuple[ModelQuestion, Question]]] = {}
         for one in asked:
             try:
                 question = read_request(one.order.form, program_of(one.order.program), one.body)
@@ -234,16 +234,16 @@ class Answering:
             self._stream.sendall(data)
 
 
-def _by_model(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
-    found: dict[str, list[Asked]] = {}
+def _by_model(asked: Sequence[ModelQuestion]) -> dict[str, list[ModelQuestion]]:
+    found: dict[str, list[ModelQuestion]] = {}
     for one in asked:
         found.setdefault(one.order.folder, []).append(one)
     return found
 
 
-def _in_parts(batch: Sequence[tuple[Asked, Question]]) -> list[list[tuple[Asked, Question]]]:
+def _in_parts(batch: Sequence[tuple[ModelQuestion, Question]]) -> list[list[tuple[ModelQuestion, Question]]]:
     """The questions in order, so many that a part has at most `MOST_AT_ONCE` objects, or one question."""
-    parts: list[list[tuple[Asked, Question]]] = [[]]
+    parts: list[list[tuple[ModelQuestion, Question]]] = [[]]
     size = 0
     for one in batch:
         if parts[-1] and size + one[1].count > MOST_AT_ONCE:
@@ -255,7 +255,7 @@ def _in_parts(batch: Sequence[tuple[Asked, Question]]) -> list[list[tuple[Asked,
 
 
 def _answered(
-    model: Model, batch: Sequence[tuple[Asked, Question]], metric: str
+    model: Model, batch: Sequence[tuple[ModelQuestion, Question]], metric: str
 ) -> list[tuple[int, int, bytes]]:
     from easel.match.answer import answer
     from easel.serve.model_forms import write_answer

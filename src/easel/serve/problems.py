@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -54,6 +55,7 @@ TITLES = {
     503: "Not available right now",
 }
 _log = logging.getLogger("easel.serve")
+_OPEN_INFERENCE = re.compile(r"(/api/v1/projects/[^/]+)?/v2(/|$)")
 
 
 def document(
@@ -67,6 +69,8 @@ def document(
 ) -> JSONResponse:
     if mlflow.is_ours(path):
         return mlflow.of_status(status, detail)
+    if _OPEN_INFERENCE.match(path):
+        more["error"] = detail  # where clients of that protocol look
     title = TITLES.get(status, "Error")
     body = {
         "type": f"urn:easel:problem:{kind}",

@@ -208,6 +208,10 @@ class Answers(Answer):
     ]
 
 
+class RollBack(Request):
+    forward: Annotated[bool, Field(description="To the model after the present one, not before it")] = False
+
+
 class PinModel(Request):
     model: Annotated[str, Field(max_length=200, examples=["flowers-model:3"])]
 

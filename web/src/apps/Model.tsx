@@ -19,6 +19,9 @@ export function Model({ project, app }: { project: string; app: App }) {
   const unpin = useChange(project, app.name, () =>
     answer(api.DELETE("/api/v1/projects/{project}/apps/{name}/pin", { params })),
   );
+  const roll = useChange(project, app.name, (forward: boolean) =>
+    answer(api.POST("/api/v1/projects/{project}/apps/{name}/rollback", { params, body: { forward } })),
+  );
   if (!app.serving)
     return (
       <>
@@ -60,6 +63,16 @@ export function Model({ project, app }: { project: string; app: App }) {
               Unpin: let the best answer
             </button>
           )}
+          {(progress.data?.items.length ?? 0) > 1 && (
+            <button type="button" disabled={roll.isPending} onClick={() => roll.mutate(false)}>
+              Roll back to the model before
+            </button>
+          )}
+          {app.pinned && (
+            <button type="button" disabled={roll.isPending} onClick={() => roll.mutate(true)}>
+              Roll forward
+            </button>
+          )}
         </p>
         {app.pinned && app.best && (
           <p className="notice">
@@ -67,6 +80,7 @@ export function Model({ project, app }: { project: string; app: App }) {
           </p>
         )}
         {unpin.error && <Failure error={unpin.error} />}
+        {roll.error && <Failure error={roll.error} />}
       </section>
       <div className="charts">
         {progress.data && progress.data.items.length > 0 && (

@@ -62,7 +62,7 @@ def export_model(lake: Lake, models: Models, caller: Caller, name: str, form: Fo
             # Only here: it brings scikit-learn, which a server that exports nothing need not load.
             from easel.match.export import export_onnx
 
-            model = models.get(lake, caller, best.model_set).model
+            model = models.get(lake, caller, best.model_set)
             files = AppFiles(lake, caller, app)
             inputs: list[Object] = [
                 read_object(parse_program(app.program).input, open_value(one, files), "input") for one in raw

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from easel.declare.parse import parse_program
-from easel.errors import Conflict
+from easel.errors import Conflict, NotFound
 from easel.flow.apps.best import serving
 from easel.flow.apps.files import AppFiles
 from easel.flow.apps.ready import lacking, metric_of
@@ -21,7 +21,8 @@ from easel.match.candidate import Candidate
 from easel.match.model import Model, load_model
 from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
-from easel.store import app_examples, apps
+from easel.store import app_examples, app_trials, apps
+from easel.store.engine import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,12 @@ class Models:
         return None if found is None else json.loads(found.read_text(encoding="utf-8"))
 
 
-def served(lake: Lake, caller: Caller, name: str) -> tuple[App, AppTrial]:
-    """The app and the trial whose model answers now."""
+def served(lake: Lake, caller: Caller, name: str, version: str | None = None) -> tuple[App, AppTrial]:
+    """The app and the trial whose model answers now, or which found the model of this `version`."""
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
+        if version is not None:
+            return app, _of_version(tx, app, version)
         best = serving(tx, app)
         needs = lacking(app, app_examples.counts(tx, [app.id])[app.id]) if best is None else None
     if needs is not None:
@@ -85,6 +88,15 @@ def served(lake: Lake, caller: Caller, name: str) -> tuple[App, AppTrial]:
     if best is None or best.model_set is None or best.quality is None:
         raise Conflict(f"{name} has no model yet: look again in a moment")
     return app, best
+
+
+def _of_version(tx: Tx, app: App, version: str) -> AppTrial:
+    for trial in app_trials.trials(tx, app.id):
+        if trial.model_set is not None and trial.model_set.rpartition(":")[2] == version:
+            return trial
+    raise NotFound(
+        f"{app.name} has no model of version {version[:20]!r}: `easel apps trials {app.name}` lists them"
+    )
 
 
 def infer(

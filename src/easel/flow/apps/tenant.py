@@ -321,13 +321,15 @@ class AppSource:
         score = float(dict(trial.decision)["reasons"]["acquisition"])
         took = seconds / trial.scale
         result = Result(trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took)
-        tx.emit_all([event for one in some for event in self._told(tx, one.app_id, result)])
+        tx.emit_all(
+            [event for one in some for event in self._told(tx, one.app_id, result, told.get("check"))]
+        )
         for one in some:
             sibling = self._apps.get(one.app_id)
             _combine(tx, apps.maybe(tx, one.app_id) if sibling is None else sibling.app)
         return JobOutcome(trial.job_id, tuple(one.app_id for one in some), result)
 
-    def _told(self, tx: Tx, app_id: AppId, result: Result) -> list[NewEvent]:
+    def _told(self, tx: Tx, app_id: AppId, result: Result, check: Any = None) -> list[NewEvent]:
         """Announces that a trial of the app ended, and that the app is the better for it where it is."""
         known = self._apps.get(app_id)
         app = apps.maybe(tx, app_id) if known is None else known.app
@@ -348,6 +350,7 @@ class AppSource:
                 "quality": result.quality,
                 "model": result.model_set,
                 "before": before,
+                "check": check,
             }
             events.append(NewEvent("app.improved", app.id, app.project_id, app.user_id, body))
         return events

@@ -20,6 +20,7 @@ from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.flow.apps.slice_files import keep_checkpoint, open_checkpoint
 from easel.match.candidate import Candidate
+from easel.match.check import check_stored
 from easel.match.encode.images import compact_example, looks_at
 from easel.match.ensemble import EnsembleBody, mix, within_limit
 from easel.match.examples import Example
@@ -162,6 +163,8 @@ def learn(place: LearningContext) -> dict[str, Any]:
     output = place.output / key
     trained.model.save(output / "model")
     describe_for_mlflow(output / "model", platform.python_version(), trained.measurement.metric)
+    held_out = [one.input for one, fold in zip(examples, folds, strict=True) if fold == 0]
+    checked = check_stored(output / "model", trained.model, held_out)
     reached = trained.learned.reached
     if reached < 1.0 and goes_on(candidate):
         keep_checkpoint(place.checkpoint, output / "checkpoint")
@@ -177,6 +180,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
         "median_loss": median,
         "resumed_epochs": trained.learned.resumed,
         "reached": reached,
+        "check": asdict(checked),
     }
 
 
@@ -227,6 +231,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
     output = place.output / _key(candidate.name, digests, int(wanted["seed"]))
     model.save(output / "model")
     describe_for_mlflow(output / "model", platform.python_version(), metric)
+    checked = check_stored(output / "model", model, [examples[row].input for row in shared])
     scores = all_scores(task, truth, final, calibration)
     return {
         "metric": metric,
@@ -238,6 +243,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
         "candidate": candidate.name,
         "examples": len(digests),
         "validated_on": len(shared),
+        "check": asdict(checked),
         "members": {models[name].candidate.name: weight for name, weight in mixture.weights.items()},
     }
 

@@ -20,6 +20,7 @@ from easel.serve.routes import (
     invitations,
     jobs,
     messages,
+    open_inference,
     operations,
     people,
     pipelines,
@@ -49,6 +50,8 @@ def all_routers() -> list[APIRouter]:
     return [
         worker.router,
         app_models.router,
+        open_inference.router,
+        open_inference.health,
         app_reports.router,
         session.router,
         sign_on.router,

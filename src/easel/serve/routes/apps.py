@@ -11,7 +11,7 @@ from easel.declare.parse import parse_program
 from easel.declare.propose import propose_from_folder, propose_from_table
 from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
-from easel.flow.apps import declare, look, vectors
+from easel.flow.apps import declare, look, takeover, vectors
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.ready import metric_of
 from easel.match.metrics import METRICS
@@ -180,6 +180,16 @@ def unpin_model(state: State, caller: Member, name: Name) -> wire.App:
     """Let the best model so far answer again."""
     with state.store.write() as tx:
         made = declare.unpin(tx, caller, name)
+    with state.store.read() as tx:
+        return summary(state, tx, made)
+
+
+@router.post("/{name}/rollback", response_model=wire.App)
+def roll_back_model(state: State, caller: Member, name: Name, body: wire.RollBack) -> wire.App:
+    """Let the model answer that answered before the present one, or forward again."""
+    with state.store.write() as tx:
+        move = takeover.roll_forward if body.forward else takeover.roll_back
+        made = move(tx, caller, name)
     with state.store.read() as tx:
         return summary(state, tx, made)
 
