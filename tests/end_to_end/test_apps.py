@@ -140,6 +140,27 @@ def test_a_report_says_what_matters_where_it_fails_and_what_would_help(
     ana.apps.set("shop", paused=False)
 
 
+def test_examples_are_checked_and_what_is_odd_can_be_switched_off(
+    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+) -> None:
+    ana = people["ana"]
+    write_csv(tmp_path / "odd.csv", 90)
+    with (tmp_path / "odd.csv").open("a") as file:
+        file.write("1000000,,Bern,yes\n")
+    ana.apps.declare("odd", TABLE)
+    ana.apps.set("odd", paused=True)
+    fed = easel(server, ana, "feed", "odd", str(tmp_path / "odd.csv"))
+    assert "note: town is Bern in every example" in fed.stderr
+    done = easel(server, ana, "checks", "odd", "--json")
+    assert done.returncode == 0, done.stderr
+    found = {one.kind: one for one in ana.apps.checks("odd").checks}
+    assert {"outliers", "constant", "leak"} <= set(found)
+    off = easel(server, ana, "refine", "odd", "--check", "outliers", "--off")
+    assert "1 example switched off" in off.stderr
+    assert ana.apps.checks("odd").job is None, "other examples, other findings"
+    ana.apps.delete("odd")
+
+
 def test_one_command_leads_from_a_table_to_a_first_model(
     server: ServerProcess, people: dict[str, Client], tmp_path: Path
 ) -> None:

@@ -14,9 +14,17 @@ from easel.errors import InvalidInput
 from easel.wire import app_report as wire
 
 card_app = typer.Typer()
+checks_app = typer.Typer()
 IMPORTANCE: Columns[wire.Importance] = [
     ("column", lambda one: one.column),
     ("less without it", lambda one: f"{one.drop:.4f} ± {one.deviation:.4f}"),
+]
+
+
+CHECKS: Columns[wire.ExampleCheck] = [
+    ("check", lambda one: one.kind),
+    ("examples", lambda one: one.count or None),
+    ("what was found", lambda one: one.told),
 ]
 
 
@@ -76,3 +84,20 @@ def card(
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8")
     say(str(output))
+
+
+@checks_app.command()
+def checks(name: AppName, project: InProject = None, as_json: AsJson = False) -> None:
+    """What is odd about an app's examples: wrong labels, outliers, near-duplicates, drift, leaks, gaps, rare classes.
+
+    Example: easel checks shop, then easel refine shop --check outliers --off
+    """
+    with connect(project) as client:
+        client.apps.ask_checks(name).wait()
+        found = client.apps.checks(name)
+        if as_json:
+            show_one(found, as_json)
+            return
+        show_list(found.checks, CHECKS, as_json, f"Nothing odd in {found.examples} examples.")
+        for note in found.notes:
+            say(f"note: {note}")

@@ -29,6 +29,7 @@ from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked,
 from easel.declare.answers import write_answers, write_pictures
 from easel.declare.friendly import read_program
 from easel.errors import InvalidInput
+from easel.sdk.client import Client
 from easel.sdk.examples import json_pairs, json_values, pictures_in, rows_in
 from easel.wire import app as wire
 
@@ -371,6 +372,8 @@ def feed(
         for one in fed.refused[:10]:
             say(f"left out: {'' if one.file else f'pair {one.pair}: '}{one.why}")
         say(f"{fed.new} new, {fed.known} known already, {fed.total} in all")
+        for note in fed.notes:
+            say(f"note: {note}")
         lacks = client.apps.get(name).lacks
         if lacks:
             say(f"before it can learn it needs {lacks}")
@@ -396,6 +399,12 @@ def refine(
         int | None,
         typer.Option(min=1, help="At most so many; without it 20 suspects, or all that --where finds"),
     ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            help="Those that a check found: outliers, labels, near-duplicates, contradictions, missing"
+        ),
+    ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take back the newest switch")] = False,
     project: InProject = None,
     as_json: AsJson = False,
@@ -405,6 +414,13 @@ def refine(
         if undo:
             say(f"{counted(len(client.apps.undo(name)), 'example')} switched back")
             return
+        if check is not None:
+            digests = found_by(client, name, check)[:limit]
+            if on is None or not digests:
+                wanted = set(digests)
+                listed = (one for one in client.apps.examples(name) if one.digest in wanted)
+                show_list(listed, EXAMPLES, as_json, f"The check found no examples: easel checks {name}")
+                return
         if judge:
             client.jobs.get(client.apps.judge(name)).wait()
         if suspects or judge:
@@ -424,6 +440,13 @@ def refine(
         if on is not None:
             raise InvalidInput("which examples? Name some, or use --where or --suspects")
         show_list(islice(matching, limit), EXAMPLES, as_json, "There are no such examples.")
+
+
+def found_by(client: Client, name: str, kind: str) -> list[str]:
+    """The examples that a check of this kind found; the checks are made first, if they were not."""
+    client.apps.ask_checks(name).wait()
+    found = client.apps.checks(name).checks
+    return list(dict.fromkeys(digest for one in found if one.kind == kind for digest in one.digests))
 
 
 @infer_app.command()

@@ -77,6 +77,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "infer": CommandEntry("Ask an app's best model", "easel.cli.apps", "infer_app"),
     "score": CommandEntry("A whole file through an app's model, as a job", "easel.cli.score", "score_app"),
     "card": CommandEntry("A page about an app's model", "easel.cli.app_report", "card_app"),
+    "checks": CommandEntry("What is odd about an app's examples", "easel.cli.app_report", "checks_app"),
     "generate": CommandEntry(
         "Write programs feed, refine, infer for an app", "easel.cli.apps", "generate_app"
     ),

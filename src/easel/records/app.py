@@ -68,12 +68,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """What a feed did: how many were new, and how many were there already."""
+    """What a feed did: how many were new, how many were there already, and what is odd about them."""
 
     new: int
     known: int
     total: int
     refused: tuple[Refused, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,15 @@ class AppReports:
         found = self._client.connection.post(f"{self._path}/{name}/report", {}, wire.StartedJob)
         return self._client.jobs.get(found.job)
 
+    def ask_checks(self, name: str) -> JobHandle:
+        """Start the job that checks the examples that are switched on; the one that did or does, if there is one."""
+        found = self._client.connection.post(f"{self._path}/{name}/checks", {}, wire.StartedJob)
+        return self._client.jobs.get(found.job)
+
+    def checks(self, name: str) -> wire.Checks:
+        """What was found about the examples, once that was asked for."""
+        return self._client.connection.get(f"{self._path}/{name}/checks", wire.Checks)
+
     def card(self, name: str, form: Literal["md", "html"] = "md") -> str:
         """The model card as Markdown or as an HTML page; with what a report found, if one was made."""
         path = f"{self._path}/{name}/card"

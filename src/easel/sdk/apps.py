@@ -163,7 +163,7 @@ class Apps(AppReports):
             given = pairs_of_rows(read_program(self.get(name).program), header, rows)
         else:
             given = cast("Iterable[tuple[Any, Any]]", pairs)
-        fed = wire.Fed(new=0, known=0, total=0, refused=[])
+        fed = wire.Fed(new=0, known=0, total=0, refused=[], notes=[])
         for batch in _batches(given):
             body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad)
             fed = _sum(fed, self._post(f"{name}/feed", body.model_dump(mode="json"), wire.Fed))
@@ -231,7 +231,7 @@ class Apps(AppReports):
                         more=start + size < len(files),
                     )
                 )
-        fed = wire.Fed(new=0, known=0, total=0, refused=[])
+        fed = wire.Fed(new=0, known=0, total=0, refused=[], notes=[])
         for one in asked:
             fed = _sum(fed, one.result())
         return fed
@@ -396,4 +396,5 @@ def _sum(before: wire.Fed, more: wire.Fed) -> wire.Fed:
         known=before.known + more.known,
         total=more.total,
         refused=[*before.refused, *more.refused][:100],
+        notes=list(dict.fromkeys([*before.notes, *more.notes]))[:20],
     )

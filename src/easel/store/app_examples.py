@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import bindparam, func, insert, select, update
@@ -179,6 +180,16 @@ def page(tx: Tx, app_id: AppId, request: PageRequest) -> Page[FedExample]:
     return fetch(tx, select(app_examples).where(app_examples.c.app_id == app_id), EXAMPLES, request).map(
         _example
     )
+
+
+def newest_shards(tx: Tx, app_id: AppId, within: timedelta) -> list[str]:
+    """The files of the lake that the newest feed made: those fed within this time before the newest example."""
+    own = app_examples.c.app_id == app_id
+    last = tx.execute(select(func.max(app_examples.c.fed_at)).where(own)).scalar()
+    if last is None:
+        return []
+    query = select(app_examples.c.shard).where(own, app_examples.c.fed_at >= last - within).distinct()
+    return sorted(row.shard for row in tx.execute(query) if row.shard is not None)
 
 
 def find(tx: Tx, app_id: AppId, digest: str) -> FedExample:

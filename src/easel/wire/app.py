@@ -135,6 +135,7 @@ class Fed(Answer):
     known: int
     total: int
     refused: Annotated[list[Refused], Field(default_factory=list)]
+    notes: Annotated[list[str], Field(default_factory=list, description="What is odd about what was fed")]
 
 
 class Refine(Request):

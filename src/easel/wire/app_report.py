@@ -93,3 +93,28 @@ class StartedJob(Answer):
     """The job that looks into it, now or before."""
 
     job: str
+
+
+class ExampleCheck(Answer):
+    """What one check found, in words, and the examples it is about: `easel refine APP --check KIND --off`."""
+
+    kind: Annotated[
+        str,
+        Field(
+            description="labels, outliers, near-duplicates, contradictions, missing, constant, leak, imbalance, drift"
+        ),
+    ]
+    told: str
+    column: str | None = None
+    digests: Annotated[list[str], Field(default_factory=list)]
+    count: int = 0
+
+
+class Checks(Answer):
+    """What was found about the examples that are switched on; `job` looks, once it is asked for."""
+
+    checks: Annotated[list[ExampleCheck], Field(default_factory=list)]
+    examples: int | None = None
+    notes: Annotated[list[str], Field(default_factory=list)]
+    job: str | None
+    state: str | None

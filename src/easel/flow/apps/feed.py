@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -18,6 +19,7 @@ from easel.flow.lake.file_set import create_file_set
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import Lake
 from easel.match.canonical import example_digest, near_key
+from easel.match.checks import check_columns, uneven_classes
 from easel.match.encode.images import compact_example
 from easel.match.examples import Example, ExampleError
 from easel.match.pictures import LARGEST_SIDE
@@ -36,6 +38,7 @@ from easel.store.upsert import lock
 
 MOST_AT_ONCE = 50_000
 MOST_REFUSALS = 100
+MOST_NOTES = 20
 SUMMED_UP = 500
 AT_ONCE, BYTES_AT_ONCE = 500, 32 * 2**20
 
@@ -110,7 +113,29 @@ def feed(
     with lake.store.write() as tx:
         added = _name(tx, caller, app, rows, reference, fresh, program)
         total = app_examples.count(tx, app.id)
-    return Fed(added, fine - added, total, refused[:MOST_REFUSALS])
+        spread = app_examples.fold_counts(tx, app.id)
+    return Fed(added, fine - added, total, refused[:MOST_REFUSALS], _notes(program, fresh, homes, spread))
+
+
+def _notes(
+    program: Program,
+    fresh: Sequence[_Read],
+    homes: Mapping[str, Sequence[int]],
+    spread: Counter[tuple[str, int]],
+) -> tuple[str, ...]:
+    """What a look at this feed tells at once; `easel checks` looks at everything."""
+    kept = [one for one in fresh if one.example is not None]
+    found = check_columns(program, [one.example for one in kept if one.example], [one.digest for one in kept])
+    told = [one.told for one in found if one.kind != "imbalance"]
+    classes: Counter[str] = Counter()
+    for (stratum, _), count in spread.items():
+        classes[stratum] += count
+    told += [one.told for one in uneven_classes(classes)]
+    keys = Counter(one.near for one in fresh if one.near is not None)
+    again = sum(count - (key not in homes) for key, count in keys.items())
+    if again:
+        told.append(f"{again} of {len(fresh)} new examples are nearly the same as another one")
+    return tuple(told[:MOST_NOTES])
 
 
 def _check(

@@ -21,7 +21,7 @@ from easel.declare.parse import parse_program
 from easel.declare.program import Program, Tensor
 from easel.declare.propose import PICTURES
 from easel.errors import Conflict, InvalidInput
-from easel.flow.apps.feed import MOST_REFUSALS, feed
+from easel.flow.apps.feed import MOST_NOTES, MOST_REFUSALS, feed
 from easel.flow.apps.files import AppFiles, bring_home
 from easel.flow.lake import browse, upload
 from easel.flow.lake.upload import Lake
@@ -277,4 +277,5 @@ def _batches(pairs: Iterator[tuple[Any, Any]]) -> Iterator[list[tuple[Any, Any]]
 
 def _sum(before: Fed, more: Fed) -> Fed:
     refused = (*before.refused, *more.refused)[:MOST_REFUSALS]
-    return Fed(before.new + more.new, before.known + more.known, more.total, refused)
+    notes = tuple(dict.fromkeys((*before.notes, *more.notes)))[:MOST_NOTES]
+    return Fed(before.new + more.new, before.known + more.known, more.total, refused, notes)

@@ -25,7 +25,7 @@ PARQUET_ROWS = 1_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRow:
     """One object: the cells that are repeated beside its answer, the object itself, and where it stands."""
 
     cells: Mapping[str, Any]
@@ -33,13 +33,13 @@ class Asked:
     where: str
 
 
-def objects_in(folder: Path, files: list[Path], program: Program) -> Iterator[Asked]:
+def objects_in(folder: Path, files: list[Path], program: Program) -> Iterator[AskedRow]:
     """The objects of all files, in the order of the files' names."""
     for path in files:
         name = path.relative_to(folder).as_posix()
         for number, (cells, value) in enumerate(_objects(path, name, program), start=1):
             named = {"file": name, **cells} if len(files) > 1 or not cells else cells
-            yield Asked(named, value, name if path.suffix.lower() in PICTURES else f"{name}, row {number}")
+            yield AskedRow(named, value, name if path.suffix.lower() in PICTURES else f"{name}, row {number}")
 
 
 def _objects(path: Path, name: str, program: Program) -> Iterator[tuple[Mapping[str, Any], Any]]:

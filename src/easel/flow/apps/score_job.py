@@ -15,7 +15,7 @@ from easel.declare.answers import answer_columns, safe_cells, write_pictures
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
-from easel.flow.apps.rows import READ, Asked, CsvWriter, objects_in
+from easel.flow.apps.rows import READ, AskedRow, CsvWriter, objects_in
 from easel.match.encode.images import PictureEncoder
 from easel.match.examples import ExampleError
 from easel.match.model import Model, load_model, present
@@ -98,8 +98,8 @@ class _Told:
 
 
 def _answered(
-    model: Model, program: Program, asked: Iterator[Asked], metric: str, told: _Told
-) -> Iterator[tuple[Asked, dict[str, Any]]]:
+    model: Model, program: Program, asked: Iterator[AskedRow], metric: str, told: _Told
+) -> Iterator[tuple[AskedRow, dict[str, Any]]]:
     while batch := list(islice(asked, BATCH)):
         inputs, bad = [], {}
         for number, one in enumerate(batch):
@@ -117,7 +117,7 @@ def _answered(
             yield one, {ERROR: bad[number]} if number in bad else next(answers)
 
 
-def _write_table(output: Path, model: Model, answers: Iterator[tuple[Asked, dict[str, Any]]]) -> str:
+def _write_table(output: Path, model: Model, answers: Iterator[tuple[AskedRow, dict[str, Any]]]) -> str:
     outputs = model.program.output.field_names
     names: dict[str, str] = {}
     writer: CsvWriter | None = None
@@ -149,7 +149,7 @@ def _columns(model: Model, outputs: Sequence[str]) -> list[str]:
     return list(answer_columns(some, outputs))
 
 
-def _write_pictures(output: Path, answers: Iterator[tuple[Asked, dict[str, Any]]]) -> str:
+def _write_pictures(output: Path, answers: Iterator[tuple[AskedRow, dict[str, Any]]]) -> str:
     folder = output / "predictions"
     for number, (one, answer) in enumerate(answers, start=1):
         if ERROR not in answer:
@@ -158,7 +158,7 @@ def _write_pictures(output: Path, answers: Iterator[tuple[Asked, dict[str, Any]]
     return f"{folder.name}/"
 
 
-def _write_lines(output: Path, answers: Iterator[tuple[Asked, dict[str, Any]]]) -> str:
+def _write_lines(output: Path, answers: Iterator[tuple[AskedRow, dict[str, Any]]]) -> str:
     target = output / "predictions.jsonl"
     with target.open("w", encoding="utf-8") as file:
         for one, answer in answers:

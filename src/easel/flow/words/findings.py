@@ -7,6 +7,7 @@ from typing import Any
 
 FINDINGS = "findings.json"
 """The file of an output set that holds them."""
+CHECKS = "checks.json"
 MATTERS = 2.0
 """A column matters where its drop is so many of its own deviations."""
 MOST_NAMED = 5

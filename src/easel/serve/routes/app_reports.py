@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from easel.declare.verbs import Verb
 from easel.flow.apps.card import CardForm, model_card
+from easel.flow.apps.checks import ask_for_checks, checks_of
 from easel.flow.apps.report import ask_for_report
 from easel.flow.apps.score import score_files
 from easel.serve.access import Member, State, acts
@@ -49,3 +50,18 @@ def card(
     kind = "text/markdown" if form == "md" else "text/html"
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@router.get("/checks", response_model=wire.Checks)
+def list_checks(state: State, caller: Member, name: Name) -> wire.Checks:
+    """What was found about the examples: wrong labels, outliers, near-duplicates, drift, leaks, gaps, rare classes."""
+    looked = checks_of(state.lake, state.model_files, caller, name)
+    return wire.Checks(**(looked.found or {}), job=looked.job, state=looked.state)
+
+
+@router.post("/checks", response_model=wire.StartedJob, status_code=202)
+@acts(Verb.RUN)
+def ask_checks(state: State, caller: Member, name: Name) -> wire.StartedJob:
+    """Start the job that checks the examples that are switched on, or name the one that did."""
+    with state.store.write() as tx:
+        return wire.StartedJob(job=ask_for_checks(tx, caller, name))
