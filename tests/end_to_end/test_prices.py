@@ -195,10 +195,10 @@ def test_the_front_and_the_picture_are_there(profiled: Client) -> None:
 def test_everything_works_from_the_command_line(
     server: ServerProcess, profiled: Client, tmp_path: Path
 ) -> None:
-    plan = easel(server, profiled, "profile", "start", "other", TEMPLATE, "--code", "mnist-code", "--plan")
+    plan = easel(server, profiled, "profiles", "start", "other", TEMPLATE, "--code", "mnist-code", "--plan")
     assert plan.returncode == 0, plan.stderr
     assert "of 36 runs, at most" in plan.stderr
-    shown = easel(server, profiled, "profile", "show", "my-template")
+    shown = easel(server, profiled, "profiles", "show", "my-template")
     assert "leave-one-out error" in shown.stdout
     found = easel(server, profiled, "estimate", "my-template", "--values", "epoch=40,batch-size=64", "--json")
     assert len(json.loads(found.stdout)) == 5
@@ -223,7 +223,7 @@ def test_everything_works_from_the_command_line(
     )
     assert refused.returncode == 5
     assert "Not possible" in refused.stderr
-    report = easel(server, profiled, "bill", "report", "--by", "app", "--json")
+    report = easel(server, profiled, "bills", "report", "--by", "app", "--json")
     assert "digits" in {item["group"] for item in json.loads(report.stdout)}
     assert easel(server, profiled, "bill", "prices").returncode == 0
 

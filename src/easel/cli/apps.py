@@ -27,10 +27,9 @@ from easel.cli.output import (
 )
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.declare.answers import write_answers, write_pictures
-from easel.declare.friendly import read_program
 from easel.errors import InvalidInput
 from easel.sdk.client import Client
-from easel.sdk.examples import json_pairs, json_values, pictures_in, rows_in
+from easel.sdk.examples import json_pairs, json_values, pictures_in, read_declared, rows_in
 from easel.wire import app as wire
 
 app = typer.Typer(no_args_is_help=True, help="Declare what to learn; see how far everybody's models are.")
@@ -135,7 +134,7 @@ def declare(
         raise InvalidInput(f"there is no file {program}")
     text = Path(program).read_text(encoding="utf-8") if short and Path(program).is_file() else program
     with connect(project) as client:
-        made = client.apps.declare(name, str(read_program(text)), metric=metric, rates=rates.value)
+        made = client.apps.declare(name, str(read_declared(text)), metric=metric, rates=rates.value)
         if as_json:
             show_one(made, as_json)
         else:
@@ -254,7 +253,7 @@ def change_program(
         else program
     )
     with connect(project) as client:
-        say(f"{name}: {client.apps.set_program(name, str(read_program(text))).program}")
+        say(f"{name}: {client.apps.set_program(name, str(read_declared(text))).program}")
 
 
 @app.command("vectors")
@@ -489,7 +488,7 @@ def infer(
         for note in found.notes[:20]:
             say(f"note: {note}")
         if output is not None:
-            outputs = read_program(client.apps.get(name).program).output.field_names
+            outputs = read_declared(client.apps.get(name).program).output.field_names
             if output.suffix.lower() == ".csv":
                 beside = rows or [{"file": one} for one in names]
                 write_answers(output, beside, found.answers, outputs)

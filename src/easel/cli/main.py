@@ -45,7 +45,7 @@ COMMANDS: dict[str, CommandEntry] = {
         "Lay a job's code, input and command out here", "easel.cli.reproduce", "reproduce_app"
     ),
     "jobs": CommandEntry("Jobs: list, show, follow, kill, rerun", "easel.cli.jobs"),
-    "profile": CommandEntry("Learn what a command takes, from a few runs", "easel.cli.profile"),
+    "profiles": CommandEntry("Learn what a command takes, from a few runs", "easel.cli.profiles"),
     "estimate": CommandEntry(
         "What a profiled command would take and cost", "easel.cli.provision", "estimate_app"
     ),
@@ -55,7 +55,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "promises": CommandEntry(
         "How often jobs started and ended as they were told", "easel.cli.provision", "promises_app"
     ),
-    "bill": CommandEntry("What jobs cost; budgets and prices", "easel.cli.bill"),
+    "bills": CommandEntry("What jobs cost; budgets and prices", "easel.cli.bills"),
     "pipelines": CommandEntry("Dependent jobs submitted as one", "easel.cli.pipelines"),
     "secrets": CommandEntry("What jobs may know and logs may not show", "easel.cli.secrets"),
     "queues": CommandEntry("Who waits, who runs; pause and reorder", "easel.cli.queues"),
@@ -108,7 +108,13 @@ COMMANDS: dict[str, CommandEntry] = {
     "doctor": CommandEntry("Check this installation and say what to fix", "easel.cli.doctor"),
 }
 
-ALIASES = {"study": "studies", "fileset": "filesets", "queue": "queues"}
+ALIASES = {
+    "study": "studies",
+    "fileset": "filesets",
+    "queue": "queues",
+    "profile": "profiles",
+    "bill": "bills",
+}
 """Names of commands in version 0.1, accepted but not listed until version 0.3."""
 
 EXIT_CODES: list[tuple[type[errors.EaselError], int]] = [

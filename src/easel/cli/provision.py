@@ -11,7 +11,7 @@ import typer
 from easel.cli.connect import connect
 from easel.cli.jobs import finish
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, time_of_day
-from easel.cli.profile import numbers
+from easel.cli.profiles import numbers
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
 from easel.sdk.jobs import JobHandle

@@ -14,14 +14,13 @@ from pydantic import BaseModel
 
 from easel.clock import Clock, SystemClock
 from easel.declare.example_file import home_of
-from easel.declare.friendly import read_program
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program, Tensor
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.folder import scan
 from easel.sdk.app_reports import AppReports
 from easel.sdk.connection import ask
-from easel.sdk.examples import read_objects, read_pairs
+from easel.sdk.examples import read_declared, read_objects, read_pairs
 from easel.sdk.frames import TableFrame, frame_of, is_frame, table_of
 from easel.sdk.transfer import Progress, no_progress
 from easel.sdk.values import PICTURES, light, to_wire
@@ -160,7 +159,7 @@ class Apps(AppReports):
         given: Iterable[tuple[Any, Any]]
         if is_frame(pairs):
             header, rows = table_of(pairs)
-            given = pairs_of_rows(read_program(self.get(name).program), header, rows)
+            given = pairs_of_rows(read_declared(self.get(name).program), header, rows)
         else:
             given = cast("Iterable[tuple[Any, Any]]", pairs)
         fed = wire.Fed(new=0, known=0, total=0, refused=[], notes=[])
@@ -191,7 +190,7 @@ class Apps(AppReports):
             raise InvalidInput(f"there is no file or folder {source}")
         app = self.get(name)
         if path.is_file() and path.suffix.lower() not in IN_THE_LAKE:
-            return self.feed(name, read_pairs(path, read_program(app.program)), skip_bad=skip_bad)
+            return self.feed(name, read_pairs(path, read_declared(app.program)), skip_bad=skip_bad)
         if path.is_dir() and any(p.suffix.lower() in PICTURES for p in path.rglob("*")):
             return self._feed_pictures(app, path, fit, skip_bad, progress)
         target = f"/apps/{app.name}/uploads/{path.name}"
@@ -209,7 +208,7 @@ class Apps(AppReports):
             for file in scan(folder, f"/{folder.resolve().name}/")
             if file.local.suffix.lower() in PICTURES
         ]
-        goal = read_program(app.program).output.fields[0]
+        goal = read_declared(app.program).output.fields[0]
         # A picture and the picture that is its answer may lie far apart: they are looked at together.
         size = len(files) if isinstance(goal, Tensor) and goal.rank in (2, 3) else PART
         asked: builtins.list[Future[wire.Fed]] = []
@@ -309,7 +308,7 @@ class Apps(AppReports):
         """A DataFrame with a row for each of `frame`'s, under its index, and a column for each part of the answer: for
         a classifier the class and the probability of each."""
         header, rows = table_of(frame)
-        asked = builtins.list(objects_of_rows(read_program(self.get(name).program), header, rows))
+        asked = builtins.list(objects_of_rows(read_declared(self.get(name).program), header, rows))
         return frame_of(self.infer(name, asked).answers, frame)
 
     def wait(
@@ -357,7 +356,7 @@ class Apps(AppReports):
         self, name: str, source: str | os.PathLike[str], *, skip_bad: bool = False
     ) -> wire.Answers:
         """The rows of a CSV or JSON-lines file, one picture, or all pictures of a folder."""
-        program = read_program(self.get(name).program)
+        program = read_declared(self.get(name).program)
         return self.infer(name, builtins.list(read_objects(Path(source), program)), skip_bad=skip_bad)
 
     def pin(self, name: str, model: str) -> wire.App:

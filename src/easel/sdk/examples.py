@@ -15,6 +15,13 @@ from easel.errors import InvalidInput
 from easel.sdk.values import PICTURES
 
 
+def read_declared(text: str) -> Program:
+    """Read a program; the grammar's library is loaded only now, so that commands without programs start sooner."""
+    from easel.declare.friendly import read_program
+
+    return read_program(text)
+
+
 def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
     """Reads pairs from a CSV file or an Excel workbook, or JSON lines {"input": …, "output": …}."""
     if path.suffix.lower() in TABLES:

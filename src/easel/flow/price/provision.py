@@ -81,7 +81,7 @@ def fitted(tx: Tx, caller: Caller, name: str) -> Profile:
         return found
     latest = profiles.find(tx, caller.project_id, name)
     if latest.state == "running":
-        raise Conflict(f"profile {name} still runs: `easel profile show {name}` says how far it is")
+        raise Conflict(f"profile {name} still runs: `easel profiles show {name}` says how far it is")
     raise Conflict(f"profile {name} has no model: {latest.reason}")
 
 

@@ -1,4 +1,4 @@
-"""`easel bill`: what jobs cost, by whom and when; budgets and prices."""
+"""`easel bills`: what jobs cost, by whom and when; budgets and prices."""
 
 from __future__ import annotations
 

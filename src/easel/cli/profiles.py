@@ -1,4 +1,4 @@
-"""`easel profile start mnist 'python train.py --epoch {1,2,5}' --code mnist-code`."""
+"""`easel profiles start mnist 'python train.py --epoch {1,2,5}' --code mnist-code`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def ls(
 ) -> None:
     """Every version of the project's profiles, newest first."""
     with connect(project) as client:
-        show_list(list(client.profiles.list(limit)), COLUMNS, as_json, "No profiles yet: easel profile start")
+        show_list(
+            list(client.profiles.list(limit)), COLUMNS, as_json, "No profiles yet: easel profiles start"
+        )
 
 
 @app.command("show")
