@@ -41,6 +41,18 @@ def device_state(device: wire.Device) -> str:
     return f"draining{until}: {device.drain.running} left"
 
 
+def gpus_of(device: wire.Device) -> str | None:
+    """What it has, how much of it jobs hold, and how busy each GPU is: `1 NVIDIA H200, 0.5 held by 2; 37% busy, …`."""
+    if not device.gpus:
+        return None
+    told = f"{device.gpus} {device.gpu_kind or ''}".strip()
+    if device.gpu_fault:
+        return f"{told}: {device.gpu_fault}"
+    if device.gpu_jobs:
+        told += f", {device.gpus_held:g} held by {device.gpu_jobs} job{'s' if device.gpu_jobs > 1 else ''}"
+    return "; ".join([told, *(one.use for one in device.gpu_use)])
+
+
 SANDBOX = {
     "True": "yes",
     "False": "NONE: jobs can do whatever the worker can",
@@ -50,7 +62,7 @@ DEVICES: Columns[wire.Device] = [
     ("device", lambda d: d.name),
     ("vCPU", lambda d: f"{d.vcpu:g}"),
     ("memory MB", lambda d: d.memory_mb),
-    ("GPUs", lambda d: d.gpus),
+    ("GPUs", lambda d: gpus_of(d)),
     ("state", lambda d: device_state(d)),
     ("sandbox", lambda d: SANDBOX.get(d.notes.get("sandbox", ""), d.notes.get("sandbox"))),
     ("limits", lambda d: d.notes.get("limits")),

@@ -41,6 +41,9 @@ def run(
     vcpu: Annotated[float | None, typer.Option(help="vCPU, in halves")] = None,
     memory_mb: Annotated[int | None, typer.Option("--memory", help="Memory in MB")] = None,
     gpus: Annotated[float | None, typer.Option(help="GPUs, or a share of one")] = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option(help="A share of a GPU with so many GB of memory, in place of --gpus")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Devices that run it side by side")] = None,
     on: Annotated[
         list[str] | None,
@@ -128,6 +131,10 @@ def run(
     if what["kind"] == "notebook" and "code" not in fields and Path(what["path"]).is_file():
         check_notebook(Path(what["path"]))
     with connect(project) as client:
+        if gpu_memory is not None:
+            if gpus is not None:
+                raise InvalidInput("give --gpus or --gpu-memory, not both: memory becomes a share of a GPU")
+            _merge(fields, "resources", {"gpus": client.queues.gpu_share(gpu_memory)})
         if array:
             raise typer.Exit(_run_array(client, what, fields, array, detach))
         job = _submit(client, what, fields)

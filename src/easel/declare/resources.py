@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from easel.errors import InvalidInput
@@ -75,3 +76,20 @@ class Room:
             self.memory_mb + sign * asked.memory_mb,
             tuple(round(free + share, 9) if i in gpus else free for i, free in enumerate(self.gpus)),
         )
+
+
+def share_with(memory_mb: float, cards_mb: Sequence[int]) -> float:
+    """Returns the share of a GPU, in hundredths, that has so much memory.
+
+    The smallest GPU that has it decides; `cards_mb` are those of the pool, 0 where a device does not say.
+    """
+    known = [size for size in cards_mb if size > 0]
+    if not known:
+        raise InvalidInput(
+            "no device of the pool says how much memory its GPUs have: ask for a share, --gpus 0.25"
+        )
+    able = [size for size in known if size >= memory_mb]
+    if memory_mb <= 0 or not able:
+        raise InvalidInput(f"no GPU has {memory_mb:g} MB of memory: the largest has {max(known)} MB")
+    share = math.ceil(100 * memory_mb / min(able)) / 100
+    return min(1.0, share)

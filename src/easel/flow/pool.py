@@ -51,6 +51,15 @@ def use_now(tx: Tx, caller: Caller) -> PoolUse:
     return PoolUse(shares(pool_use.held(tx), caller.project_id), mine, sum(waiting.values()) - mine)
 
 
+def gpu_holders(tx: Tx) -> dict[str, Amounts]:
+    """What running jobs that hold GPUs hold of each device together, whoever's they are."""
+    found: dict[str, Amounts] = {}
+    for row in pool_use.held(tx):
+        if (row.resources or {}).get("gpus"):
+            found.setdefault(row.device, Amounts()).add(row.resources)
+    return found
+
+
 def shares(rows: Iterable[AnyRow], project_id: str) -> dict[str, DeviceUse]:
     """Sums by device, the project's own apart from everybody else's."""
     found: dict[str, DeviceUse] = {}

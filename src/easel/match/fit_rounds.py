@@ -74,6 +74,7 @@ class Bag:
     curves: tuple[tuple[tuple[float, float], ...], ...]
     resumed: int
     reached: float = 1.0
+    halved: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def best_bag(fitting: Fitting) -> Bag:
         return _fit_all(fitting, _Try(fitting.candidate.number("lr", 1e-3)))
     best: Bag | None = None
     failed: Diverged | None = None
-    resumed, reached = 0, 1.0
+    resumed, reached, halved = 0, 1.0, 0
     for number, rate in enumerate(RATES):
         try:
             bag = _fit_all(fitting, _Try(rate, number, len(RATES)))
@@ -107,11 +108,12 @@ def best_bag(fitting: Fitting) -> Bag:
             failed = error
             continue
         resumed, reached = resumed + bag.resumed, min(reached, bag.reached)
+        halved = max(halved, bag.halved)
         if best is None or bag.loss < best.loss:
             best = bag
     if best is None:
         raise failed or Diverged("no learning rate of the grid led anywhere")
-    return replace(best, resumed=resumed, reached=reached)
+    return replace(best, resumed=resumed, reached=reached, halved=halved)
 
 
 def _fit_all(fitting: Fitting, attempt: _Try) -> Bag:
@@ -191,7 +193,7 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
     predicted: list[NDArray[Any]] = []
     curves: list[tuple[tuple[float, float], ...]] = []
     losses: list[float] = []
-    resumed, stopped, reached = 0, "finished", 1.0
+    resumed, stopped, reached, halved = 0, "finished", 1.0, 0
     if family.solve is not None and conditions.until is not None and conditions.until < 1.0:
         # the examples of the plan are a share already
         stopped, reached = SLICE_ENDED, conditions.until
@@ -229,11 +231,14 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
             resumed += found.resumed
             stopped = found.stopped if found.stopped in CAN_GO_ON else stopped
             reached = min(reached, found.reached)
+            halved = max(halved, found.halved)
         predicted.append(finish(_answers(network, validate), wiring.target))
         networks.append(network.cpu())
         conditions.progress(attempt.share((number + 1) / len(plan)))
     loss = float(np.mean(losses)) if losses else 0.0
-    return Bag(tuple(networks), np.concatenate(predicted), loss, stopped, tuple(curves), resumed, reached)
+    return Bag(
+        tuple(networks), np.concatenate(predicted), loss, stopped, tuple(curves), resumed, reached, halved
+    )
 
 
 def _schedule(conditions: Conditions, usual: int, rate: float) -> Schedule:

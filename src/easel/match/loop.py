@@ -6,8 +6,10 @@ same path as one that was never stopped. The host reads one pair of numbers an e
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -37,8 +39,10 @@ from easel.match.train_steps import (
     recorded,
 )
 
+log = logging.getLogger("easel.match")
 Progress = Callable[[float, float], None]
 """`(share done, validation loss)`."""
+SHARE = "EASEL_GPU_SHARE"
 LARGEST_BATCH = 1024
 PART_STEPS = 50
 """After so many steps of a longer epoch it is asked whether to stop there."""
@@ -98,13 +102,29 @@ class TrainingRun:
     """Epochs that an earlier attempt had done."""
     reached: float = 1.0
     """The share of its epochs that is done; a training that stopped by itself is done."""
+    halved: int = 0
+    """How often batches were halved for want of GPU memory."""
 
 
 def training_device() -> torch.device:
-    """Returns the GPU where there is one that works, else the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda", torch.cuda.current_device())
-    return torch.device("cpu")
+    """Returns the GPU where there is one that works, else the CPU. Of a GPU that is shared, no more than our share of
+    its memory is taken (`EASEL_GPU_SHARE`)."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", torch.cuda.current_device())
+    share = own_share()
+    if share < 1.0:
+        torch.cuda.set_per_process_memory_fraction(share, device)
+    return device
+
+
+def own_share(environment: Mapping[str, str] = os.environ) -> float:
+    """Returns the share of a GPU that this process was given; all of it where nothing is said."""
+    try:
+        share = float(environment.get(SHARE, "1"))
+    except ValueError:
+        return 1.0
+    return share if 0.0 < share < 1.0 else 1.0
 
 
 def batch_for(batch: int, examples: int, device: torch.device, epochs: int = 0) -> int:
@@ -194,8 +214,9 @@ def fit(
     network.eval()
     done = state.epoch + state.steps / training.steps
     reached = done / schedule.epochs if stopped in CAN_GO_ON else 1.0
+    curve = tuple(state.curve)
     return TrainingRun(
-        state.best_epoch, state.best_loss, state.epoch, stopped, tuple(state.curve), resumed, reached
+        state.best_epoch, state.best_loss, state.epoch, stopped, curve, resumed, reached, training.halved
     )
 
 
@@ -219,6 +240,7 @@ class _Training:
             self.learners = {**self.learners, "critic.": (objective.critic.to(device), objective.optimiser)}
         self._train = train.resident(device)
         self._batch = batch_for(schedule.batch, len(train), device, schedule.epochs)
+        self.halved = 0
         self._eager = EagerSteps(network, self._optimiser, self._train, objective, augment)
         self._steps: Steps | None = None
         self._recordable = (
@@ -269,7 +291,8 @@ class _Training:
             except torch.cuda.OutOfMemoryError:
                 if self._batch <= 2:
                     raise
-                self._steps, self._batch = None, self._batch // 2
+                self._steps, self._batch, self.halved = None, self._batch // 2, self.halved + 1
+                log.warning("out of GPU memory: the training goes on with batches of %d", self._batch)
                 torch.cuda.empty_cache()
                 put_back(held, self.learners)
 

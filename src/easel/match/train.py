@@ -130,6 +130,8 @@ class Learned:
     """Epochs, or rounds of trees, that an earlier slice or an attempt killed halfway had done."""
     reached: float = 1.0
     """The share of the whole trial that is done; one that stopped by itself is done."""
+    halved: int = 0
+    """How often its batches were halved for want of GPU memory."""
 
 
 def _calibrated(task: Task, learned: Learned) -> Learned:

@@ -83,6 +83,7 @@ def train_network(
         bag.curves,
         bag.resumed,
         bag.reached,
+        bag.halved,
     )
 
 

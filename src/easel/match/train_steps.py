@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -33,8 +34,14 @@ class Steps(Protocol):
 
 
 def autocast(device: torch.device) -> torch.autocast:
-    """Returns mixed precision on GPUs and plain arithmetic elsewhere."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+    """Returns mixed precision on GPUs that have it and plain arithmetic elsewhere."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=half_precision(device.type))
+
+
+@cache
+def half_precision(device_type: str) -> bool:
+    """Whether such a device computes in bfloat16 itself: GPUs that would only imitate it are faster without."""
+    return device_type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def own_optimiser(

@@ -63,6 +63,11 @@ class PastTrial:
     peak_mb: float | None
     examples: int
     share: float = 1.0
+    kind: str = ""
+    """The kind of GPU on which it ran, and there it took `kind_s`; empty on a CPU."""
+    kind_s: float | None = None
+    halved: int = 0
+    """How often it halved its batches for want of GPU memory."""
 
 
 @dataclass(frozen=True, slots=True)

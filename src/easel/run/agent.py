@@ -51,7 +51,7 @@ from easel.run.idle import IdleWatch
 from easel.run.images import Image, NoImage, images_of
 from easel.run.interpreters import ForbiddenInterpreter
 from easel.run.journal import Journal, born
-from easel.run.launch import Folders, Launch, checkpoint_folder, prepare
+from easel.run.launch import Folders, Launch, card_memory_mb, checkpoint_folder, prepare
 from easel.run.log_writer import LogWriter, forms_of
 from easel.run.loglines import TagLine
 from easel.run.order import MB, Order
@@ -63,6 +63,8 @@ from easel.run.tree import become_subreaper, descendants, kill_descendants, reap
 
 FLUSH_S = 0.2
 SAMPLE_S = 0.5
+GPU_SLACK = 1.1
+"""A job that takes more than so many times its share of a GPU's memory is ended."""
 BEAT_S = 5.0
 DISK_S = 2.0
 _READ = 1 << 20
@@ -446,6 +448,13 @@ class _Watch:
             if not self.agent.cgroup.hard and self.meter.now_mb > order.resources.memory_mb:
                 reason = f"the memory limit of {order.resources.memory_mb} MB was reached"
                 self._stop(EndReason.MEMORY_LIMIT, reason, at_once=True)
+            limit_mb = order.resources.gpus * card_memory_mb(self.agent.gpus) if self._shares_gpu else 0.0
+            if limit_mb and self.meter.now_gpu_mb > GPU_SLACK * limit_mb:
+                reason = (
+                    f"its share of the GPU is {limit_mb:.0f} MB of memory and it took {self.meter.now_gpu_mb:.0f} MB: "
+                    "ask for a larger share, or limit it (EASEL_GPU_SHARE)"
+                )
+                self._stop(EndReason.MEMORY_LIMIT, reason, at_once=True)
             if now - self.started >= self.load.due:
                 points = self.load.points(now - self.started, self.meter)
                 self.agent.journal.append(MetricPoints(points))
@@ -464,6 +473,10 @@ class _Watch:
         if self._kill_at is not None and now >= self._kill_at:
             self._kill_at = now + 0.2
             self._kill()
+
+    @property
+    def _shares_gpu(self) -> bool:
+        return 0.0 < self.agent.order.resources.gpus < 1.0
 
     def _watch_idleness(self, now: float) -> None:
         """A session that nobody uses is warned, then saved and ended."""

@@ -14,6 +14,7 @@ from easel.declare.job import Command, FreeRun, Notebook
 from easel.errors import InvalidInput
 from easel.run import tracking
 from easel.run.egress import VARIABLES
+from easel.run.gpus import cards_here
 from easel.run.images import Image
 from easel.run.interpreters import interpreters
 from easel.run.order import Order
@@ -128,7 +129,6 @@ def prepare(
         kept.mkdir(parents=True, exist_ok=True)
         environment["EASEL_CHECKPOINT"] = f"{INSIDE}/{CHECKPOINT}" if bwrap else str(kept)
     argv = _argv(order, folders, "python" if image is None else "python3")
-    nodes = tuple(Path(f"/dev/nvidia{card}") for card in cards(gpus))
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
     walls = Walls(
         work=folders.work,
@@ -137,7 +137,7 @@ def prepare(
         interpreters=shown,
         environments=() if built is None else (built,),
         hidden=(home,),
-        devices=(*nodes, *map(Path, shared)) if gpus else (),
+        devices=(*nodes(gpus), *map(Path, shared)) if gpus else (),
         network=order.network,
         host_network=order.host_network,
         tracking=order.tracking,
@@ -173,9 +173,40 @@ def _lasting(image: Image, order: Order) -> dict[str, str]:
 
 
 def cards(gpus: Sequence[int], environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The machine's names for our GPUs: on a cluster only some of its cards are ours (EASEL_GPU_IDS)."""
+    """The machine's names for our GPUs: on a cluster only some of its cards are ours (EASEL_GPU_IDS), and a slice of a
+    card has a name of its own."""
     ours = [each for each in environment.get("EASEL_GPU_IDS", "").split(",") if each]
+    if gpus and not ours and any(card.slice for card in cards_here()):
+        ours = [card.ident for card in cards_here()]
     return [ours[gpu] if gpu < len(ours) else str(gpu) for gpu in gpus]
+
+
+def nodes(gpus: Sequence[int]) -> tuple[Path, ...]:
+    """The files in /dev that a job needs to reach its GPUs; for a slice those of its card, and what opens slices."""
+    index = {card.ident: card.index for card in cards_here() if card.slice}
+    names = cards(gpus)
+    found = [Path(f"/dev/nvidia{index.get(name, name)}") for name in names]
+    if any(name in index for name in names):
+        found += sorted(Path("/dev/nvidia-caps").glob("nvidia-cap*"))
+    return tuple(dict.fromkeys(found))
+
+
+def share_variables(share: float, memory_mb: int) -> dict[str, str]:
+    """What tells libraries that only a part of a GPU is ours: JAX and MPS obey, Easel's own trials too; torch does
+    where the program says `torch.cuda.set_per_process_memory_fraction(float(os.environ["EASEL_GPU_SHARE"]))`."""
+    if not 0.0 < share < 1.0:
+        return {}
+    found = {"EASEL_GPU_SHARE": f"{share:g}", "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.95 * share:.3f}"}
+    if memory_mb:
+        limit = int(share * memory_mb)
+        found |= {"EASEL_GPU_MEMORY_MB": str(limit), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={limit}M"}
+    return {**found, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{max(1, round(100 * share))}"}
+
+
+def card_memory_mb(gpus: Sequence[int]) -> int:
+    """The memory of the smallest of these cards; 0 where nobody says."""
+    known = cards_here()
+    return min((known[gpu].memory_mb for gpu in gpus if gpu < len(known)), default=0)
 
 
 def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | None) -> dict[str, str]:
@@ -191,6 +222,7 @@ def variables(order: Order, gpus: Sequence[int], inside: str, programs: str | No
         **order.variables,
         **order.secrets,
         "CUDA_VISIBLE_DEVICES": ",".join(cards(gpus)),
+        **share_variables(order.resources.gpus, card_memory_mb(gpus) if gpus else 0),
         "EASEL_JOB_ID": order.job_id,
         "EASEL_INPUT": f"{inside}/input",
         "EASEL_OUTPUT": f"{inside}/{order.output_folder}",

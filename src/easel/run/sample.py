@@ -24,6 +24,7 @@ class Meter:
     peak_mb: float = 0.0
     now_mb: float = 0.0
     peak_gpu_mb: float = 0.0
+    now_gpu_mb: float = 0.0
 
     def sample(self, pids: Iterable[int], gpus: bool = False) -> None:
         total = 0.0
@@ -41,7 +42,8 @@ class Meter:
         self.now_mb = total / 2**20
         self.peak_mb = max(self.peak_mb, self.now_mb)
         if gpus:
-            self.peak_gpu_mb = max(self.peak_gpu_mb, gpu_memory_mb(alive))
+            self.now_gpu_mb = gpu_memory_mb(alive)
+            self.peak_gpu_mb = max(self.peak_gpu_mb, self.now_gpu_mb)
 
     @property
     def cpu_seconds(self) -> float:
@@ -122,17 +124,6 @@ def gpu_use() -> float:
     except (OSError, subprocess.TimeoutExpired):
         return 0.0
     return max((int(line) for line in answer.stdout.split() if line.isdigit()), default=0) / 100
-
-
-def count_gpus() -> int:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return 0
-    try:
-        answer = subprocess.run([program, "-L"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
 
 
 def disk_mb(folder: Path) -> float:

@@ -32,7 +32,7 @@ from easel.records.job import JobState, Usage
 from easel.run.depot import Depot
 from easel.run.entries import AttemptDone, AttemptEnded, ResultTold, StateReached
 from easel.run.journal import Journal, born
-from easel.run.launch import Folders, cards
+from easel.run.launch import Folders, card_memory_mb, cards, share_variables
 from easel.run.log_writer import LogWriter
 from easel.run.order import Order
 from easel.run.tree import descendants
@@ -209,7 +209,8 @@ def _speak(task: Assignment, context: TrialContext, clock: Clock, journal: Journ
         told.failure = (EndReason.MEMORY_LIMIT, reason, False)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
         sys.stderr.write(traceback.format_exc())
-        told.failure = (EndReason.RAISED, f"{type(error).__name__}: {error}"[:2000], False)
+        end = EndReason.DEVICE_LOST if is_gpu_fault(error) else EndReason.RAISED
+        told.failure = (end, f"{type(error).__name__}: {error}"[:2000], False)
     finally:
         sys.stdout, sys.stderr = kept_streams
         for each in speech:
@@ -222,6 +223,14 @@ def _speak(task: Assignment, context: TrialContext, clock: Clock, journal: Journ
 
 def _is_full(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def is_gpu_fault(error: BaseException) -> bool:
+    """Whether a GPU or its driver failed, and not the trial: it fell off the bus, hung, or was reset under us."""
+    text = str(error)
+    known = ("CUDA error", "CUDA driver", "NVML", "cudaError", "no CUDA-capable device", "GPU is lost")
+    short = "out of memory" in text or "illegal memory access" in text or "device-side assert" in text
+    return isinstance(error, RuntimeError) and not short and any(word in text for word in known)
 
 
 def _files_or_raised(error: Exception) -> EndReason:
@@ -296,6 +305,9 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
     if order.resume and not any(context.checkpoint.iterdir()):
         _lay_out_checkpoint(task, depot)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(cards(task.gpus))
+    os.environ.pop("EASEL_GPU_SHARE", None)
+    if task.gpus:
+        os.environ.update(share_variables(order.resources.gpus, card_memory_mb(task.gpus)))
     os.environ["EASEL_JOB_ID"] = order.job_id
     for name, value in order.variables.items():
         os.environ[name] = value

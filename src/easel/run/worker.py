@@ -26,6 +26,7 @@ from easel.run.control_socket import ControlSocket
 from easel.run.depots import open_depot
 from easel.run.entries import AttemptEnded, AttemptLost, encode_entry
 from easel.run.forking import Surroundings, fork_agent
+from easel.run.gpus import GpuWatch, cards_here, notes_of, use_now
 from easel.run.journal import write_end
 from easel.run.launch import Folders, checkpoint_folder
 from easel.run.leftover_processes import kill_attempt_processes, kill_leftovers
@@ -67,6 +68,8 @@ class Worker:
         self.watched: dict[str, Attempt] = {}
         self.stopping = False
         self._spared = False
+        self._cards = cards_here()[: len(config.capacity.gpus)]
+        self.gpus = GpuWatch(self._cards)
         self._beat_due = 0.0
         self._warmed = False
         self._warm_at = clock.monotonic() + WARM_AFTER_S
@@ -186,6 +189,7 @@ class Worker:
             "attempts": sorted(self.attempts),
             "sandbox": self.bwrap is not None or ("False" if self.config.unsandboxed else "refused"),
             "limits": "cgroup" if self.cgroups.hard else "rlimit",
+            "notes": notes_of(self._cards, use_now()) if self._cards else {},
         }
 
     def _accept(self, order: Order) -> None:
@@ -418,7 +422,7 @@ class Worker:
         if now >= self._beat_due:
             self._beat_due = now + BEAT_S
             alive = [each.key for each in self.attempts.values() if self._shows_life(each, now)]
-            self.control.send({"op": "beat", "alive": alive})
+            self.control.send({"op": "beat", "alive": alive, "notes": self.gpus.look(now)})
 
     def _shows_life(self, attempt: Attempt, now: float) -> bool:
         """Waiting and warm processes are known by us; an agent must have written something lately."""

@@ -128,9 +128,10 @@ class CostKey(NamedTuple):
 
 
 class FitKey(NamedTuple):
-    """Where a tenant remembers which of its candidates fit into such a room."""
+    """Where a tenant remembers which of its candidates fit into such a room of such a device."""
 
     room: Room
+    kind: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,9 @@ class Tenant:
     marks candidates that are running, done or failed. A slice shorter than `least_slice` on the device is not worth its
     start: the trial goes further at once. `served_at` is the step at which the tenant joined or
     last was served: what fairness counts from. `needs` `(K,)` is what each candidate takes of a device; without it
-    all fit everywhere. `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1.
+    all fit everywhere; `needs_on` is the same for devices of a kind, None for a candidate that is not run there.
+    `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1, `rates_on` that on
+    devices of a kind.
     While it is `held` nothing of it may start, whatever it promises.
     """
 
@@ -158,7 +161,9 @@ class Tenant:
     looks: tuple[Look, ...] = ()
     cost_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     needs: tuple[Resources, ...] = ()
+    needs_on: Mapping[str, tuple[Resources | None, ...]] = field(default_factory=lambda: MappingProxyType({}))
     rates: Array | None = None
+    rates_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     least_slice: float = 0.0
     held: bool = False
     # what has happened so far
@@ -210,18 +215,27 @@ class Tenant:
             self.memo[key] = usable_cost(base, typical) / speed
         return np.asarray(self.memo[key])
 
-    def fits(self, room: Room) -> Mask:
-        """`(K,)`: candidates that find a place in `room`."""
-        key = FitKey(room)
+    def fits(self, room: Room, kind: str = "") -> Mask:
+        """`(K,)`: candidates that find a place in `room` of a device of this kind."""
+        key = FitKey(room, kind)
         if key not in self.memo:
-            kinds = {need: room.fits(need) for need in set(self.needs)}
-            self.memo[key] = np.array([kinds[need] for need in self.needs], dtype=bool)
+            needs = self.needs_on.get(kind, self.needs)
+            sizes = {need: need is not None and room.fits(need) for need in set(needs)}
+            self.memo[key] = np.array([sizes[need] for need in needs], dtype=bool)
         return np.asarray(self.memo[key])
+
+    def need(self, k: int, kind: str) -> Resources | None:
+        """What candidate `k` takes of a device of this kind; None where that is not known."""
+        if kind in self.needs_on:
+            return self.needs_on[kind][k]
+        return self.needs[k] if self.needs else None
 
     def bills(self, device: PoolDevice, slices: Array | None = None) -> Array:
         """`(K,)` what each candidate would be billed on `device`, or its next slice of these times."""
         times = (self.costs(device) if slices is None else slices) * device.price
-        return times if self.rates is None else times * self.rates
+        if self.rates is None:
+            return times
+        return times * self.rates_on.get(device.kind, self.rates)
 
     def may_run(self, device: PoolDevice, now: float, slices: Array | None = None) -> Mask:
         """`(K,)`: open, not held back, within the device's room and the budget, ready before the deadline.
@@ -233,7 +247,7 @@ class Tenant:
         times = self.costs(device) if slices is None else slices
         mask = self.open & np.isfinite(times)
         if device.room is not None and self.needs:
-            mask &= self.fits(device.room)
+            mask &= self.fits(device.room, device.kind)
         if self.budget < np.inf:
             mask &= self.bills(device, slices) <= self.left
         if self.deadline < np.inf:

@@ -6,6 +6,8 @@ import builtins
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from easel.declare.resources import share_with
+from easel.errors import InvalidInput
 from easel.sdk.connection import ask
 from easel.wire import job as wire
 from easel.wire.price import PromisesKept
@@ -45,6 +47,13 @@ class Queues:
 
     def devices(self) -> builtins.list[wire.Device]:
         return self._client.connection.get("/api/v1/devices", wire.DeviceList).items
+
+    def gpu_share(self, memory_gb: float) -> float:
+        """Returns the share of a GPU of this pool that has so many GB of memory, for `resources={"gpus": share}`."""
+        cards = [one.gpu_memory_mb or 0 for one in self.devices() if one.gpus and one.connected]
+        if not cards:
+            raise InvalidInput("no device of the pool has a GPU")
+        return share_with(memory_gb * 1024, cards)
 
     def drain(self, device: str, by: datetime | None = None, reason: str = "") -> wire.Device:
         """Give a device no more work; what still runs `by` then is stopped and tried again elsewhere. For admins."""

@@ -225,8 +225,11 @@ class Controller:
                 self._backlog.append(AttemptReport(AttemptKey.parse(report.key), member_end=report))
             case AttemptGone(key, reason, end):
                 self._lose(key, end, reason)
-            case Beat(alive):
+            case Beat(alive, notes):
                 self._heard |= dict.fromkeys(alive & self._heard.keys(), now)
+                if notes:
+                    with self.store.write() as tx:
+                        devices.note(tx, self.executor.name, notes)
 
     def _reconcile(self, found: Connected, now: float) -> None:
         """Compare what the executor has with what the database says it should have."""

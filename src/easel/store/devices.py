@@ -32,6 +32,16 @@ def seen(tx: Tx, name: str, executor: str, capacity: Room, notes: Mapping[str, s
     tx.execute(made.on_conflict_do_update(index_elements=["name"], set_=values))
 
 
+def note(tx: Tx, name: str, notes: Mapping[str, str]) -> None:
+    """Adds to what a device says of itself; an empty text takes a note away."""
+    row = tx.execute(select(devices.c.notes).where(devices.c.name == name)).one_or_none()
+    if row is None:
+        return
+    merged = {key: text for key, text in {**row.notes, **notes}.items() if text}
+    if merged != row.notes:
+        tx.execute(update(devices).where(devices.c.name == name).values(notes=merged))
+
+
 def away(tx: Tx, name: str) -> None:
     tx.execute(update(devices).where(devices.c.name == name).values(connected=False, seen_at=tx.now))
 

@@ -25,6 +25,9 @@ _COLUMNS = (
     trial_history.c.peak_mb,
     trial_history.c.examples,
     trial_history.c.share,
+    trial_history.c.kind,
+    trial_history.c.kind_s,
+    trial_history.c.halved,
 )
 _LAST = select(func.coalesce(func.max(trial_history.c.seq), 0))
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from easel.declare.resources import Resources
+from easel.declare.resources import Resources, Room
 from easel.errors import EaselError
 from easel.ids import JobId
 from easel.records.decision import Decision, LeaveIdle, StartTrial
@@ -346,7 +346,11 @@ class Keeper:
             waiting = jobs.wants_of_queued(tx, list(self.flights)) if self._wants else {}
         gone = places.strayed(waiting.values(), machines)
         self._set_free([job for job, stray in zip(waiting, gone, strict=True) if stray])
-        started = sum(self._fill(place) for place in free)
+        started = 0
+        left: dict[str, Room | None] = {}
+        for place in free:
+            more, after = self._fill(places.beside(place, left.get(place.name)))
+            started, left[place.name] = started + more, after.room
         rooms = [one.capacity for one in machines if one.open]
         self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
         return started
@@ -439,30 +443,32 @@ class Keeper:
         """What the policy would start on `place` now."""
         return self.policy.decide(self.state.on(places.told(place, self._largest), self.now))
 
-    def _fill(self, place: PoolDevice) -> int:
-        """Start trials on a device until nothing more fits or nobody wants more."""
+    def _fill(self, place: PoolDevice) -> tuple[int, PoolDevice]:
+        """Start trials on a device until nothing more fits or nobody wants more; how many, and what is left of it."""
         started = 0
         while places.has_room(place):
             decision = self.decide(place)
             if isinstance(decision, LeaveIdle):
                 break
-            need = self._need(decision)
+            need = self._need(decision, place)
             if self._start(decision, place, need):
                 started += 1
                 place = places.after(place, need)
             elif self._seq is None:
                 break
-        return started
+        return started, place
 
-    def _need(self, decision: StartTrial) -> Resources:
-        tenant = self.state.tenant(decision.tenant)
-        return tenant.needs[decision.index] if tenant.needs else Resources(1.0, 1024)
+    def _need(self, decision: StartTrial, place: PoolDevice) -> Resources:
+        found = self.state.tenant(decision.tenant).need(decision.index, place.kind)
+        return Resources(1.0, 1024) if found is None else found
 
     def _start(self, decision: StartTrial, place: PoolDevice, need: Resources) -> bool:
         source, name = self._of[decision.tenant], decision.tenant
         offer = self.offers[name]
         wants = self._wants.get(place.name, {})
-        grant = StartGrant(self._limit(decision, place), need, self.state.step + 1, self._free(offer), wants)
+        grant = StartGrant(
+            self._limit(decision, place), need, self.state.step + 1, self._free(offer), wants, place.kind
+        )
         try:
             with self.store.write() as tx:
                 self._check(tx)

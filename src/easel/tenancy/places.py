@@ -11,6 +11,8 @@ from easel.schedule.state import PoolDevice
 
 SPEED, PRICE = "speed", "price"
 """Labels (or notes) of a device that say how fast and how dear it is against the reference of 1."""
+GPU, BESIDE = "gpu", "beside "
+"""What the kinds of places on GPUs begin with, and of places without one in a pool that has some."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +30,41 @@ def idle(devices: Sequence[Device], taken: Iterable[Taken]) -> list[PoolDevice]:
         name = one.device if one.device in room else next(iter(room), None)
         if name is not None:
             room[name] = less(room[name], one.resources)
-    places = [
-        PoolDevice(
+    gpus = sorted({kind for device in devices if device.name in room and (kind := gpu_kind(device))})
+    found = []
+    for device in devices:
+        if device.name not in room:
+            continue
+        place = PoolDevice(
             device.name,
             speed=_number(device, SPEED),
             price=_number(device, PRICE),
             kind=device.notes.get("kind", ""),
             room=room[device.name],
         )
-        for device in devices
-        if device.name in room
-    ]
-    return sorted(places, key=lambda place: -place.speed)
+        kind = gpu_kind(device)
+        if kind and any(share > 0 for share in room[device.name].gpus):
+            found.append(replace(place, kind=kind))
+        if gpus and not place.kind:
+            place = replace(place, kind=f"{BESIDE}{gpus[0]}")
+        found.append(place)
+    # GPUs first: what is better off there should find them free, and not a core.
+    return sorted(found, key=lambda place: (not place.kind.startswith(GPU), -place.speed))
+
+
+def gpu_kind(device: Device) -> str:
+    """What its GPUs are called, by its label or by what its driver says; empty where it has none that work."""
+    if not device.capacity.gpus or device.notes.get("gpu fault"):
+        return ""
+    name = device.labels.get(GPU) or device.notes.get(GPU, "")
+    return f"{GPU} {name}".strip()
+
+
+def beside(place: PoolDevice, left: Room | None) -> PoolDevice:
+    """The same device after another place on it took its part: what GPUs it has are that one's to give."""
+    if left is None or place.room is None:
+        return place
+    return replace(place, room=Room(left.vcpu, left.memory_mb, ()))
 
 
 def less(room: Room, asked: Resources) -> Room:
@@ -54,6 +79,8 @@ def told(place: PoolDevice, largest: Resources) -> PoolDevice:
     if place.room is None:
         return place
     room = place.room
+    if place.kind.startswith(GPU):
+        return place
     free = sorted((share for share in room.gpus if share > 0), reverse=True)
     most = max(int(largest.gpus), 1) if largest.gpus > 0 else 0
     clipped = Room(min(room.vcpu, largest.vcpu), min(room.memory_mb, largest.memory_mb), tuple(free[:most]))

@@ -91,6 +91,8 @@ class StartGrant:
     turn: int
     members: frozenset[str]
     wants: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
+    """The kind of its device, where trials take another time there than on the reference device."""
 
 
 Settlement = TypeVar("Settlement")

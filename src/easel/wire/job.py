@@ -427,12 +427,29 @@ class DeviceDrain(Answer):
     running: Annotated[int, Field(description="Attempts that it still has; none: it is empty")]
 
 
+class DeviceGpu(Answer):
+    """A GPU as its driver last told of it."""
+
+    number: int
+    use: Annotated[str, Field(description="How busy it is and how much of its memory is taken, by whomever")]
+
+
 class Device(Answer):
     name: str
     executor: str
     vcpu: float
     memory_mb: int
     gpus: int
+    gpu_kind: Annotated[str | None, Field(description="What its GPUs are; None where it has none")] = None
+    gpu_memory_mb: Annotated[int | None, Field(description="Memory of the smallest of them, where known")] = (
+        None
+    )
+    gpu_use: Annotated[list[DeviceGpu], Field(description="How busy each is, where its driver says")] = Field(
+        default_factory=list
+    )
+    gpu_fault: Annotated[str | None, Field(description="Why its GPUs get no work")] = None
+    gpus_held: Annotated[float, Field(description="GPUs, and shares of them, that running jobs hold")] = 0.0
+    gpu_jobs: Annotated[int, Field(description="Running jobs that hold any")] = 0
     notes: dict[str, Any]
     connected: bool
     seen_at: Moment

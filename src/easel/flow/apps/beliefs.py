@@ -32,6 +32,12 @@ LEAST_MB, NETWORK_MB, SPARE = 1024, 2048, 1.3
 """Memory that a trial is given at least, one that loads torch, and the share added to what was seen."""
 
 
+GPU_SPEED, GPU_START_S = 25.0, 4.0
+"""How many reference cores a GPU is thought to be worth to a network, and what beginning there takes, at first."""
+LEAST_SHARE = 0.25
+"""Of a GPU that a trial asks for; one whose examples take more memory, or that ran out of it, asks for more."""
+
+
 class PriorBook(Protocol):
     """What was learned from past trials."""
 
@@ -152,9 +158,21 @@ class Costs:
         taken = [
             Took(WorkKind(p.candidate, p.family, max(p.guess_s, START_S)), max(seconds, START_S))
             for p, seconds in with_whole_seconds(past[-REMEMBERED:])
-            if p.seconds > 0 and (p.quality is not None or seconds > p.guess_s)
+            if not p.kind and p.seconds > 0 and (p.quality is not None or seconds > p.guess_s)
         ]
         self._times = RunTimes(taken)
+        there: dict[str, list[Took]] = {}
+        self._halved: dict[tuple[str, str], int] = {}
+        for p in past[-REMEMBERED:]:
+            if p.kind and p.kind_s and p.quality is not None:
+                took = Took(
+                    WorkKind(p.candidate, p.family, gpu_guess(p.guess_s)), p.kind_s / cost_until(p.share)
+                )
+                there.setdefault(p.kind, []).append(took)
+            if p.halved:
+                key = (p.app_id, p.candidate)
+                self._halved[key] = max(self._halved.get(key, 0), p.halved)
+        self._times_on = {kind: RunTimes(some) for kind, some in there.items()}
         self._peaks: dict[tuple[str, str], float] = {}
         for one in past:
             if one.peak_mb:
@@ -173,6 +191,19 @@ class Costs:
                 self._factors[one.name] = self._times.median(WorkKind(one.name, one.family, 1.0))
         return np.array([max(c.cost_s, START_S) * self._factors[c.name] for c in candidates])
 
+    def seconds_on(self, kind: str, candidates: Sequence[Candidate]) -> Array:
+        """`(K,)` on a GPU of this kind: as a network's operations say, moved by what trials took there."""
+        times = self._times_on.get(kind, _NO_TIMES)
+        return np.array(
+            [gpu_guess(c.cost_s) * times.median(WorkKind(c.name, c.family, 1.0)) for c in candidates]
+        )
+
+    def gpu_share(self, app: str, candidate: Candidate, summary: DataSummary) -> float:
+        """Returns the share of a GPU that a trial asks for: twice as much for each time it had to halve its batches."""
+        data_mb = summary.examples * max(summary.cells, 1) * 4 / 2**20
+        share = LEAST_SHARE if data_mb < 2_000 else 0.5 if data_mb < 8_000 else 1.0
+        return float(min(1.0, share * 2 ** self._halved.get((app, candidate.name), 0)))
+
     def needs(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> tuple[Resources, ...]:
         """One core each; memory guessed from the size of the data, and more where the app was seen to need it."""
         data_mb = summary.examples * max(summary.cells, 1) * 8 / 2**20
@@ -182,6 +213,14 @@ class Costs:
         least = NETWORK_MB if is_network(candidate) else LEAST_MB
         seen = self._peaks.get((app, candidate.name), 0.0)
         return _rounded(max(least, 512 + 8 * data_mb, SPARE * seen))
+
+
+_NO_TIMES = RunTimes(())
+
+
+def gpu_guess(cost_s: float) -> float:
+    """Returns how long a trial of these reference seconds is thought to take on a GPU before one was seen there."""
+    return GPU_START_S + cost_s / GPU_SPEED
 
 
 def _rounded(memory_mb: float) -> Resources:

@@ -12,6 +12,7 @@ import numpy as np
 
 from easel.flow.apps.beliefs import Costs
 from easel.flow.apps.curve_book import LEAST_SLICE_S, CurveBook, is_sliced
+from easel.flow.apps.on_gpus import ByKind, OnGpus
 from easel.flow.apps.ready import STILL_VALID
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
@@ -145,6 +146,7 @@ def tenant_of(
     if merged.budget_micros is not None:
         rates = np.array([float(book.rate(need.vcpu, need.memory_mb)) / 3600.0 for need in needs])
     deadline = math.inf if merged.deadline is None else merged.deadline.timestamp()
+    gpus = OnGpus(costs, lead.id, lead.candidates, lead.summary, seconds, needs, book)
     before, bills = _spending(dossiers, valid, now)
     fresh = Tenant(
         name=lead.id,
@@ -155,8 +157,11 @@ def tenant_of(
         deadline=deadline,
         budget=budget,
         ceiling=1.0,
+        cost_on=ByKind(gpus.times),
         needs=needs,
+        needs_on=ByKind(gpus.needs_there),
         rates=rates,
+        rates_on=ByKind(gpus.rates),
         spent=before,
         least_slice=LEAST_SLICE_S,
     )

@@ -32,8 +32,9 @@ from easel.records.job import JobState
 from easel.records.queue import Owner
 from easel.records.standing import Obstacle, Standing
 from easel.records.tenant import PoolTurn, Terms
-from easel.store import app_examples, app_trials, apps, jobs, tenants, trial_history
+from easel.store import app_examples, app_trials, apps, devices, jobs, tenants, trial_history
 from easel.store.engine import AnyRow, NewEvent, Store, Tx
+from easel.tenancy.places import GPU, gpu_kind
 from easel.tenancy.source import Change, Flight, StartGrant, TenantGone, TenantOffer, TrialEnded
 
 log = logging.getLogger("easel.learning")
@@ -255,7 +256,7 @@ class AppSource:
         spec = learn_spec(tx, first, candidate, grant.resources, grant.limit_s, until, earlier)
         job = submit_job(tx, owner, replace(spec, wants=grant.wants))
         name, kept = candidate.name, decision_json(trial)
-        scale = 1.0 if trial.slice is None else trial.slice.scale
+        scale = self._scale(candidate, grant.kind) if trial.slice is None else trial.slice.scale
         app_trials.add(
             tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, examples, scale
         )
@@ -264,6 +265,13 @@ class AppSource:
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)
         return Flight(job.id, trial, grant.resources, _owner(first), examples, goes_on(candidate))
+
+    def _scale(self, candidate: Candidate, kind: str) -> float:
+        """Seconds of a whole trial on such a device for a second on the reference device."""
+        if not kind.startswith(GPU):
+            return 1.0
+        there, here = self._costs.seconds_on(kind, [candidate]), self._costs.seconds([candidate])
+        return float(there[0] / here[0])
 
     def _caller(self, tx: Tx, app: App) -> Caller:
         """Returns in whose name the app's trials run, remembered until somebody's rights change."""
@@ -301,7 +309,10 @@ class AppSource:
             trials.setdefault(trial.job_id, []).append(trial)
         rows = jobs.outcomes(tx, list(trials))
         found = [self._settle(tx, some, rows.get(job_id)) for job_id, some in trials.items()]
-        trial_history.add(tx, [self._past(trials[one.job_id][0], one, rows.get(one.job_id)) for one in found])
+        kinds = {one.name: gpu_kind(one) for one in devices.machines(tx)}
+        trial_history.add(
+            tx, [self._past(trials[one.job_id][0], one, rows.get(one.job_id), kinds) for one in found]
+        )
         return AppSettlement(tuple(found), self._last + len(found))
 
     def _settle(self, tx: Tx, some: Sequence[AppTrial], row: AnyRow | None) -> JobOutcome:
@@ -355,10 +366,15 @@ class AppSource:
             events.append(NewEvent("app.improved", app.id, app.project_id, app.user_id, body))
         return events
 
-    def _past(self, trial: AppTrial, outcome: JobOutcome, row: AnyRow | None) -> dict[str, Any]:
+    def _past(
+        self, trial: AppTrial, outcome: JobOutcome, row: AnyRow | None, kinds: Mapping[str, str]
+    ) -> dict[str, Any]:
         known = self._apps.get(trial.app_id)
         candidate = Candidate.from_json(dict(trial.candidate))
         usage = None if row is None or not row.usage else row.usage.get("peak_memory_mb")
+        told = {} if row is None or not row.result else row.result
+        on_gpu = row is not None and _asked(row.spec).gpus > 0
+        kind = (kinds.get(trial.decision["device"]) or GPU) if on_gpu else ""
         return {
             "app_id": trial.app_id,
             "metric": "" if known is None else known.metric,
@@ -371,6 +387,9 @@ class AppSource:
             "peak_mb": usage,
             "examples": trial.examples,
             "share": outcome.result.share,
+            "kind": kind,
+            "kind_s": _seconds(row) if kind else None,
+            "halved": int(told.get("halved") or 0),
         }
 
     def settled(self, settlement: AppSettlement) -> list[Change]:

@@ -181,6 +181,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
         "resumed_epochs": trained.learned.resumed,
         "reached": reached,
         "check": asdict(checked),
+        "halved": trained.learned.halved,
     }
 
 

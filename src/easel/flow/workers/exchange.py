@@ -131,6 +131,8 @@ class _Round:
             self._register(said, token_id, session)
         elif not stale and row is not None:
             self.heard[said.name] = max(said.number, self.heard.get(said.name, 0))
+            if "gpu" in said.notes:
+                devices.note(self.tx, said.name, said.notes)
         if said.leaving:
             offers.leave(self.tx, [said.name])
             devices.away(self.tx, said.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from easel.declare.resources import Room
@@ -66,9 +66,10 @@ class AttemptGone:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """These attempts wait or run."""
+    """These attempts wait or run. `notes` are those of the device that changed, such as how busy its GPUs are."""
 
     alive: frozenset[str]
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from easel.records.attempt import EndReason
 from easel.run.control_socket import address
 from easel.run.entries import decode_entry
 from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Report
+from easel.run.gpus import cards_here
 from easel.run.order import ORDER, Order
-from easel.run.sample import count_gpus
 from easel.run.worker_config import WorkerConfig, describe
 
 _START_PATIENCE_S = 20.0
@@ -38,7 +38,7 @@ def this_machine(vcpu: float | None = None, memory_mb: int | None = None, gpus: 
     return Room(
         float(cores) if vcpu is None else vcpu,
         int(total_mb * 0.9) if memory_mb is None else memory_mb,
-        (1.0,) * (count_gpus() if gpus is None else gpus),
+        (1.0,) * (len(cards_here()) if gpus is None else gpus),
     )
 
 
@@ -204,9 +204,10 @@ def _read(message: dict[str, Any]) -> Report | None:
         case {"op": "gone", "key": key, "reason": reason, **rest}:
             return AttemptGone(key, reason, EndReason(rest.get("end", EndReason.OTHER)))
         case {"op": "beat", "alive": alive}:
-            return Beat(frozenset(alive))
+            return Beat(frozenset(alive), message.get("notes", {}))
         case {"op": "state", "capacity": [vcpu, memory_mb, gpus], "attempts": attempts, **rest}:
             notes: dict[str, str] = {name: str(rest[name]) for name in ("sandbox", "limits")}
+            notes |= rest.get("notes", {})
             return Connected(Room(vcpu, memory_mb, tuple(gpus)), frozenset(attempts), notes)
         case {"op": "refused", "reason": reason}:
             return Away(reason, superseded=True)

@@ -20,7 +20,7 @@ from easel.declare.job import Trial
 from easel.declare.resources import Room
 from easel.errors import Conflict, Denied, EaselError, Unauthenticated
 from easel.run.entries import AttemptDone, JournalEntry, encode_entry, wire_size
-from easel.run.executors.base import AttemptGone, Away, Connected, Entries, Executor
+from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor
 from easel.run.order import ORDER
 from easel.run.remote.depot import ROOT, Link
 from easel.sdk.connection import Connection
@@ -163,6 +163,8 @@ class Relay:
                     with self._lock:
                         self._capacity, self._notes, self._connected = capacity, notes, True
                         self._attempts = {key: self._attempts.get(key, 0) for key in attempts}
+                case Beat(_, notes) if notes:
+                    self._notes = {**self._notes, **notes}
                 case Away(reason, superseded):
                     log.warning("the worker is away: %s", reason)
                     self._connected, self._away = False, True

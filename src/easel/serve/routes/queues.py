@@ -53,7 +53,9 @@ def list_devices(state: State, caller: SignedIn) -> wire.DeviceList:
     with state.store.read() as tx:
         found = control.devices_now(tx)
         running = drains.running_on(tx) if any(device.drain for device in found) else {}
-    return wire.DeviceList(items=[_device(device, running.get(device.name, 0)) for device in found])
+        holders = pool.gpu_holders(tx) if any(device.capacity.gpus for device in found) else {}
+    items = [_device(device, running.get(device.name, 0), holders.get(device.name)) for device in found]
+    return wire.DeviceList(items=items)
 
 
 @router.put("/devices/{device:path}/drain", response_model=wire.Device)
@@ -73,14 +75,24 @@ def undrain_device(state: State, caller: PlatformAdmin, device: DeviceName) -> w
         return _device(drains.undrain(tx, caller, device), 0)
 
 
-def _device(device: Device, running: int) -> wire.Device:
-    drain = device.drain
+def _device(device: Device, running: int, holders: pool.Amounts | None = None) -> wire.Device:
+    drain, held = device.drain, holders or pool.Amounts()
     return wire.Device(
         name=device.name,
         executor=device.executor,
         vcpu=device.capacity.vcpu,
         memory_mb=device.capacity.memory_mb,
         gpus=len(device.capacity.gpus),
+        gpu_kind=(device.labels.get("gpu") or device.notes.get("gpu")) if device.capacity.gpus else None,
+        gpu_memory_mb=int(device.notes.get("gpu_mb", "0")) or None,
+        gpu_use=[
+            wire.DeviceGpu(number=number, use=device.notes[f"gpu {number}"])
+            for number in range(len(device.capacity.gpus))
+            if f"gpu {number}" in device.notes
+        ],
+        gpu_fault=device.notes.get("gpu fault"),
+        gpus_held=held.gpus,
+        gpu_jobs=held.jobs,
         notes=dict(device.notes),
         connected=device.connected,
         seen_at=device.seen_at,

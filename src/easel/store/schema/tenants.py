@@ -59,5 +59,9 @@ trial_history = Table(
     Column("examples", Integer, nullable=False),
     # How far this slice of a trial came; `seconds` are its own.
     Column("share", Float(53), nullable=False, server_default="1"),
+    # The kind of GPU on which it ran, its seconds there, and how often it ran out of that one's memory.
+    Column("kind", String(80), nullable=False, server_default=""),
+    Column("kind_s", Float(53)),
+    Column("halved", Integer, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )

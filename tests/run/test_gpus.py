@@ -1,0 +1,130 @@
+"""What is read of NVIDIA's driver: whole cards, slices, use, and a driver that is away. The driver is a script here."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from easel.declare.resources import share_with
+from easel.errors import InvalidInput
+from easel.match.loop import own_share
+from easel.run import gpus
+from easel.run.gpus import Card, CardUse, GpuWatch, notes_of, parse_cards, parse_use
+from easel.run.launch import card_memory_mb, cards, nodes, share_variables
+from easel.run.trial import is_gpu_fault
+
+LISTING = """\
+GPU 0: NVIDIA H200 (UUID: GPU-eb2397f9-add4)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-5c89852c)
+  MIG 3g.20gb     Device  0: (UUID: MIG-7a3b)
+  MIG 1g.5gb      Device  1: (UUID: MIG-9c1d)
+"""
+USE = "0, 37, 1024, 143771\n1, [N/A], 5, 40960\n"
+
+
+def test_cards_and_slices_are_counted() -> None:
+    found = parse_cards(LISTING, parse_use(USE))
+    assert found == (
+        Card("0", 0, "NVIDIA H200", 143771),
+        Card("MIG-7a3b", 1, "NVIDIA A100-SXM4-40GB MIG 3g.20gb", 20480, slice=True),
+        Card("MIG-9c1d", 1, "NVIDIA A100-SXM4-40GB MIG 1g.5gb", 5120, slice=True),
+    )
+    assert parse_cards("No devices found\n") == ()
+    assert parse_use("garbage\n") == {}
+
+
+def test_a_driver_that_lost_a_card_says_so() -> None:
+    card = Card("0", 0, "NVIDIA H200", 143771)
+    assert notes_of([card], {0: CardUse(0.37, 1024, 143771)}) == {
+        "gpu": "NVIDIA H200",
+        "gpu_mb": "143771",
+        "gpu 0": "37% busy, 1024 of 143771 MB",
+    }
+    assert "is gone" in notes_of([card], {})["gpu fault"]
+    assert "does not answer" in notes_of([card], None)["gpu fault"]
+    assert notes_of([], None) == {}
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An `nvidia-smi` that says what its two files hold."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        f"#!/bin/sh\n[ -e {tmp_path}/away ] && exit 9\n"
+        f'case "$1" in -L) cat {tmp_path}/list;; *) cat {tmp_path}/use;; esac\n'
+    )
+    program.chmod(0o755)
+    (tmp_path / "list").write_text(LISTING)
+    (tmp_path / "use").write_text(USE)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("EASEL_GPU_IDS", raising=False)
+    gpus.cards_here.cache_clear()
+    yield tmp_path
+    gpus.cards_here.cache_clear()
+
+
+def test_slices_are_handed_to_jobs_by_their_own_names(driver: Path) -> None:
+    assert cards([0, 2]) == ["0", "MIG-9c1d"]
+    assert nodes([2])[0] == Path("/dev/nvidia1")
+    assert card_memory_mb([0, 1]) == 20480
+    assert card_memory_mb([7]) == 0
+
+
+def _looked(watch: GpuWatch, now: float) -> dict[str, str]:
+    watch.look(now)
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        found = watch.look(now)
+        if found or watch._asked is None:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("nvidia-smi did not end")
+
+
+def test_a_worker_tells_what_changed(driver: Path) -> None:
+    watch = GpuWatch(gpus.cards_here()[:1])
+    assert _looked(watch, 0.0)["gpu 0"].startswith("37% busy")
+    assert watch.look(1.0) == {}
+    (driver / "use").write_text("0, 90, 1024, 143771\n")
+    assert _looked(watch, 100.0) == {"gpu 0": "90% busy, 1024 of 143771 MB"}
+    (driver / "away").touch()
+    assert set(_looked(watch, 200.0)) == {"gpu fault"}
+    (driver / "away").unlink()
+    assert _looked(watch, 300.0) == {"gpu fault": ""}
+    assert GpuWatch(()).look(0.0) == {}
+
+
+def test_a_share_is_told_to_libraries_and_to_our_own_loop() -> None:
+    told = share_variables(0.25, 40960)
+    assert told["EASEL_GPU_SHARE"] == "0.25"
+    assert told["EASEL_GPU_MEMORY_MB"] == "10240"
+    assert told["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] == "0=10240M"
+    assert own_share(told) == 0.25
+    assert share_variables(1.0, 40960) == share_variables(0.0, 0) == {}
+    assert "EASEL_GPU_MEMORY_MB" not in share_variables(0.5, 0)
+    assert (
+        own_share({}) == own_share({"EASEL_GPU_SHARE": "much"}) == own_share({"EASEL_GPU_SHARE": "0"}) == 1.0
+    )
+
+
+def test_memory_becomes_a_share_of_the_smallest_gpu_that_has_it() -> None:
+    assert share_with(10_240, [40_960, 81_920]) == 0.25
+    assert share_with(60_000, [40_960, 81_920]) == 0.74
+    assert share_with(40_960, [40_960]) == 1.0
+    with pytest.raises(InvalidInput, match="the largest has 81920 MB"):
+        share_with(100_000, [40_960, 81_920])
+    with pytest.raises(InvalidInput, match="no device of the pool says"):
+        share_with(100, [0])
+
+
+def test_a_gpu_that_fails_is_no_fault_of_the_trial() -> None:
+    assert is_gpu_fault(RuntimeError("CUDA error: unspecified launch failure"))
+    assert is_gpu_fault(RuntimeError("CUDA driver initialization failed, you might not have a CUDA gpu."))
+    assert not is_gpu_fault(RuntimeError("CUDA error: device-side assert triggered"))
+    assert not is_gpu_fault(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"))
+    assert not is_gpu_fault(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert not is_gpu_fault(ValueError("CUDA error"))
