@@ -48,3 +48,18 @@ class Problem(Answer):
 
 Moment = AwareDatetime
 Json = dict[str, Any]
+
+
+def whole_schema(model: type[BaseModel]) -> Json:
+    """Returns the JSON schema of a request with its parts in place of references, for a document that holds it."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            name = str(value.get("$ref", "")).removeprefix("#/$defs/")
+            return filled(parts[name]) if name in parts else {key: filled(one) for key, one in value.items()}
+        return [filled(one) for one in value] if isinstance(value, list) else value
+
+    found: Json = filled(schema)
+    return found

@@ -81,6 +81,7 @@ export function useReport(project: string, name: string, model: string | undefin
       answer(
         api.GET("/api/v1/projects/{project}/apps/{name}/report", { params: { path: { project, name } } }),
       ),
+    refetchInterval: (query) => (query.state.data?.job && !query.state.data.findings ? EVERY : false),
   });
 }
 

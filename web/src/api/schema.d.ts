@@ -64,6 +64,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Backups
+         * @description By which plan backups are made, and the last of them. The plan is set on the server's machine.
+         */
+        get: operations["list_backups"];
+        put?: never;
+        /**
+         * Ask For Backup
+         * @description Have one made now, by the plan.
+         */
+        post: operations["ask_for_backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bills": {
         parameters: {
             query?: never;
@@ -612,6 +636,50 @@ export interface paths {
         patch: operations["change_app"];
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps/{name}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Card
+         * @description A page about the model that answers, to hand to a colleague: score, data and findings.
+         */
+        get: operations["card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/checks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Checks
+         * @description What was found about the examples: wrong labels, outliers, near-duplicates, drift, leaks, gaps, rare classes.
+         */
+        get: operations["list_checks"];
+        put?: never;
+        /**
+         * Ask Checks
+         * @description Start the job that checks the examples that are switched on, or name the one that did.
+         */
+        post: operations["ask_checks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/apps/{name}/client": {
         parameters: {
             query?: never;
@@ -865,11 +933,56 @@ export interface paths {
         };
         /**
          * Model Report
-         * @description Confusion matrix or residuals and the training curves of the model that answers.
+         * @description Confusion matrix or residuals, training curves and, once asked for, the findings about the model that answers.
          */
         get: operations["model_report"];
         put?: never;
-        post?: never;
+        /**
+         * Ask Report
+         * @description Start the job that finds what matters, where the model that answers fails and what would help, or name the one
+         *     that did.
+         */
+        post: operations["ask_report"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Roll Back Model
+         * @description Let the model answer that answered before the present one, or forward again.
+         */
+        post: operations["roll_back_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/apps/{name}/score": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Score App Files
+         * @description Start a job that answers every object of a file, a folder or a file set, all by the model that answers now.
+         */
+        post: operations["score_app_files"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2124,6 +2237,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/promises": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Promises Kept
+         * @description How often what waiting jobs of the project were told about their start and end came true.
+         */
+        get: operations["promises_kept"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/queues": {
         parameters: {
             query?: never;
@@ -2163,6 +2296,70 @@ export interface paths {
          */
         post: operations["reorder_queue"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give Up
+         * @description Old logs, events or outputs: told, or with `really` given up.
+         */
+        post: operations["give_up"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/retention/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retention Rules
+         * @description What is given up every day.
+         */
+        get: operations["retention_rules"];
+        put?: never;
+        /**
+         * Add Retention Rule
+         * @description Give this up every day from now on.
+         */
+        post: operations["add_retention_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/retention/rules/{rule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Retention Rule
+         * @description Give it up no longer.
+         */
+        delete: operations["remove_retention_rule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2310,6 +2507,26 @@ export interface paths {
          * @description Replay the project's history (or another one) under policies and pool sizes. Nothing runs or is kept.
          */
         post: operations["simulate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Project Storage
+         * @description Who holds what in this project.
+         */
+        get: operations["project_storage"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2952,6 +3169,166 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/v2/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Project Live
+         * @description The server is alive, for clients whose base address is a project's.
+         */
+        get: operations["project_live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Project Ready
+         * @description The server takes questions; otherwise 503.
+         */
+        get: operations["project_ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/models/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Model Metadata
+         * @description The inputs and outputs of an app's model, and which version answers.
+         */
+        get: operations["model_metadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/models/{name}/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Infer Tensors
+         * @description Tensors through the model that answers.
+         */
+        post: operations["infer_tensors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/models/{name}/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Model Ready
+         * @description Whether an app has a model that answers; otherwise 400 with the same body.
+         */
+        get: operations["model_ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/models/{name}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Version Metadata
+         * @description The same of one version: the number of its model set.
+         */
+        get: operations["version_metadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/models/{name}/versions/{version}/infer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Infer Tensors By Version
+         * @description Tensors through this version of an app's models, whichever answers else.
+         */
+        post: operations["infer_tensors_by_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/v2/models/{name}/versions/{version}/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Version Ready
+         * @description The same of one version.
+         */
+        get: operations["version_ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/why/{what}": {
         parameters: {
             query?: never;
@@ -3068,6 +3445,26 @@ export interface paths {
          * @description Send the browser to the provider.
          */
         get: operations["start"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whole Storage
+         * @description Who holds what, over all projects.
+         */
+        get: operations["whole_storage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3450,6 +3847,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Server Metadata
+         * @description Which server this is.
+         */
+        get: operations["server_metadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Live
+         * @description The server is alive.
+         */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ready
+         * @description The server takes questions; otherwise 503.
+         */
+        get: operations["ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3778,6 +4235,70 @@ export interface components {
             /** Why */
             why: string;
         };
+        /** BackupPlan */
+        BackupPlan: {
+            /**
+             * Asked
+             * @description One was asked for and has not begun yet
+             */
+            asked: boolean;
+            /** Every S */
+            every_s: number;
+            /**
+             * Keep
+             * @description So many are kept; older ones are removed
+             */
+            keep: number;
+            /**
+             * Target
+             * @example s3://lab-backups/easel
+             */
+            target: string;
+        };
+        /** BackupRun */
+        BackupRun: {
+            /**
+             * Blobs
+             * @description Copied because the place did not have them
+             */
+            blobs?: number | null;
+            /**
+             * Damaged
+             * @description Not copied: their bytes are not what their name says
+             */
+            damaged?: number | null;
+            /**
+             * Ended At
+             * @description Empty while it is being made
+             */
+            ended_at?: string | null;
+            /** Error */
+            error?: string | null;
+            /**
+             * Name
+             * @description For `easel restore --at`
+             * @example 20261117-231500
+             */
+            name?: string | null;
+            /** Rows */
+            rows?: number | null;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Target */
+            target: string;
+        };
+        /** Backups */
+        Backups: {
+            plan: components["schemas"]["BackupPlan"] | null;
+            /**
+             * Runs
+             * @description The newest first
+             */
+            runs: components["schemas"]["BackupRun"][];
+        };
         /**
          * BestMeasured
          * @description The best point that was really run; where nothing meets the constraints, the one that comes nearest.
@@ -4056,6 +4577,22 @@ export interface components {
         ChannelList: {
             /** Items */
             items: components["schemas"]["Channel"][];
+        };
+        /**
+         * Checks
+         * @description What was found about the examples that are switched on; `job` looks, once it is asked for.
+         */
+        Checks: {
+            /** Checks */
+            checks?: components["schemas"]["ExampleCheck"][];
+            /** Examples */
+            examples?: number | null;
+            /** Job */
+            job: string | null;
+            /** Notes */
+            notes?: string[];
+            /** State */
+            state: string | null;
         };
         /**
          * CodeOrigin
@@ -4436,6 +4973,13 @@ export interface components {
             /** Csv */
             csv: string;
         };
+        /** CurvePoint */
+        CurvePoint: {
+            /** Error */
+            error: number;
+            /** Examples */
+            examples: number;
+        };
         /**
          * DataFields
          * @description How the platform subsamples the input for points below full data.
@@ -4773,6 +5317,28 @@ export interface components {
             /** Subject */
             subject: string;
         };
+        /**
+         * ExampleCheck
+         * @description What one check found, in words, and the examples it is about: `easel refine APP --check KIND --off`.
+         */
+        ExampleCheck: {
+            /** Column */
+            column?: string | null;
+            /**
+             * Count
+             * @default 0
+             */
+            count?: number;
+            /** Digests */
+            digests?: string[];
+            /**
+             * Kind
+             * @description labels, outliers, near-duplicates, contradictions, missing, constant, leak, imbalance, drift
+             */
+            kind: string;
+            /** Told */
+            told: string;
+        };
         /** ExampleContent */
         ExampleContent: {
             example: components["schemas"]["FedExample"];
@@ -4885,6 +5451,11 @@ export interface components {
             known: number;
             /** New */
             new: number;
+            /**
+             * Notes
+             * @description What is odd about what was fed
+             */
+            notes?: string[];
             /** Refused */
             refused?: components["schemas"]["Refused"][];
             /** Total */
@@ -5068,6 +5639,52 @@ export interface components {
              */
             sort?: string;
         };
+        /**
+         * Findings
+         * @description What was found about a model on held-out examples; `told` says it in sentences.
+         */
+        Findings: {
+            /** Calibration Error */
+            calibration_error?: number | null;
+            /** Classes */
+            classes?: string[];
+            /**
+             * Columns Not Looked At
+             * @default 0
+             */
+            columns_not_looked_at?: number;
+            /** Confusion */
+            confusion?: number[][];
+            /** Coverage */
+            coverage?: number | null;
+            /** Error Kind */
+            error_kind: string;
+            /** Held Out */
+            held_out: number;
+            /** Importance */
+            importance: components["schemas"]["Importance"][];
+            /** Judged By */
+            judged_by: string;
+            /** Learning Curve */
+            learning_curve: components["schemas"]["CurvePoint"][];
+            /** Meant To Cover */
+            meant_to_cover?: number | null;
+            /** Metric */
+            metric: string;
+            /** Reliability */
+            reliability?: components["schemas"]["Reliability"][];
+            /** Residuals */
+            residuals?: number[][];
+            /** Score */
+            score: number;
+            /** Told */
+            told?: string[];
+            twice_the_examples: components["schemas"]["Foretold"] | null;
+            /** Weak Groups */
+            weak_groups: components["schemas"]["WeakGroup"][];
+            /** Worst Examples */
+            worst_examples: components["schemas"]["WorstExample"][];
+        };
         /** FinishStage */
         FinishStage: {
             /** Digest */
@@ -5079,6 +5696,18 @@ export interface components {
             stage: components["schemas"]["WireStage"];
         };
         /**
+         * Foretold
+         * @description The gain in score by twice the examples, and the central 90 % of it.
+         */
+        Foretold: {
+            /** Gain */
+            gain: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+        };
+        /**
          * GeneratedFiles
          * @description Generated programs by file name.
          */
@@ -5087,6 +5716,29 @@ export interface components {
             files: {
                 [key: string]: string;
             };
+        };
+        /** GiveUp */
+        GiveUp: {
+            /** Older Than Days */
+            older_than_days: number;
+            /**
+             * Really
+             * @description Without this it is only told what would go
+             * @default false
+             */
+            really?: boolean;
+            /**
+             * Tag
+             * @description Only of jobs with this tag: key, or key=value
+             * @default
+             * @example scratch
+             */
+            tag?: string;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "logs" | "events" | "outputs";
         };
         /**
          * GiveVectors
@@ -5110,6 +5762,23 @@ export interface components {
             order: {
                 [key: string]: unknown;
             };
+        };
+        /** GivenUp */
+        GivenUp: {
+            /** Bytes */
+            bytes: number;
+            /**
+             * Count
+             * @description Jobs whose logs, events, or output sets that go
+             */
+            count: number;
+            /** Examples */
+            examples: string[];
+            /**
+             * Kept
+             * @description Output sets that stay: they could not be made again
+             */
+            kept: number;
         };
         /** Grant */
         Grant: {
@@ -5201,6 +5870,34 @@ export interface components {
              */
             severity: "ok" | "warning" | "failed";
         };
+        /** Holder */
+        Holder: {
+            /** Bytes */
+            bytes: number;
+            /**
+             * Files
+             * @description File versions
+             */
+            files: number;
+            /** Log Bytes */
+            log_bytes: number;
+            /** Project */
+            project: string;
+            /** User */
+            user: string;
+        };
+        /** Importance */
+        Importance: {
+            /** Column */
+            column: string;
+            /** Deviation */
+            deviation: number;
+            /**
+             * Drop
+             * @description How much lower the score is when its values are dealt out anew
+             */
+            drop: number;
+        };
         /** Imported */
         Imported: {
             /** New */
@@ -5219,17 +5916,6 @@ export interface components {
             model: string;
             /** Quality */
             quality: number;
-        };
-        /** Infer */
-        Infer: {
-            /** Objects */
-            objects: unknown[];
-            /**
-             * Skip Bad
-             * @description Answer objects that do not fit with their error, rather than refuse all
-             * @default false
-             */
-            skip_bad?: boolean;
         };
         /** Invitation */
         Invitation: {
@@ -5508,6 +6194,12 @@ export interface components {
              * @description Of an interactive session: where its program serves pages
              */
             port?: number | null;
+            /**
+             * Preemptible
+             * @description It may be stopped for somebody with a better claim, and is tried again with what it left in EASEL_CHECKPOINT
+             * @default false
+             */
+            preemptible?: boolean;
             resources?: components["schemas"]["Resources"];
             retry?: components["schemas"]["RetryRule"];
             /** Run */
@@ -5596,6 +6288,13 @@ export interface components {
          * @enum {string}
          */
         Kind: "file" | "fileset" | "job";
+        /** Live */
+        Live: {
+            /** Live */
+            live: boolean;
+        } & {
+            [key: string]: unknown;
+        };
         /** LogIn */
         LogIn: {
             /** Token */
@@ -5734,6 +6433,33 @@ export interface components {
         MessageList: {
             /** Items */
             items: components["schemas"]["Message"][];
+        };
+        /** ModelMetadata */
+        ModelMetadata: {
+            /** Inputs */
+            inputs: components["schemas"]["TensorMetadata"][];
+            /** Name */
+            name: string;
+            /** Outputs */
+            outputs: components["schemas"]["TensorMetadata"][];
+            /** Platform */
+            platform: string;
+            /**
+             * Versions
+             * @description The version that answers: the number of its model set
+             */
+            versions: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** ModelReady */
+        ModelReady: {
+            /** Name */
+            name: string;
+            /** Ready */
+            ready: boolean;
+        } & {
+            [key: string]: unknown;
         };
         /** Move */
         Move: {
@@ -5959,6 +6685,11 @@ export interface components {
         Offer: {
             /** Cost */
             cost: number;
+            /**
+             * Ends By
+             * @description By when it would have ended: wait and run together, at the confidence asked for
+             */
+            ends_by?: string | null;
             /** Extrapolated */
             extrapolated: string[];
             /** Gpus */
@@ -5973,6 +6704,11 @@ export interface components {
             per_hour: number;
             /** Seconds */
             seconds: number;
+            /**
+             * Starts At
+             * @description When it would probably start, submitted now; empty: never
+             */
+            starts_at?: string | null;
             /** Sure Cost */
             sure_cost: number;
             /** Sure Seconds */
@@ -6606,6 +7342,35 @@ export interface components {
             owner_id?: string | null;
         };
         /**
+         * PromisesKept
+         * @description How often what waiting jobs were told came true, over the last jobs that have ended.
+         */
+        PromisesKept: {
+            /** Jobs */
+            jobs: number;
+            /**
+             * Kept 80
+             * @description Share that ended by the moment told at 80 %
+             */
+            kept_80: number | null;
+            /** Kept 90 */
+            kept_90: number | null;
+            /** Kept 95 */
+            kept_95: number | null;
+            /**
+             * Near Starts
+             * @description Share that started within 30 % of the wait that was expected
+             */
+            near_starts: number | null;
+            /** Near Starts Of Waited */
+            near_starts_of_waited: number | null;
+            /**
+             * Waited
+             * @description Jobs among them that waited for more than five seconds
+             */
+            waited: number;
+        };
+        /**
          * ProposeProgram
          * @description A table's first rows as text cells, or the pictures of a folder by their path `class/file.png`.
          */
@@ -6803,6 +7568,13 @@ export interface components {
             /** Url */
             url: string;
         };
+        /** Ready */
+        Ready: {
+            /** Ready */
+            ready: boolean;
+        } & {
+            [key: string]: unknown;
+        };
         /**
          * Recommendation
          * @description What to deploy now. `probability`: of meeting all constraints; `observed`: where this very point was run.
@@ -6886,6 +7658,18 @@ export interface components {
             /** Ys */
             ys: (boolean | number | string)[];
         };
+        /**
+         * Reliability
+         * @description How sure the model said it was, how often it was right, and for what share of the examples.
+         */
+        Reliability: {
+            /** Right */
+            right: number;
+            /** Said */
+            said: number;
+            /** Share */
+            share: number;
+        };
         /** ReorderQueue */
         ReorderQueue: {
             /** First */
@@ -6930,6 +7714,15 @@ export interface components {
             confusion?: number[][];
             /** Curves */
             curves?: (number | null)[][][];
+            /** @description What matters, where it fails, what would help; once asked for */
+            findings?: components["schemas"]["Findings"] | null;
+            /**
+             * Job
+             * @description The job that looks for the findings, once asked for
+             */
+            job?: string | null;
+            /** Job State */
+            job_state?: string | null;
             /** Metric */
             metric: string;
             /** Model */
@@ -6986,6 +7779,49 @@ export interface components {
              */
             vcpu?: number;
         };
+        /** Retention */
+        Retention: {
+            /** Older Than Days */
+            older_than_days: number;
+            /**
+             * Tag
+             * @description Only of jobs with this tag: key, or key=value
+             * @default
+             * @example scratch
+             */
+            tag?: string;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "logs" | "events" | "outputs";
+        };
+        /** RetentionRule */
+        RetentionRule: {
+            /** Applied At */
+            applied_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Id */
+            id: string;
+            /** Older Than Days */
+            older_than_days: number;
+            /** Tag */
+            tag: string;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "logs" | "events" | "outputs";
+        };
+        /** RetentionRules */
+        RetentionRules: {
+            /** Items */
+            items: components["schemas"]["RetentionRule"][];
+        };
         /** RetryRule */
         RetryRule: {
             /**
@@ -7006,6 +7842,15 @@ export interface components {
          * @enum {string}
          */
         Role: "member" | "admin";
+        /** RollBack */
+        RollBack: {
+            /**
+             * Forward
+             * @description To the model after the present one, not before it
+             * @default false
+             */
+            forward?: boolean;
+        };
         /** RotateToken */
         RotateToken: {
             /**
@@ -7040,6 +7885,30 @@ export interface components {
          * @enum {string}
          */
         Scope: "path" | "fileset";
+        /**
+         * ScoreFiles
+         * @description A file or folder of the lake, or a file set `rows:3`: tables, JSON lines, Parquet, npy or pictures.
+         */
+        ScoreFiles: {
+            /**
+             * Reference
+             * @example rows:3
+             * @example /new/rows.csv
+             */
+            reference: string;
+        };
+        /**
+         * Scoring
+         * @description The job whose output set holds the answers, and the model version that gives all of them.
+         */
+        Scoring: {
+            /** Candidate */
+            candidate: string;
+            /** Job */
+            job: string;
+            /** Model */
+            model: string;
+        };
         /** SecretNames */
         SecretNames: {
             /** Items */
@@ -7068,6 +7937,17 @@ export interface components {
             points: components["schemas"]["Point"][];
             /** Total */
             total: number;
+        };
+        /** ServerMetadata */
+        ServerMetadata: {
+            /** Extensions */
+            extensions: string[];
+            /** Name */
+            name: string;
+            /** Version */
+            version: string;
+        } & {
+            [key: string]: unknown;
         };
         /** ServiceAccount */
         ServiceAccount: {
@@ -7360,6 +8240,14 @@ export interface components {
         };
         /** StartUpload */
         StartUpload: Record<string, never>;
+        /**
+         * StartedJob
+         * @description The job that looks into it, now or before.
+         */
+        StartedJob: {
+            /** Job */
+            job: string;
+        };
         /** StepFields */
         StepFields: {
             job: components["schemas"]["JobFields"];
@@ -7374,6 +8262,21 @@ export interface components {
              * @description An input `step:NAME` needs NAME without saying so
              */
             needs?: string[];
+        };
+        /** StorageReport */
+        StorageReport: {
+            /**
+             * Holders
+             * @description The largest first
+             */
+            holders: components["schemas"]["Holder"][];
+            /** Objects */
+            objects: number;
+            /**
+             * Stored Bytes
+             * @description In the blob store, where equal bytes lie once
+             */
+            stored_bytes: number;
         };
         /** Study */
         Study: {
@@ -7576,6 +8479,12 @@ export interface components {
              * @description Of an interactive session: where its program serves pages
              */
             port?: number | null;
+            /**
+             * Preemptible
+             * @description It may be stopped for somebody with a better claim, and is tried again with what it left in EASEL_CHECKPOINT
+             * @default false
+             */
+            preemptible?: boolean;
             resources?: components["schemas"]["Resources"];
             retry?: components["schemas"]["RetryRule"];
             /** Run */
@@ -7639,6 +8548,64 @@ export interface components {
             example: components["schemas"]["FedExample"];
             /** Loss */
             loss: number;
+        };
+        /** TensorAnswer */
+        TensorAnswer: {
+            /** Id */
+            id?: string | null;
+            /** Model Name */
+            model_name: string;
+            /** Model Version */
+            model_version: string;
+            /** Outputs */
+            outputs: components["schemas"]["TensorValues"][];
+            /** Parameters */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /** TensorMetadata */
+        TensorMetadata: {
+            /**
+             * Datatype
+             * @example FP64
+             * @example BYTES
+             */
+            datatype: string;
+            /** Name */
+            name: string;
+            /**
+             * Shape
+             * @description The first side counts the objects; -1 may be any
+             */
+            shape: number[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** TensorValues */
+        TensorValues: {
+            /**
+             * Data
+             * @description Nested, or flat in the order of rows
+             */
+            data: unknown[];
+            /**
+             * Datatype
+             * @example FP64
+             * @example BYTES
+             */
+            datatype: string;
+            /** Name */
+            name: string;
+            /**
+             * Shape
+             * @description The first side counts the objects; -1 may be any
+             */
+            shape: number[];
+        } & {
+            [key: string]: unknown;
         };
         /**
          * TermLimits
@@ -7876,6 +8843,17 @@ export interface components {
             /** Wanted */
             wanted: string[];
         };
+        /** WeakGroup */
+        WeakGroup: {
+            /** Elsewhere */
+            elsewhere: number;
+            /** Error */
+            error: number;
+            /** Examples */
+            examples: number;
+            /** Where */
+            where: string;
+        };
         /**
          * Why
          * @description What an app, a study or a job does or waits for.
@@ -7886,6 +8864,11 @@ export interface components {
              * @description The numbers behind it
              */
             details?: string | null;
+            /**
+             * Ends By
+             * @description By when it has ended with a probability of 90 %, wait and run
+             */
+            ends_by?: string | null;
             /**
              * Kind
              * @enum {string}
@@ -7902,6 +8885,16 @@ export interface components {
             sentence: string;
             /** Since */
             since: string | null;
+            /**
+             * Starts At
+             * @description When a job that waits probably starts: as likely before as after
+             */
+            starts_at?: string | null;
+            /**
+             * Starts By
+             * @description The same with a probability of 90 %
+             */
+            starts_by?: string | null;
             /** Status */
             status: string;
         };
@@ -7953,6 +8946,15 @@ export interface components {
         WorkerTokenList: {
             /** Items */
             items: components["schemas"]["WorkerToken"][];
+        };
+        /** WorstExample */
+        WorstExample: {
+            /** Answer */
+            answer: unknown;
+            /** Digest */
+            digest: string;
+            /** Truth */
+            truth: unknown;
         };
     };
     responses: never;
@@ -8052,6 +9054,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditVerdict"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_backups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backups"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_for_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
                 };
             };
             /** @description What went wrong and what to do */
@@ -9263,6 +10323,106 @@ export interface operations {
             };
         };
     };
+    card: {
+        parameters: {
+            query?: {
+                /** @description md for Markdown, html for a page */
+                form?: "md" | "html";
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model card */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": unknown;
+                    "text/markdown": unknown;
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_checks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checks"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_checks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedJob"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     client_sources: {
         parameters: {
             query?: never;
@@ -9521,7 +10681,16 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Infer"];
+                "application/json": {
+                    /** Objects */
+                    objects: unknown[];
+                    /**
+                     * Skip Bad
+                     * @description Answer objects that do not fit with their error, rather than refuse all
+                     * @default false
+                     */
+                    skip_bad?: boolean;
+                };
             };
         };
         responses: {
@@ -9732,6 +10901,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Report"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedJob"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    roll_back_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RollBack"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["App"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    score_app_files: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScoreFiles"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Scoring"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -12262,6 +13535,37 @@ export interface operations {
             };
         };
     };
+    promises_kept: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromisesKept"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_queues: {
         parameters: {
             query?: never;
@@ -12351,6 +13655,140 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["JobIds"];
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    give_up: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GiveUp"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GivenUp"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retention_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionRules"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_retention_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Retention"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionRule"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_retention_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -12664,6 +14102,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Simulated"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    project_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageReport"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -14041,6 +15510,341 @@ export interface operations {
             };
         };
     };
+    project_live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Live"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    project_ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    model_metadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelMetadata"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    infer_tensors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Id */
+                    id?: string | null;
+                    /** Inputs */
+                    inputs: ({
+                        /**
+                         * Data
+                         * @description Nested, or flat in the order of rows
+                         */
+                        data: unknown[];
+                        /**
+                         * Datatype
+                         * @example FP64
+                         * @example BYTES
+                         */
+                        datatype: string;
+                        /** Name */
+                        name: string;
+                        /**
+                         * Shape
+                         * @description The first side counts the objects; -1 may be any
+                         */
+                        shape: number[];
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /** Outputs */
+                    outputs?: ({
+                        /** Name */
+                        name: string;
+                    } & {
+                        [key: string]: unknown;
+                    })[] | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorAnswer"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    model_ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelReady"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    version_metadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelMetadata"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    infer_tensors_by_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Id */
+                    id?: string | null;
+                    /** Inputs */
+                    inputs: ({
+                        /**
+                         * Data
+                         * @description Nested, or flat in the order of rows
+                         */
+                        data: unknown[];
+                        /**
+                         * Datatype
+                         * @example FP64
+                         * @example BYTES
+                         */
+                        datatype: string;
+                        /** Name */
+                        name: string;
+                        /**
+                         * Shape
+                         * @description The first side counts the objects; -1 may be any
+                         */
+                        shape: number[];
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /** Outputs */
+                    outputs?: ({
+                        /** Name */
+                        name: string;
+                    } & {
+                        [key: string]: unknown;
+                    })[] | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorAnswer"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    version_ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelReady"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     why_it_waits: {
         parameters: {
             query?: never;
@@ -14248,6 +16052,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    whole_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageReport"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {
@@ -14946,6 +16779,93 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    server_metadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerMetadata"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Live"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {

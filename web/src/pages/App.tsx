@@ -7,6 +7,7 @@ import { Code } from "../apps/Code";
 import { Examples } from "../apps/Examples";
 import { Model } from "../apps/Model";
 import { Next } from "../apps/Next";
+import { Report } from "../apps/Report";
 import { TryIt } from "../apps/TryIt";
 import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
@@ -16,6 +17,7 @@ import { Terms } from "../ui/Terms";
 
 const TABS = {
   model: "Best model",
+  report: "Report and checks",
   examples: "Examples",
   candidates: "Candidates",
   next: "What is next",
@@ -87,6 +89,7 @@ function Shown({ project, app }: { project: string; app: Facts }) {
         ))}
       </nav>
       {tab === "model" && <Model project={project} app={app} />}
+      {tab === "report" && <Report project={project} app={app} />}
       {tab === "examples" && <Examples project={project} app={app} />}
       {tab === "candidates" && <Candidates project={project} app={app} />}
       {tab === "next" && <Next project={project} app={app} />}

@@ -22,6 +22,7 @@ from easel.serve.routes.apps import Name
 from easel.serve.state import app_state
 from easel.wire import app as wire
 from easel.wire.app_report import Findings
+from easel.wire.model import whole_schema
 
 router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
 
@@ -32,7 +33,7 @@ router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": wire.Infer.model_json_schema()}},
+            "content": {"application/json": {"schema": whole_schema(wire.Infer)}},
         }
     },
 )

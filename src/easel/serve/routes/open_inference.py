@@ -19,6 +19,7 @@ from easel.serve.state import AppState, app_state
 from easel.serve.tensors import describe
 from easel.version import __version__
 from easel.wire import open_inference as wire
+from easel.wire.model import whole_schema
 
 router = APIRouter(prefix="/api/v1/projects/{project}/v2", tags=["answers"])
 health = APIRouter(prefix="/v2", tags=["answers"])
@@ -104,7 +105,7 @@ def _ready(
 _ASKED = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": wire.TensorRequest.model_json_schema()}},
+        "content": {"application/json": {"schema": whole_schema(wire.TensorRequest)}},
     }
 }
 
