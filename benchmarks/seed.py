@@ -105,7 +105,7 @@ def seed(store: Store, amounts: Amounts, tell: Callable[[str], None] = lambda te
     _fill_all(store, _graph(store, first, amounts), tell)
     long_job = ids[-1]
     with store.write() as tx:
-        _series(tx, long_job, amounts.points)
+        _series(tx, project.id, long_job, amounts.points)
         tx.execute(insert(job_logs), [_log(long_job)])
     with store.write() as tx:
         if store.is_sqlite:
@@ -337,13 +337,14 @@ def _trials(ids: list[str], count: int, each: int = 10) -> Iterator[dict[str, An
             }
 
 
-def _series(tx: Tx, job: str, count: int) -> None:
+def _series(tx: Tx, project: ProjectId, job: str, count: int) -> None:
     rng = random.Random(3)
     for start in range(0, count, BATCH):
         rows = [
             {
                 "job_id": job,
                 "attempt": 1,
+                "project_id": project,
                 "name": "loss",
                 "step": step,
                 "value": 2.0 * math.exp(-6 * step / count) + 0.1 * rng.random(),
