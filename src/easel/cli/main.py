@@ -97,6 +97,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "trace": CommandEntry("What a file set was made from", "easel.cli.artifacts", "trace_app"),
     "grants": CommandEntry("Who may read and write what", "easel.cli.clean", "grants_app"),
     "gc": CommandEntry("Remove what nobody needs", "easel.cli.clean", "gc_app"),
+    "quotas": CommandEntry("What a project and people in it may use", "easel.cli.quotas"),
     "storage": CommandEntry("Who holds how many bytes", "easel.cli.clean", "storage_app"),
     "events": CommandEntry("What happened, and what happens now", "easel.cli.events"),
     "audit": CommandEntry("Who did what: search, export, verify", "easel.cli.audit"),

@@ -74,3 +74,19 @@ class Storage:
     def remove_rule(self, rule: str) -> None:
         """Give it up no longer."""
         self._client.connection.delete(f"{self._client.root}/retention/rules/{rule}")
+
+    def quotas(self) -> list[wire.Quota]:
+        """What the project and people in it may hold and use, and what is used."""
+        return self._client.connection.get(f"{self._client.root}/quotas", wire.Quotas).items
+
+    def set_quota(
+        self,
+        user: str | None = None,
+        *,
+        bytes: int | None = None,  # noqa: A002 - the field's name
+        gpu_hours: float | None = None,
+        jobs: int | None = None,
+    ) -> list[wire.Quota]:
+        """Set the quota of a member, or of the project (platform admins). What is left out has no limit."""
+        body = ask(wire.SetQuota, user=user, bytes=bytes, gpu_hours=gpu_hours, jobs=jobs)
+        return self._client.connection.put(f"{self._client.root}/quotas", body, wire.Quotas).items

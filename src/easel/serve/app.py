@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from easel.errors import Misconfigured
 from easel.flow.apps.infer import Models
@@ -38,6 +40,9 @@ from easel.serve.state import AppState
 from easel.store.engine import Store
 from easel.version import __version__
 from easel.wire.model import Problem
+
+# FastAPI ignores this while it declares a route; models that are built when they are first used come later than that.
+warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 UNLIMITED: tuple[str, ...] = (f"{BLOBS}/", f"{WORKER}/")
 """Path prefixes whose bodies stream or are many reports, and have their own limits."""

@@ -106,3 +106,31 @@ class StorageReport(Answer):
     holders: Annotated[list[Holder], Field(description="The largest first")]
     objects: int
     stored_bytes: Annotated[int, Field(description="In the blob store, where equal bytes lie once")]
+
+
+class SetQuota(Request):
+    user: Annotated[
+        str | None,
+        Field(max_length=64, description="A member; without one the project itself (platform admins)"),
+    ] = None
+    bytes: Annotated[int | None, Field(ge=0, le=2**62, description="Of all file versions that are kept")] = (
+        None
+    )
+    gpu_hours: Annotated[
+        float | None, Field(ge=0, le=1e9, allow_inf_nan=False, description="In a calendar month, UTC")
+    ] = None
+    jobs: Annotated[int | None, Field(ge=0, le=10**9, description="That wait or run at one time")] = None
+
+
+class Quota(Answer):
+    user: Annotated[str | None, Field(description="Empty: the project itself")]
+    bytes: int | None
+    gpu_hours: float | None
+    jobs: int | None
+    used_bytes: int
+    used_gpu_hours: float
+    used_jobs: int
+
+
+class Quotas(Answer):
+    items: Annotated[list[Quota], Field(description="The project's first")]

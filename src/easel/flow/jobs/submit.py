@@ -12,6 +12,7 @@ from easel.flow.jobs import files
 from easel.flow.jobs.waiting import check_can_start
 from easel.flow.lake.file_set import check_may_write
 from easel.flow.lake.tag import check_key, check_value
+from easel.flow.quotas import QuotaAsk, check_quotas
 from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
@@ -63,6 +64,8 @@ def submit_jobs(
 ) -> list[Job]:
     """Many at once, at the cost of few; all or none."""
     check_admission(tx, caller)
+    gpus = max((each.spec.resources.gpus for each in wanted), default=0.0)
+    check_quotas(tx, caller, QuotaAsk(jobs=len(wanted), gpus=gpus))
     _check_queue(tx, caller, len(wanted), max_queued)
     job_queues.open_queue(tx, caller.project_id, caller.user.id)
     pool = devices.machines(tx)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from easel.declare.roles import Role
 from easel.errors import Conflict, InvalidInput, NotFound, QuotaExhausted, TooLarge
+from easel.flow.quotas import QuotaAsk, check_quotas
 from easel.ids import UploadId
 from easel.lake.blobs.packs import PACK, SMALL, close_up
 from easel.lake.blobs.store import BlobStore, Incoming, Stage, check_members
@@ -93,6 +94,7 @@ def add_files(
             raise InvalidInput(f"{path!a} is named twice (perhaps in two spellings): name it once")
         rights.need_write(path)
         checked[path] = replace(item, path=path)
+    check_quotas(tx, caller, QuotaAsk(bytes=sum(item.size for item in items)))
     digests = list({i.digest for i in items})
     held = blob_index.held_by(tx, caller.project_id, rights, digests) - set(damaged)
     held |= uploads.held_in(tx, upload.id, digests)

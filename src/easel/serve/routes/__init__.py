@@ -28,6 +28,7 @@ from easel.serve.routes import (
     profiles,
     projects,
     queues,
+    quotas,
     retention,
     service_accounts,
     session,
@@ -85,6 +86,7 @@ def all_routers() -> list[APIRouter]:
         worker_tokens.router,
         operations.router,
         retention.router,
+        quotas.router,
         messages.router,
         *mlflow_routers(),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text
 
 from easel.store.schema.metadata import BigSerial, Moment, metadata
 
@@ -46,4 +46,15 @@ retention_rules = Table(
     Column("created_at", Moment, nullable=False),
     Column("applied_at", Moment),
     Index(None, "project_id"),
+)
+
+# What a project, or with a user_id one person in it, may hold and use; empty means without limit.
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("project_id", String(40), primary_key=True),
+    Column("user_id", String(40), primary_key=True),
+    Column("bytes", BigInteger),
+    Column("gpu_hours", Float(53)),
+    Column("jobs", Integer),
 )
