@@ -21,6 +21,14 @@ TOTALS: Columns[wire.BillTotal] = [
     ("hours", lambda t: f"{t.hours:.2f}"),
     ("amount", lambda t: f"{t.amount:.4f} {t.currency}"),
 ]
+CHARGES: Columns[wire.ChargeLine] = [
+    ("project", lambda line: line.project),
+    ("user", lambda line: line.user),
+    ("jobs", lambda line: line.jobs),
+    ("hours", lambda line: f"{line.hours:.2f}"),
+    ("GPU-hours", lambda line: f"{line.gpu_hours:.2f}"),
+    ("amount", lambda line: f"{line.amount:.2f} {line.currency}"),
+]
 LINES: Columns[wire.BillLine] = [
     ("from", lambda line: line.start),
     ("seconds", lambda line: f"{line.seconds:.2f}"),
@@ -106,3 +114,29 @@ def prices(
     show_list(found.items, columns, as_json, "No prices.")
     if not as_json:
         say(f"Books that come with Easel: {', '.join(found.shipped)}")
+
+
+@app.command("chargeback")
+def chargeback(
+    month: Annotated[str, typer.Option(help="As 2026-03")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write charges.csv or charges.pdf, by the name's ending"),
+    ] = None,
+    idle_gpus: Annotated[
+        bool, typer.Option("--idle-gpus", help="Only jobs that held GPUs and never used their memory")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What to charge whom for a month, over all projects (platform admins)."""
+    with connect() as client:
+        if output is None:
+            found = client.bills.chargeback(month, idle_gpus=idle_gpus)
+            show_list(found.items, CHARGES, as_json, "Nothing was billed in that month.")
+            return
+        form = output.suffix.lower().removeprefix(".")
+        if form not in ("csv", "pdf"):
+            raise InvalidInput(f"{output.name} ends neither in .csv nor in .pdf")
+        made = client.bills.chargeback_file(month, cast(Literal["csv", "pdf"], form), idle_gpus=idle_gpus)
+    output.write_bytes(made)
+    say(f"Wrote {output}")

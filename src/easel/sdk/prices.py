@@ -153,6 +153,18 @@ class Bills:
         """Returns the report over all projects, for platform admins."""
         return self._client.connection.get("/api/v1/bills", wire.BillReport, {"by": by, "month": month})
 
+    def chargeback(self, month: str, *, idle_gpus: bool = False) -> wire.Chargeback:
+        """What to charge whom for a month; or what GPUs that were held and never used came to (platform admins)."""
+        params = {"month": month, "idle_gpus": idle_gpus}
+        return self._client.connection.get("/api/v1/bills/chargeback", wire.Chargeback, params)
+
+    def chargeback_file(self, month: str, form: Literal["csv", "pdf"], *, idle_gpus: bool = False) -> bytes:
+        """The same as a file."""
+        params = {"month": month, "idle_gpus": idle_gpus}
+        return self._client.connection.request(
+            "GET", f"/api/v1/bills/chargeback/{form}", params=params
+        ).content
+
     def budget(self, since: datetime | None = None) -> wire.Budget:
         """Returns the budget; with `since`, a moment with its zone, also what was run up after it."""
         params = {"since": None if since is None else since.isoformat()}

@@ -184,3 +184,54 @@ def all_budgets(tx: Tx) -> list[KeptBudget]:
 def remember_warned(tx: Tx, project_id: ProjectId, period: str, shares: Sequence[float]) -> None:
     values = {"warned_in": period, "warned": list(shares)}
     tx.execute(update(budgets).where(budgets.c.project_id == project_id).values(**values))
+
+
+# Reports for a month. ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one person's jobs in one project came to."""
+
+    project_id: str
+    user_id: str
+    jobs: int
+    hours: float
+    gpu_hours: float
+    micros: int
+    currency: str
+
+
+_GPUS = func.coalesce(jobs.c.spec["resources"]["gpus"].as_float(), 0.0) * func.coalesce(
+    jobs.c.spec["workers"].as_integer(), 1
+)
+
+
+def charges(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[Charge]:
+    """By project and person. With `idle_gpus` only of jobs that held GPUs and never had anything in their memory."""
+    query = select(
+        bill_lines.c.project_id,
+        bill_lines.c.user_id,
+        func.count(func.distinct(bill_lines.c.job_id)).label("jobs"),
+        func.sum(bill_lines.c.seconds).label("seconds"),
+        func.sum(bill_lines.c.seconds * func.coalesce(_GPUS, 0.0)).label("gpu_seconds"),
+        func.sum(bill_lines.c.micros).label("micros"),
+        bill_lines.c.currency,
+    ).join(jobs, jobs.c.id == bill_lines.c.job_id, isouter=True)
+    if idle_gpus:
+        used = func.coalesce(jobs.c.usage["peak_gpu_memory_mb"].as_float(), 0.0)
+        query = query.where(_GPUS > 0, used <= 0, jobs.c.usage.is_not(None))
+    query = query.where(bill_lines.c.month == month)
+    query = query.group_by(bill_lines.c.project_id, bill_lines.c.user_id, bill_lines.c.currency)
+    return [
+        Charge(
+            row.project_id,
+            row.user_id,
+            int(row.jobs),
+            float(row.seconds) / 3600,
+            float(row.gpu_seconds) / 3600,
+            int(row.micros),
+            row.currency,
+        )
+        for row in tx.execute(query.order_by(func.sum(bill_lines.c.micros).desc(), bill_lines.c.user_id))
+    ]

@@ -265,3 +265,20 @@ class PriceList(Answer):
 
     items: list[PriceChange]
     shipped: list[str]
+
+
+class ChargeLine(Answer):
+    """What one person's jobs in one project came to in a month."""
+
+    project: str
+    user: str
+    jobs: int
+    hours: float
+    gpu_hours: float
+    amount: float
+    currency: str
+
+
+class Chargeback(Answer):
+    month: str
+    items: Annotated[list[ChargeLine], Field(description="The dearest first")]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 
 from easel.errors import InvalidInput
 from easel.flow import budgets, prices
-from easel.flow.price import billing
+from easel.flow.price import billing, chargeback
 from easel.price.bill import MICROS
 from easel.price.book import book_named, read_book, shipped_books
 from easel.price.budget import Budget, Period
@@ -24,6 +24,11 @@ router = APIRouter(prefix="/api/v1", tags=["prices"])
 
 JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
 Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="As 2026-03")]
+
+OneMonth = Annotated[str, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="As 2026-03")]
+IdleGpus = Annotated[
+    bool, Query(description="Only of jobs that held GPUs and never had anything in their memory")
+]
 
 Since = Annotated[Moment | None, Query(description="A moment with its zone, as 2026-03-01T00:00:00+01:00")]
 
@@ -97,6 +102,36 @@ def whole_report(
     with state.store.read() as tx:
         found = billing.totals(tx, by, month)
     return _report(by, month, found)
+
+
+@router.get("/bills/chargeback", response_model=wire.Chargeback)
+def month_charges(
+    state: State, caller: PlatformAdmin, month: OneMonth, idle_gpus: IdleGpus = False
+) -> wire.Chargeback:
+    """What to charge whom for a month; or what GPUs that were held and never used came to."""
+    with state.store.read() as tx:
+        found = chargeback.chargeback(tx, month, idle_gpus=idle_gpus)
+    return wire.Chargeback(month=month, items=[wire.ChargeLine.model_validate(line) for line in found])
+
+
+@router.get("/bills/chargeback/{form}", response_class=Response)
+def month_charges_file(
+    state: State,
+    caller: PlatformAdmin,
+    form: Literal["csv", "pdf"],
+    month: OneMonth,
+    idle_gpus: IdleGpus = False,
+) -> Response:
+    """The same as a file."""
+    with state.store.read() as tx:
+        found = chargeback.chargeback(tx, month, idle_gpus=idle_gpus)
+    name = f'attachment; filename="charges-{month}.{form}"'
+    if form == "csv":
+        return Response(
+            chargeback.as_csv(found), media_type="text/csv", headers={"Content-Disposition": name}
+        )
+    made = chargeback.as_pdf(found, month)
+    return Response(made, media_type="application/pdf", headers={"Content-Disposition": name})
 
 
 def _report(by: str, month: str | None, found: Sequence[billing.Total]) -> wire.BillReport:
