@@ -17,17 +17,19 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller as MailServerThread
 
+from easel.declare.job import Command, JobSpec
 from easel.declare.roles import Role
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.flow.messages import channels, outward
 from easel.flow.messages.channels import ChannelWish
+from easel.flow.messages.compose import note
 from easel.flow.messages.deliver import MailServer, MessageSender, deliver
 from easel.flow.messages.keys import ChannelKeys
 from easel.flow.messages.timing import PAUSES_S, allowed_at, next_try
-from easel.ids import TokenId, UserId
+from easel.ids import JobId, TokenId, UserId
 from easel.records.identity import Caller
-from easel.records.message import Channel, ChannelKind, Delivery, QuietHours, Topic
-from easel.store import identity, outbox
+from easel.records.message import NOTIFY_TAG, Channel, ChannelKind, Delivery, QuietHours, Topic
+from easel.store import identity, jobs, outbox
 from easel.store.engine import Store
 from easel.testing.clock import FakeClock
 
@@ -149,6 +151,20 @@ def test_a_mail_says_what_happened_in_money_and_can_be_unsubscribed_by_one_click
     lab.warn(1.0)
     assert deliver(lab.store, sender(mail_thread)) == 0
     assert lab.states() == [Delivery.SENT]
+
+
+def test_a_job_with_the_tag_notify_is_told_of_whatever_one_subscribed_to(lab: Lab) -> None:
+    lab.channel(ChannelKind.MAIL, "ana@example.org")  # about budgets alone
+    with lab.store.write() as tx:
+        for name, tags in (("quiet", {}), ("asked", {NOTIFY_TAG: "yes"})):
+            spec = JobSpec(name, Command(("true",)), tags=tags)
+            jobs.add(tx, [jobs.NewJob(JobId(f"job_{name}"), lab.ana.project_id, lab.ana.user.id, spec)])
+            for kind in ("job.running", "job.failed"):
+                tx.emit(kind, f"job_{name}", project_id=lab.ana.project_id, body={"reason": "exit code 1"})
+    with lab.store.read() as tx:
+        told = outbox.messages_of(tx, lab.ana.user.id)
+    assert [(each.kind, each.subject) for each in told] == [("job.failed", "job_asked")]
+    assert note(told[0], "", "EUR").title == "Job asked in astro failed"
 
 
 def test_a_webhook_is_signed_and_after_a_failure_tried_again_later(lab: Lab, receiver: Receiver) -> None:

@@ -47,7 +47,7 @@ def add(
     about: Annotated[
         list[str] | None,
         typer.Option(
-            help="job-ended, job-failed, app-improved, study-finished, budget, device-lost; repeatable"
+            help="job-ended, job-failed, app-improved, study-finished, budget, device-lost, backup-failed; repeatable"
         ),
     ] = None,
     quiet: Annotated[str | None, typer.Option(help="Send nothing then: 22:00-07:00")] = None,

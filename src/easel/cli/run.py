@@ -68,6 +68,9 @@ def run(
         typer.Option(help="File of the code that names packages; none: the device's own, whatever is there"),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="KEY=VALUE, repeatable")] = None,
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Tell me by all my channels (`easel messages`) when it ends")
+    ] = False,
     after: Annotated[list[str] | None, typer.Option(help="A job that must finish first, repeatable")] = None,
     array: Annotated[
         list[str] | None,
@@ -111,6 +114,8 @@ def run(
         {"python": python, "image": image, "network": network or None, "requirements": requirements},
     )
     _merge(fields, "tags", {key: _number(value) for key, value in _pairs(tag).items()})
+    if notify:
+        _merge(fields, "tags", {"notify": "yes"})
     environment = fields.setdefault("environment", {})
     _merge(environment, "variables", _pairs(env))
     _merge(environment, "secrets", _pairs(secret))
@@ -135,6 +140,10 @@ def run(
             if gpus is not None:
                 raise InvalidInput("give --gpus or --gpu-memory, not both: memory becomes a share of a GPU")
             _merge(fields, "resources", {"gpus": client.queues.gpu_share(gpu_memory)})
+        if notify and not client.messages.channels():
+            raise InvalidInput(
+                "you have no channel by which to be told: `easel messages add mail you@example.org`"
+            )
         if array:
             raise typer.Exit(_run_array(client, what, fields, array, detach))
         job = _submit(client, what, fields)

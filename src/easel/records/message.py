@@ -20,6 +20,7 @@ class Topic(StrEnum):
     STUDY_FINISHED = "study-finished"
     BUDGET = "budget"
     DEVICE_LOST = "device-lost"
+    BACKUP_FAILED = "backup-failed"
 
 
 class ChannelKind(StrEnum):
@@ -45,8 +46,11 @@ TOPICS: Mapping[str, frozenset[Topic]] = {
     "study.finished": frozenset({Topic.STUDY_FINISHED}),
     "budget.warned": frozenset({Topic.BUDGET}),
     "device.lost": frozenset({Topic.DEVICE_LOST}),
+    "backup.failed": frozenset({Topic.BACKUP_FAILED}),
 }
 """Which topics an event of the history belongs to."""
+NOTIFY_TAG = "notify"
+"""A job with this tag is told of by every channel of its owner when it ends, whatever they subscribed to."""
 
 
 @dataclass(frozen=True, slots=True)

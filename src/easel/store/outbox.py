@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from easel.ids import UserId
-from easel.records.message import TOPICS, Channel, ChannelKind, Delivery, QueuedMessage, QuietHours, Topic
+from easel.records.message import (
+    NOTIFY_TAG,
+    TOPICS,
+    Channel,
+    ChannelKind,
+    Delivery,
+    QueuedMessage,
+    QuietHours,
+    Topic,
+)
 from easel.store.schema.apps import apps
 from easel.store.schema.identity import memberships, projects, users
 from easel.store.schema.jobs import jobs
@@ -37,6 +46,7 @@ def queue_messages(conn: Connection, now: datetime, emitted: Sequence[NewEvent])
         if not listeners:
             continue
         topics = {topic.value for topic in TOPICS[event.kind]}
+        asked = _asked_for(conn, event)
         where = select(projects.c.name).where(projects.c.id == event.project_id)
         project = conn.execute(where).scalar_one_or_none() if event.project_id else None
         rows += [
@@ -52,7 +62,7 @@ def queue_messages(conn: Connection, now: datetime, emitted: Sequence[NewEvent])
                 "state": Delivery.WAITING.value,
             }
             for channel in channels
-            if channel.user_id in listeners and topics & set(channel.topics)
+            if channel.user_id in listeners and (asked or topics & set(channel.topics))
         ]
     if rows:
         conn.execute(insert(outbox), rows)
@@ -70,6 +80,15 @@ def _listeners(conn: Connection, event: NewEvent) -> set[str]:
         )
         return set(conn.execute(query).scalars())
     return set(conn.execute(select(users.c.id).where(users.c.platform_admin.is_(True))).scalars())
+
+
+def _asked_for(conn: Connection, event: NewEvent) -> bool:
+    """Whether somebody wants to hear of the end of this very job."""
+    if not event.kind.startswith("job."):
+        return False
+    tag = jobs.c.spec["tags"][NOTIFY_TAG].as_string()
+    found = conn.execute(select(tag).where(jobs.c.id == event.subject)).scalar_one_or_none()
+    return found is not None
 
 
 def _name(conn: Connection, event: NewEvent) -> dict[str, str]:

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from easel.wire.model import Answer, Moment, Request
 
-TopicName = Literal["job-ended", "job-failed", "app-improved", "study-finished", "budget", "device-lost"]
+TopicName = Literal[
+    "job-ended", "job-failed", "app-improved", "study-finished", "budget", "device-lost", "backup-failed"
+]
 WayName = Literal["mail", "webhook", "slack", "matrix"]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
 

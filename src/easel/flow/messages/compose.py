@@ -50,6 +50,8 @@ def note(message: QueuedMessage, public_url: str, currency: str) -> Note:
                 reason = f"{money(spent / 1e6, currency)} of {money(limit / 1e6, currency)}"
         case "device.lost":
             title, page = f"Device {message.subject} is lost", ""
+        case "backup.failed":
+            title, page = f"The backup to {message.subject} failed", ""
         case _:
             title, page = "A message from Easel, as you asked for", ""
     link = None
