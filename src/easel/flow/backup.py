@@ -14,6 +14,7 @@ import secrets as random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from easel.errors import InvalidInput, NotFound
@@ -93,17 +94,20 @@ def surplus(names: Sequence[str], keep: int) -> list[str]:
     return sorted(names)[: max(0, len(names) - keep)]
 
 
-def prune(place: Place, keep: int) -> list[str]:
-    """Remove all but the newest `keep` backups, and the blobs that none of those left names; returns what went."""
+def prune(place: Place, keep: int, spare: timedelta = timedelta(days=1)) -> list[str]:
+    """Remove all but the newest `keep` backups, and the blobs that none of those left names; returns what went.
+
+    Blobs younger than `spare` stay: they may belong to a backup that is being made.
+    """
     gone = surplus(backups_in(place), keep)
     for name in gone:
         for file in place.names(f"{name}/"):
             place.delete(file)
     if gone:
         needed = {digest for name in backups_in(place) for digest in _objects_of(place, name)}
-        stored = place.blobs()
+        stored, before = place.blobs(), datetime.now(UTC) - spare
         for each in list(stored.objects()):
-            if each.digest not in needed:
+            if each.digest not in needed and each.modified <= before:
                 stored.delete(each.digest)
     return gone
 

@@ -72,6 +72,10 @@ def check_quotas(tx: Tx, caller: Caller, ask: QuotaAsk) -> None:
             raise QuotaExhausted(why)
 
 
+def has_quotas(tx: Tx, caller: Caller) -> bool:
+    return bool(quotas.of_project(tx, caller.project_id))
+
+
 def month_start(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 

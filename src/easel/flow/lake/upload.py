@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from easel.declare.roles import Role
 from easel.errors import Conflict, InvalidInput, NotFound, QuotaExhausted, TooLarge
-from easel.flow.quotas import QuotaAsk, check_quotas
+from easel.flow.quotas import QuotaAsk, check_quotas, has_quotas
 from easel.ids import UploadId
 from easel.lake.blobs.packs import PACK, SMALL, close_up
 from easel.lake.blobs.store import BlobStore, Incoming, Stage, check_members
@@ -94,7 +94,8 @@ def add_files(
             raise InvalidInput(f"{path!a} is named twice (perhaps in two spellings): name it once")
         rights.need_write(path)
         checked[path] = replace(item, path=path)
-    check_quotas(tx, caller, QuotaAsk(bytes=sum(item.size for item in items)))
+    if upload.made_by is None:
+        check_quotas(tx, caller, QuotaAsk(bytes=sum(item.size for item in items)))
     digests = list({i.digest for i in items})
     held = blob_index.held_by(tx, caller.project_id, rights, digests) - set(damaged)
     held |= uploads.held_in(tx, upload.id, digests)
@@ -245,6 +246,10 @@ def commit(tx: Tx, caller: Caller, upload_id: str) -> Upload:
     if missing:
         raise Conflict(f"the bytes of {', '.join(missing)} have not been sent: send them, then commit")
     _check_names(tx, caller, upload)
+    if upload.made_by is None and has_quotas(
+        tx, caller
+    ):  # files that came in several calls; results are never refused
+        check_quotas(tx, caller, QuotaAsk(bytes=uploads.progress(tx, upload.id)[1]))
     if not uploads.end(tx, upload.id, UploadState.COMMITTED):
         raise Conflict("the upload was ended by another call: look at it again")
     count = uploads.number(tx, upload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -42,12 +43,21 @@ def set_plan(
         raise InvalidInput(
             f"{target!r} is a relative path: give the whole one, the controller is started elsewhere"
         )
-    open_place(target).names("easel-")
+    _try_out(open_place(target))
     backups.set_plan(tx, target, every, keep)
     tx.emit("backup.planned", target, body={"every_s": every.total_seconds(), "keep": keep})
     made = backups.plan(tx)
     assert made is not None
     return made
+
+
+def _try_out(place: Place) -> None:
+    with tempfile.NamedTemporaryFile() as probe:
+        try:
+            place.put_file("easel-probe", Path(probe.name))
+            place.delete("easel-probe")
+        except OSError as error:
+            raise InvalidInput(f"nothing can be written there: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)
