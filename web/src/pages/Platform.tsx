@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 import { Link } from "react-router";
 import { answer, api } from "../api/client";
 import { Prices } from "../admin/Prices";
+import { Backups, Storage } from "../admin/Storage";
 import { useMe } from "../session";
 import { DeviceTable } from "../ui/Devices";
 import { EventList } from "../ui/Events";
@@ -46,6 +47,8 @@ function ForAdmins() {
         <h2>Pool</h2>
         <DeviceTable drains />
       </section>
+      <Storage />
+      <Backups />
       <Prices />
       <section>
         <h2>What happened</h2>
