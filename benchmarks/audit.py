@@ -23,7 +23,7 @@ import psutil
 from starlette.types import Scope
 
 from easel.flow.first_start import create_platform_admin
-from easel.serve import middleware
+from easel.serve import audit, middleware
 from easel.serve.app import create_app
 from easel.serve.settings import Settings
 from easel.store.engine import Store
@@ -37,15 +37,15 @@ def serve(home: str, port: int, audited: bool) -> None:
     import uvicorn
 
     if not audited:
-        begin = middleware.begin_note
+        begin = audit.begin_note
 
         def begin_kept(scope: Scope, request_id: str) -> RequestNote:
             note = begin(scope, request_id)
             note.kept = True  # so that no transaction writes it down
             return note
 
-        middleware.begin_note = begin_kept
-        middleware.is_audited = lambda scope: False
+        vars(middleware)["begin_note"] = begin_kept
+        vars(middleware)["is_audited"] = lambda scope: False
     app = create_app(Settings(home=Path(home)), Store(f"sqlite:///{home}/easel.sqlite"))
     uvicorn.run(app, port=port, log_config=None, access_log=False)
 
@@ -83,7 +83,7 @@ class Measured:
             else:
                 self.http.get(f"/projects/astro/jobs/{self.job}").raise_for_status()
         time.sleep(1.0)  # the entries of the last requests are written
-        return (sum(about.cpu_times()[:2]) - before) / requests
+        return float(sum(about.cpu_times()[:2]) - before) / requests
 
 
 def main() -> None:

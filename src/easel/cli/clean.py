@@ -12,7 +12,7 @@ from easel.cli.plain import size
 from easel.errors import InvalidInput
 from easel.sdk.operate import What
 from easel.wire.lake import Grant, Group
-from easel.wire.operate import Holder, RetentionRule
+from easel.wire.operate import RetentionRule, StorageHolder
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
@@ -34,7 +34,7 @@ RULES: Columns[RetentionRule] = [
     ("tag", lambda r: r.tag or None),
     ("applied", lambda r: r.applied_at),
 ]
-HOLDERS: Columns[Holder] = [
+HOLDERS: Columns[StorageHolder] = [
     ("project", lambda h: h.project),
     ("user", lambda h: h.user),
     ("files", lambda h: h.files),

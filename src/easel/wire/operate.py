@@ -94,7 +94,7 @@ class RetentionRules(Answer):
     items: list[RetentionRule]
 
 
-class Holder(Answer):
+class StorageHolder(Answer):
     project: str
     user: str
     files: Annotated[int, Field(description="File versions")]
@@ -103,7 +103,7 @@ class Holder(Answer):
 
 
 class StorageReport(Answer):
-    holders: Annotated[list[Holder], Field(description="The largest first")]
+    holders: Annotated[list[StorageHolder], Field(description="The largest first")]
     objects: int
     stored_bytes: Annotated[int, Field(description="In the blob store, where equal bytes lie once")]
 

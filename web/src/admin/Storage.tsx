@@ -15,8 +15,8 @@ export function Storage() {
         {(found) => (
           <>
             <p className="quiet">
-              The blob store has {bytes(found.stored_bytes)} in {count(found.objects)} objects; equal bytes lie
-              there once.
+              The blob store has {bytes(found.stored_bytes)} in {count(found.objects)} objects; equal bytes
+              lie there once.
             </p>
             <div className="scroll">
               <table>
@@ -71,7 +71,11 @@ export function Backups() {
             <>
               <p>
                 To {found.plan.target}, every {duration(found.plan.every_s)}; {found.plan.keep} are kept.{" "}
-                <button type="button" disabled={ask.isPending || found.plan.asked} onClick={() => ask.mutate()}>
+                <button
+                  type="button"
+                  disabled={ask.isPending || found.plan.asked}
+                  onClick={() => ask.mutate()}
+                >
                   {found.plan.asked ? "One is about to begin" : "Back up now"}
                 </button>
               </p>

@@ -11,7 +11,7 @@ from easel.store.engine import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class StorageHolder:
     project: str
     user: str
     files: int
@@ -21,7 +21,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class StorageReport:
-    holders: Sequence[Holder]
+    holders: Sequence[StorageHolder]
     """The largest first."""
     objects: int
     stored_bytes: int
@@ -38,7 +38,9 @@ def storage_report(tx: Tx, project_id: ProjectId | None = None) -> StorageReport
         project = projects[each.project_id]
         name = project.name if project is not None else each.project_id
         holders.append(
-            Holder(name, people.get(each.user_id, each.user_id), each.files, each.bytes, each.log_bytes)
+            StorageHolder(
+                name, people.get(each.user_id, each.user_id), each.files, each.bytes, each.log_bytes
+            )
         )
     count, size = storage.stored(tx)
     return StorageReport(holders, count, size)

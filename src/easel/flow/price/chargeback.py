@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from easel.errors import Misconfigured
 from easel.flow.words.numbers import money
+from easel.ids import ProjectId
 from easel.store import billing, identity
 from easel.store.engine import Tx
 
@@ -32,7 +33,7 @@ def chargeback(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[ChargeLin
     """By project and person, the dearest first. With `idle_gpus` only of jobs that held GPUs and never used them."""
     found = billing.charges(tx, month, idle_gpus=idle_gpus)
     people = identity.names_of(tx, list({each.user_id for each in found}))
-    projects = {key: identity.find_project(tx, key) for key in {each.project_id for each in found}}
+    projects = {key: identity.find_project(tx, ProjectId(key)) for key in {each.project_id for each in found}}
     return [
         ChargeLine(
             getattr(projects[each.project_id], "name", each.project_id),

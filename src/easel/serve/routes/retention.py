@@ -84,7 +84,7 @@ def _shown(each: RetentionRule) -> wire.RetentionRule:
 def _report(found: StorageReport) -> wire.StorageReport:
     return wire.StorageReport(
         holders=[
-            wire.Holder(
+            wire.StorageHolder(
                 project=each.project,
                 user=each.user,
                 files=each.files,

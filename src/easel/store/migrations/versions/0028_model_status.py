@@ -5,6 +5,8 @@ from alembic import op
 
 revision = "0028"
 down_revision = "0027"
+oldest_supported = "0024"
+"""Older releases write shorter texts, which fit."""
 
 
 def upgrade() -> None:
