@@ -5,11 +5,11 @@ from __future__ import annotations
 from easel.declare.resources import Resources, Room
 from easel.ids import ProjectId, UserId
 from easel.records.queue import Line, Owner
-from easel.run.preempt import Claimant, HeldDevice, Holder, preempted
+from easel.run.preempt import Claimant, ContendedDevice, PreemptibleJob, preempted
 
 ANA, BEN = (ProjectId("p"), UserId("ana")), (ProjectId("q"), UserId("ben"))
 ONE, TWO = Resources(1.0, 512), Resources(2.0, 512)
-HERE = [HeldDevice("here", Room(2.0, 4096))]
+HERE = [ContendedDevice("here", Room(2.0, 4096))]
 
 
 def lines(priority: int = 0, **usage: float) -> dict[Owner, Line]:
@@ -19,8 +19,8 @@ def lines(priority: int = 0, **usage: float) -> dict[Owner, Line]:
     }
 
 
-def holder(name: str, ran_s: float, *, may: bool = True, owner: Owner = BEN, **more: bool) -> Holder:
-    return Holder(name, owner, "here", ONE, ran_s, may, **more)
+def holder(name: str, ran_s: float, *, may: bool = True, owner: Owner = BEN, **more: bool) -> PreemptibleJob:
+    return PreemptibleJob(name, owner, "here", ONE, ran_s, may, **more)
 
 
 def test_the_last_begun_of_who_used_more_gives_way_and_no_more_than_are_needed() -> None:

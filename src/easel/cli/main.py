@@ -63,6 +63,8 @@ COMMANDS: dict[str, CommandEntry] = {
     "messages": CommandEntry("Be told by mail, webhook, Slack or Matrix", "easel.cli.messages"),
     "drain": CommandEntry("Give a device no more work, and empty it", "easel.cli.queues", "drain_app"),
     "undrain": CommandEntry("Give a device work again", "easel.cli.queues", "undrain_app"),
+    "reserve": CommandEntry("Keep a device for a project for a while", "easel.cli.queues", "reserve_app"),
+    "reservations": CommandEntry("Devices kept for a project", "easel.cli.queues", "reservations_app"),
     "health": CommandEntry("What is well and what is wrong", "easel.cli.operate", "health_app"),
     "cordon": CommandEntry("Let a server's proxy send requests elsewhere", "easel.cli.operate", "cordon_app"),
     "uncordon": CommandEntry("Let a server take requests again", "easel.cli.operate", "uncordon_app"),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
 from easel.wire import job as wire
@@ -19,6 +19,8 @@ app = typer.Typer(
 devices_app = typer.Typer()
 drain_app = typer.Typer()
 undrain_app = typer.Typer()
+reserve_app = typer.Typer()
+reservations_app = typer.Typer(no_args_is_help=True, help="Devices that are kept for a project.")
 
 User = Annotated[str | None, typer.Option("--user", "-u", help="Whose queue; without it the whole project's")]
 COLUMNS: Columns[wire.Queue] = [
@@ -135,6 +137,50 @@ def undrain(device: str) -> None:
     with connect() as client:
         client.queues.undrain(device)
     say(f"{device} takes work again")
+
+
+@reserve_app.command()
+def reserve(
+    device: str,
+    end: Annotated[str, typer.Option("--to", help="Until when: 'fri 18:00', 2h from now")],
+    project: Annotated[str, typer.Option("--for", help="The project that it is kept for")],
+    start: Annotated[str | None, typer.Option("--from", help="From when; without it now")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a device for a project: others begin nothing there. What runs may end; what may be preempted is stopped."""
+    now = datetime.now().astimezone()
+    begin = now if start is None else moment(start, now)
+    with connect() as client:
+        made = client.queues.reserve(device, project, begin, moment(end, now))
+    if as_json:
+        show_one(made, True)
+        return
+    until = f"{made.start.astimezone():%a %d %b %H:%M} to {made.end.astimezone():%a %d %b %H:%M}"
+    say(f"{device} is kept for {made.project} from {until}: {made.id}")
+
+
+RESERVATIONS: Columns[wire.Reservation] = [
+    ("id", lambda r: r.id),
+    ("device", lambda r: r.device),
+    ("project", lambda r: r.project or "another"),
+    ("from", lambda r: r.start),
+    ("to", lambda r: r.end),
+]
+
+
+@reservations_app.command("ls")
+def reservations(as_json: AsJson = False) -> None:
+    """Which devices are or will be kept for a project."""
+    with connect() as client:
+        show_list(client.queues.reservations(), RESERVATIONS, as_json, "No device is reserved.")
+
+
+@reservations_app.command("cancel")
+def cancel_reservation(reservation: str) -> None:
+    """Give a reserved device back to everybody."""
+    with connect() as client:
+        client.queues.cancel_reservation(reservation)
+    say("Cancelled")
 
 
 def moment(text: str, now: datetime) -> datetime:

@@ -172,6 +172,9 @@ def of_job(tx: Tx, job: Job, max_active: int) -> Account:
         return Account(Standing.WAITS_FOR_JOBS, told, job.submitted_at)
     if devices.largest_connected(tx) is None:
         return _blocked("job", job.name, Obstacle(Standing.NO_DEVICE), job.submitted_at, tx)
+    reason = why_waiting(tx, job, max_active)
+    if reason is not None and "reserved" in reason:
+        return Account(Standing.WAITS_FOR_ROOM, f"waits in the queue: {reason}", job.submitted_at)
     queue = job_queues.queued_ids(tx, job.project_id, job.user_id)
     ahead = queue.index(job.id) if job.id in queue else 0
     told = words.of_queued_job(Standing.WAITS_FOR_ROOM, ahead, 0)

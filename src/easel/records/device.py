@@ -21,6 +21,18 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class Reservation:
+    """From `start` to `end` only jobs of the project begin on the device; `project` is its name."""
+
+    id: str
+    device: str
+    project_id: str
+    project: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced."""
 

@@ -24,7 +24,7 @@ class Claimant:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class PreemptibleJob:
     """A job that runs. One that is not `preemptible` is never stopped; one that is `leaving` was asked already."""
 
     key: str
@@ -37,7 +37,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldDevice:
+class ContendedDevice:
     """A device that may get work: what it has, and its labels."""
 
     name: str
@@ -47,8 +47,8 @@ class HeldDevice:
 
 def preempted(
     waiting: Sequence[Claimant],
-    running: Sequence[Holder],
-    devices: Sequence[HeldDevice],
+    running: Sequence[PreemptibleJob],
+    devices: Sequence[ContendedDevice],
     lines: Mapping[Owner, Line],
 ) -> list[str]:
     """Returns the keys to stop for the job with the best claim: none where something fits or is on its way already.
@@ -71,8 +71,8 @@ def preempted(
 
 def _for(
     claimant: Claimant,
-    running: Sequence[Holder],
-    devices: Sequence[HeldDevice],
+    running: Sequence[PreemptibleJob],
+    devices: Sequence[ContendedDevice],
     lines: Mapping[Owner, Line],
     shares: Shares,
 ) -> list[str] | None:

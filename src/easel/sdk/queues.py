@@ -64,6 +64,20 @@ class Queues:
         """Give a device work again."""
         self._client.connection.delete(f"/api/v1/devices/{device}/drain")
 
+    def reservations(self) -> builtins.list[wire.Reservation]:
+        """Which devices are or will be kept for a project."""
+        return self._client.connection.get("/api/v1/reservations", wire.ReservationList).items
+
+    def reserve(self, device: str, project: str, start: datetime, end: datetime) -> wire.Reservation:
+        """Keep a device for a project: others begin nothing there meanwhile. For admins."""
+        body = ask(wire.ReserveDevice, project=project, start=start, end=end)
+        path = f"/api/v1/devices/{device}/reservations"
+        return self._client.connection.post(path, body, wire.Reservation)
+
+    def cancel_reservation(self, reservation: str) -> None:
+        """Give a reserved device back to everybody. For admins."""
+        self._client.connection.delete(f"/api/v1/reservations/{reservation}")
+
 
 class Secrets:
     """Secrets of the client's project: set by its admins, named by jobs, never shown."""

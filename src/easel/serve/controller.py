@@ -19,6 +19,7 @@ from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.preempt import preempt, preempting
 from easel.flow.jobs.reports import AttemptReport
 from easel.flow.operate.drain import emptying
+from easel.flow.operate.reserve import strangers
 from easel.records.attempt import AttemptKey, EndReason
 from easel.run.executors.base import (
     AttemptGone,
@@ -328,11 +329,14 @@ class Controller:
             self.executor.kill(key)
 
     def _preempt(self) -> None:
-        """Stops jobs that may be stopped where somebody with a better claim has waited for a while."""
+        """Stops jobs that may be stopped: on devices that are kept for others, and where somebody with a better claim
+        has waited for a while."""
         if not self.connected:
             return
         launcher = self.launcher
-        found = preempting(self.store, launcher.max_active, launcher.half_life_s, self._stopped)
+        kept, found = strangers(self.store)
+        self.executor.reserve(kept)
+        found += preempting(self.store, launcher.max_active, launcher.half_life_s, self._stopped)
         if not found:
             return
         with self.store.write() as tx:

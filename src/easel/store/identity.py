@@ -70,6 +70,11 @@ def find_project(tx: Tx, project_id: ProjectId) -> Project | None:
     return Project(*row) if row else None
 
 
+def project_named(tx: Tx, name: str) -> Project | None:
+    row = tx.execute(select(projects).where(projects.c.name == name)).one_or_none()
+    return None if row is None else _project(row)
+
+
 def list_projects(
     tx: Tx, user: User, request: PageRequest, only: Sequence[ProjectId] | None = None
 ) -> Page[Project]:

@@ -98,8 +98,8 @@ def _active(tx: Tx) -> dict[Owner, int]:
     return {(ProjectId(project), UserId(user)): count for project, user, count in tx.execute(query)}
 
 
-Placeable = Callable[[Mapping[str, Any]], bool]
-"""Whether the pool could hold a job with this stored spec."""
+Placeable = Callable[[Owner, Mapping[str, Any]], bool]
+"""Whether the pool could hold a job of this owner with this stored spec."""
 
 
 def _heads(tx: Tx, owner: Owner, count: int, able: Placeable | None = None) -> Sequence[JobId]:
@@ -124,7 +124,7 @@ def _heads(tx: Tx, owner: Owner, count: int, able: Placeable | None = None) -> S
         return [JobId(row.id) for row in tx.execute(query.limit(count))]
     found: list[JobId] = []
     for row in tx.execute(query.limit(count + MOST_PASSED)):
-        if able(row.spec):
+        if able(owner, row.spec):
             found.append(JobId(row.id))
         if len(found) == count:
             break

@@ -293,6 +293,15 @@ def active(tx: Tx) -> list[AnyRow]:
     return sorted(tx.execute(select(jobs).where(IS_ACTIVE)), key=lambda row: row.seq)
 
 
+def project_of(tx: Tx, job_ids: Sequence[str]) -> dict[str, str]:
+    """The project of each of these jobs."""
+    found: dict[str, str] = {}
+    for some in chunks(list(job_ids)):
+        query = select(jobs.c.id, jobs.c.project_id).where(jobs.c.id.in_(some))
+        found |= {row.id: row.project_id for row in tx.execute(query)}
+    return found
+
+
 def to_kill(tx: Tx) -> list[str]:
     """Keys of attempts whose end was asked for."""
     query = select(jobs.c.id, jobs.c.attempt).where(IS_ACTIVE, jobs.c.kill_requested.is_(True))

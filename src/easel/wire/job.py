@@ -420,6 +420,26 @@ class DrainDevice(Request):
     reason: Annotated[str, Field(max_length=200, examples=["new memory"])] = ""
 
 
+class ReserveDevice(Request):
+    """Only jobs of the project begin on the device between these moments; what runs there may end."""
+
+    project: Slug
+    start: Moment
+    end: Moment
+
+
+class Reservation(Answer):
+    id: str
+    device: str
+    project: Annotated[str | None, Field(description="Empty where you cannot enter it")]
+    start: Moment
+    end: Moment
+
+
+class ReservationList(Answer):
+    items: list[Reservation]
+
+
 class DeviceDrain(Answer):
     since: Moment
     by: Moment | None

@@ -16,14 +16,14 @@ from easel.flow.jobs.shares import usage_now, with_shares
 from easel.ids import ProjectId, UserId
 from easel.records.attempt import EndReason
 from easel.records.device import Device
-from easel.records.queue import Line
+from easel.records.queue import Line, Owner
 from easel.run.lifecycle import Dequeued, Ended, step, to_json
 from easel.run.order import Order
 from easel.run.placement import could_hold
 from easel.run.queue import choose, launch_room
 from easel.run.secret_store import SecretStore
 from easel.run.share import HALF_LIFE_S
-from easel.store import devices, job_attempts, job_queues, jobs, shares
+from easel.store import devices, job_attempts, job_queues, jobs, reservations, shares
 from easel.store.devices import ENGINES
 from easel.store.engine import AnyRow, NewEvent, Store, Tx
 from easel.store.shares import HeldNow
@@ -85,7 +85,7 @@ class Launcher:
         """The queues that may launch: those of projects whose budget is spent wait, and jobs that no devices that are
         connected could hold together."""
         spent = spent_projects(tx)
-        found = job_queues.lines(tx, self.max_active, at_most, _able(pool))
+        found = job_queues.lines(tx, self.max_active, at_most, _able(pool, reservations.kept_now(tx)))
         return [line for line in found if line.owner[0] not in spent]
 
     def orders(self, ids: Sequence[str], guard: Guard) -> list[Order]:
@@ -115,13 +115,17 @@ def _pool(tx: Tx) -> tuple[list[Device], list[Device]]:
     return [device for device in known if device.open], known
 
 
-def _able(pool: Sequence[Device]) -> job_queues.Placeable | None:
-    """Machines of Ray and Slurm say nothing of labels, and of an unknown pool nothing is known: all may go there."""
+def _able(pool: Sequence[Device], kept: Mapping[str, str]) -> job_queues.Placeable | None:
+    """Machines of Ray and Slurm say nothing of labels, and of an unknown pool nothing is known: all may go there.
+
+    `kept` are reserved devices, each with the one project whose jobs may begin there.
+    """
     if not pool or any(device.executor in ENGINES for device in pool):
         return None
-    rooms = [(device.capacity, device.labels) for device in pool]
 
-    def able(spec: Mapping[str, Any]) -> bool:
+    def able(owner: Owner, spec: Mapping[str, Any]) -> bool:
+        mine = [device for device in pool if kept.get(device.name, owner[0]) == owner[0]]
+        rooms = [(device.capacity, device.labels) for device in mine]
         asked = Resources(**spec["resources"])
         return could_hold(rooms, asked, spec.get("wants") or {}, int(spec.get("workers") or 1))
 

@@ -10,7 +10,7 @@ from easel.flow.jobs.shares import usage_now, with_shares
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.attempt import AttemptKey
 from easel.records.queue import Owner
-from easel.run.preempt import Claimant, HeldDevice, Holder, preempted
+from easel.run.preempt import Claimant, ContendedDevice, PreemptibleJob, preempted
 from easel.store import devices, job_attempts, job_queues, jobs, queue_now, shares
 from easel.store.devices import ENGINES
 from easel.store.engine import AnyRow, Store, Tx
@@ -25,7 +25,7 @@ def preempting(
     with store.read() as tx:
         active = queue_now.active(tx)
         running = [row for row in active if row.held_at is not None]
-        if not any(_may_be_stopped(row) for row in running):
+        if not any(may_be_stopped(row) for row in running):
             return []
         pool = [one for one in devices.machines(tx) if one.open]
         if any(one.executor in ENGINES for one in pool):
@@ -51,18 +51,18 @@ def preempting(
             if int(row.spec.get("workers") or 1) == 1
         ]
         holders = [
-            Holder(
+            PreemptibleJob(
                 _key(row),
                 _owner(row),
                 row.device or "",
                 _asked(row),
                 (tx.now - row.held_at).total_seconds(),
-                _may_be_stopped(row),
+                may_be_stopped(row),
                 _key(row) in leaving or bool(row.give_way),
             )
             for row in running
         ]
-    places = [HeldDevice(one.name, one.capacity, one.labels) for one in pool]
+    places = [ContendedDevice(one.name, one.capacity, one.labels) for one in pool]
     found = preempted(claimants, holders, places, {line.owner: line for line in lines})
     return [AttemptKey.parse(key) for key in found]
 
@@ -94,7 +94,7 @@ def _heads(tx: Tx, max_active: int) -> list[AnyRow]:
     return [rows[job] for job in first if job in rows]
 
 
-def _may_be_stopped(row: AnyRow) -> bool:
+def may_be_stopped(row: AnyRow) -> bool:
     """A job that said so, or a slice of a trial; a distributed job would stop on every device at once."""
     spec: Mapping[str, Any] = row.spec
     if int(spec.get("workers") or 1) > 1:

@@ -9,7 +9,7 @@ from easel.errors import InvalidInput
 from easel.flow.budgets import spent_projects
 from easel.records.device import Device
 from easel.records.job import Job, JobState
-from easel.store import devices, job_queues, jobs
+from easel.store import devices, job_queues, jobs, reservations
 from easel.store.devices import ENGINES
 from easel.store.engine import Tx
 
@@ -85,6 +85,11 @@ def _why_queued(tx: Tx, job: Job, max_active: int) -> str | None:
         return "the queue is paused: an admin can resume it (easel queues resume)"
     if queue.active >= queue.max_active:
         return f"{queue.active} of your jobs are active, and at most {queue.max_active} may be at once"
+    kept = {one.device: one for one in reservations.to_come(tx) if one.start <= tx.now}
+    able = [d for d in devices.machines(tx) if d.open and d.capacity.fits(job.spec.resources)]
+    closed = [kept[d.name] for d in able if d.name in kept and kept[d.name].project_id != job.project_id]
+    if able and len(closed) == len(able):
+        return f"every device that could run it is reserved until {min(c.end for c in closed):%Y-%m-%d %H:%M} UTC"
     return "it is next in turn"
 
 

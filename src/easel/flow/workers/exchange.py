@@ -14,11 +14,11 @@ from easel.declare.resources import Resources, Room
 from easel.errors import Conflict, EaselError
 from easel.flow.workers.seal import Seal
 from easel.flow.workers.tokens import refusal
-from easel.records.attempt import EndReason
+from easel.records.attempt import AttemptKey, EndReason
 from easel.records.worker import AttemptOffer, Puller
 from easel.run.entries import JournalEntry, encode_entry, following
 from easel.run.leasing import give
-from easel.store import devices, offers, worker_tokens
+from easel.store import devices, jobs, offers, reservations, worker_tokens
 from easel.store.engine import AnyRow, Store, Tx
 
 CANDIDATES = 512
@@ -286,8 +286,21 @@ class _Round:
         given: dict[str, str] = {}
         for executor, pullers in by_executor.items():
             waiting = [offer_of(row, self.tx) for row in rows if row.executor == executor]
-            given |= give(waiting, pullers)
+            given |= self._give(waiting, pullers)
         return rows, given
+
+    def _give(self, waiting: Sequence[AttemptOffer], pullers: Sequence[Puller]) -> dict[str, str]:
+        """A reserved device gets only work of the project that it is kept for."""
+        kept = reservations.kept_now(self.tx)
+        if not any(each.name in kept for each in pullers):
+            return give(waiting, pullers)
+        of = jobs.project_of(self.tx, [AttemptKey.parse(offer.gang).job_id for offer in waiting])
+        given: dict[str, str] = {}
+        for project in sorted({kept[each.name] for each in pullers if each.name in kept}):
+            mine = [one for one in waiting if of.get(AttemptKey.parse(one.gang).job_id) == project]
+            given |= give(mine, [each for each in pullers if kept.get(each.name) == project])
+        rest = [one for one in waiting if one.key not in given]
+        return given | give(rest, [each for each in pullers if each.name not in kept])
 
     def _remember_peers(self, row: AnyRow, variables: Mapping[str, str]) -> None:
         """Keeps the peers' addresses, so that an order that has to be sent again says the same."""

@@ -68,7 +68,8 @@ class RemoteExecutor:
         self._forgets: dict[str, bool] = {}
         self._reports: list[Report] = []
         self._workers: dict[str, _Heard] = {}
-        self._rooms: list[tuple[Room, Mapping[str, str]]] = []
+        self._rooms: list[tuple[str, Room, Mapping[str, str]]] = []
+        self._kept: Mapping[str, str] = {}
         self._watch_at = 0.0
 
     def connect(self, fence: int, seen: Mapping[str, int]) -> None:
@@ -82,7 +83,7 @@ class RemoteExecutor:
             attempts = offers.attempts(tx, self.name)
             self._rooms = _rooms(tx, self.name)
         self._fence, self._seen, self._cursor = fence, dict(seen), 0
-        self._reports.append(Connected(_sum(self._rooms), attempts, {"pull": "yes"}, is_device=False))
+        self._reports.append(Connected(_sum(self.rooms()), attempts, {"pull": "yes"}, is_device=False))
 
     @property
     def driving(self) -> bool:
@@ -97,9 +98,17 @@ class RemoteExecutor:
         self._reports.clear()
         self._workers.clear()
 
-    def rooms(self) -> Sequence[tuple[Room, Mapping[str, str]]]:
-        """What each of its devices has, and its labels."""
-        return self._rooms
+    def rooms(self, project_id: str = "") -> Sequence[tuple[Room, Mapping[str, str]]]:
+        """What each of its devices has, and its labels; of those that a project may use, where one is named."""
+        return [
+            (room, labels)
+            for name, room, labels in self._rooms
+            if not project_id or self._kept.get(name, project_id) == project_id
+        ]
+
+    def reserve(self, kept: Mapping[str, str]) -> None:
+        """Counts reserved workers only for their projects; the database sees to it what they are given."""
+        self._kept = dict(kept)
 
     def spare(self, names: frozenset[str]) -> None:
         """Counts its workers for nothing here; the database sees to it that they are given nothing."""
@@ -293,10 +302,10 @@ def _offer(order: Order) -> AttemptOffer:
     )
 
 
-def _rooms(tx: Tx, executor: str) -> list[tuple[Room, Mapping[str, str]]]:
+def _rooms(tx: Tx, executor: str) -> list[tuple[str, Room, Mapping[str, str]]]:
     labels = {row.name: row.labels for row in offers.workers_of(tx, executor) if not row.left}
     return [
-        (each.capacity, labels[each.name])
+        (each.name, each.capacity, labels[each.name])
         for each in devices.list_devices(tx)
         if each.name in labels and each.drain is None
     ]

@@ -111,6 +111,9 @@ class Executor(Protocol):
         What waits on one of them is said to be gone, stopped; what runs there goes on.
         """
 
+    def reserve(self, kept: Mapping[str, str]) -> None:
+        """Begin on each of these devices only attempts of the project that it is kept for."""
+
     def kill(self, key: str, *, force: bool = False) -> None:
         """Ask the attempt to end, after its grace make it; with `force` at once."""
 

@@ -113,6 +113,9 @@ class LocalExecutor:
             self._spared = wanted
             self._send({"op": "spare", "on": wanted})
 
+    def reserve(self, kept: Mapping[str, str]) -> None:
+        """One device alone: whose work comes here is decided before."""
+
     def start(self, order: Order) -> None:
         self._send({"op": "start", "order": ORDER.dump_python(order, mode="json")})
 

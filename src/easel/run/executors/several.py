@@ -18,8 +18,8 @@ FULL = 2.0
 class Pulled(Executor, Protocol):
     """An executor whose devices come and go."""
 
-    def rooms(self) -> Sequence[tuple[Room, Mapping[str, str]]]:
-        """What each of its devices has, and its labels."""
+    def rooms(self, project_id: str = "") -> Sequence[tuple[Room, Mapping[str, str]]]:
+        """What each of its devices has, and its labels; of those that a project may use, where one is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,12 @@ class Several:
         self._answers: dict[int, Connected] = {}
         self._said: list[Report] = []
         self._spared: frozenset[str] = frozenset()
+        self._kept: Mapping[str, str] = {}
+
+    def reserve(self, kept: Mapping[str, str]) -> None:
+        self._kept = dict(kept)
+        for executor in self._all:
+            executor.reserve(kept)
 
     def spare(self, names: frozenset[str]) -> None:
         self._spared = names
@@ -96,8 +102,9 @@ class Several:
             self._all[number].start(order)
 
     def _places(self, order: Order) -> list[ExecutorRoom]:
-        rooms = self._other.rooms()
-        spared = self.name in self._spared
+        rooms = self._other.rooms(order.project_id)
+        kept = self._kept.get(self.name, order.project_id) != order.project_id
+        spared = self.name in self._spared or kept
         if not rooms and order.workers == 1 and not order.wants and not spared:
             return [ExecutorRoom(self._capacity.vcpu, 0.0, True)]
         able = [room for room, labels in rooms if _wanted(order, labels) and room.fits(order.resources)]

@@ -11,10 +11,12 @@ from easel.flow import pool
 from easel.flow.jobs import control
 from easel.flow.jobs.promises import score_promises
 from easel.flow.operate import drain as drains
-from easel.records.device import Device
+from easel.flow.operate import reserve as reserving
+from easel.records.device import Device, Reservation
 from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
-from easel.serve.state import AppState
+from easel.serve.creating import Create
+from easel.serve.state import AppState, Tx
 from easel.wire import job as wire
 from easel.wire.price import PromisesKept
 
@@ -73,6 +75,43 @@ def undrain_device(state: State, caller: PlatformAdmin, device: DeviceName) -> w
     """Give a device work again."""
     with state.store.write() as tx:
         return _device(drains.undrain(tx, caller, device), 0)
+
+
+@router.get("/reservations", response_model=wire.ReservationList)
+def list_reservations(state: State, caller: SignedIn) -> wire.ReservationList:
+    """Which devices are or will be kept for a project."""
+    with state.store.read() as tx:
+        return wire.ReservationList(items=[_reservation(one) for one in reserving.to_come(tx, caller)])
+
+
+@router.post("/devices/{device:path}/reservations", response_model=wire.Reservation, status_code=201)
+def reserve_device(
+    caller: PlatformAdmin, create: Create, device: DeviceName, body: wire.ReserveDevice
+) -> Response:
+    """Keep a device for a project: others begin nothing there, and those of their jobs that may be preempted stop."""
+
+    def make(tx: Tx) -> wire.Reservation:
+        return _reservation(reserving.reserve(tx, caller, device, body.project, body.start, body.end))
+
+    return create(caller, body, make)
+
+
+@router.delete("/reservations/{reservation}", status_code=204)
+def cancel_reservation(
+    state: State,
+    caller: PlatformAdmin,
+    reservation: Annotated[str, Path(max_length=60, examples=["rsv_01jc"])],
+) -> Response:
+    """Give a reserved device back to everybody."""
+    with state.store.write() as tx:
+        reserving.cancel(tx, caller, reservation)
+    return Response(status_code=204)
+
+
+def _reservation(one: Reservation) -> wire.Reservation:
+    return wire.Reservation(
+        id=one.id, device=one.device, project=one.project or None, start=one.start, end=one.end
+    )
 
 
 def _device(device: Device, running: int, holders: pool.Amounts | None = None) -> wire.Device:

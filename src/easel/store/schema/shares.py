@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Integer, String, Table
+from sqlalchemy import Column, Float, Index, Integer, String, Table
 
 from easel.store.schema.metadata import Moment, metadata
 
@@ -17,4 +17,18 @@ shares = Table(
     Column("used_at", Moment, nullable=False),
     Column("weight", Float(53), nullable=False),
     Column("priority", Integer, nullable=False),
+)
+
+# A device that only one project's jobs begin on, for a while.
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("device", String(100), nullable=False),
+    Column("project_id", String(40), nullable=False),
+    Column("start_at", Moment, nullable=False),
+    Column("end_at", Moment, nullable=False),
+    Column("made_by", String(40), nullable=False),
+    Column("made_at", Moment, nullable=False),
+    Index(None, "end_at"),
 )
