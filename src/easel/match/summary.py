@@ -21,6 +21,7 @@ class DataSummary:
 
     `wide` says that the numbers span many orders of magnitude, so that other scales are worth trying. `only` is the one
     value that all examples have in the column marked as group or as time; empty where they differ or none is marked.
+    `answer` is the one answer of all examples where numbers are predicted; empty where they differ.
     """
 
     examples: int
@@ -30,6 +31,7 @@ class DataSummary:
     classes: int = 0
     wide: bool = False
     only: str = dataclasses.field(default="", compare=False)
+    answer: str = dataclasses.field(default="", compare=False)
 
 
 def summarise(program: Program, examples: Sequence[Example]) -> DataSummary:

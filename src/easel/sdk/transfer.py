@@ -190,8 +190,13 @@ class Sender:
                 self._direct.put(part.url, part.size, lambda: _slice(file.local, part.offset, part.size))
             self._progress(part.size)
 
-        list(pool.map(put, parts))
-        self._finish(path, digest.hex())
+        try:
+            list(pool.map(put, parts))
+            self._finish(path, digest.hex())
+        except (EaselError, OSError, httpx.HTTPError):
+            if digest_file(file.local) != digest:
+                raise _changed(file) from None
+            raise
 
     def _announce(self, path: str, new: wire.NewObject) -> tuple[Sequence[wire.Part], Handover | None]:
         """The parts to send, and the quicker way where the server is on this machine."""
@@ -273,8 +278,12 @@ def _content(file: LocalFile) -> bytes:
     finally:
         os.close(descriptor)
     if len(content) != file.size:
-        raise InvalidInput(f"{file.local} changed while it was uploaded: try again")
+        raise _changed(file)
     return content
+
+
+def _changed(file: LocalFile) -> InvalidInput:
+    return InvalidInput(f"{file.local} changed while it was uploaded: try again")
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

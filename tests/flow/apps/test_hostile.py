@@ -17,7 +17,12 @@ from easel.flow.apps import feed_files as feeding
 from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import read_table
+from easel.flow.apps.ready import lacking
+from easel.match.read import read_example
+from easel.match.remarks import WordCounts
 from easel.records.app import Fed
+from easel.records.identity import Caller
+from easel.store import app_examples, apps
 from easel.testing.engine import EngineUnderTest
 
 TABLE = "input: {size: number}\noutput: [no, yes]"
@@ -81,6 +86,8 @@ def test_an_archive_that_unpacks_to_far_more_is_not_unpacked(monkeypatch: pytest
         ({"size": 10**400}, "yes", "is not a usable number"),
         ({"size": 1e300}, "yes", "is not a usable number"),
         ({"size": float("nan")}, "yes", "the number is missing"),
+        ({"size": float("inf")}, "yes", "inf is not a usable number"),
+        ({"size": "-inf"}, "yes", "-inf is not a usable number"),
         ({"size": 1}, float("nan"), "the category is missing"),
         (json.loads("[" * 900 + "]" * 900), "yes", "nested too deeply"),
         ({"size": 1}, b"yes", "bytes cannot be part"),
@@ -116,3 +123,48 @@ def test_one_class_alone_is_refused_when_it_is_declared(engine: EngineUnderTest)
     ana = engine.caller()
     with engine.store.write() as tx, pytest.raises(InvalidInput, match="nothing to tell apart"):
         declare_app(tx, ana, "app", "input: {size: number}\noutput: [yes]")
+
+
+def lacks(engine: EngineUnderTest, ana: Caller, name: str) -> str | None:
+    with engine.store.read() as tx:
+        app = apps.find(tx, ana.project_id, name)
+        return lacking(app, app_examples.counts(tx, [app.id])[app.id])
+
+
+def test_a_target_that_is_always_the_same_waits_for_another_and_says_so(engine: EngineUnderTest) -> None:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        declare_app(tx, ana, "app", "input: {size: number}\noutput: {price: number}")
+    feed(engine.lake, ana, "app", [({"size": k}, 7.0) for k in range(10)])
+    assert "so far all are 7.0" in (lacks(engine, ana, "app") or "")
+    feed(engine.lake, ana, "app", [({"size": k}, 7) for k in range(10, 20)])
+    assert "so far all are 7.0" in (lacks(engine, ana, "app") or "")
+    feed(engine.lake, ana, "app", [({"size": 30}, 8.0)])
+    assert lacks(engine, ana, "app") is None
+
+
+def test_a_class_of_one_example_and_a_column_of_names_are_remarked_on_and_kept(
+    engine: EngineUnderTest,
+) -> None:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        declare_app(tx, ana, "app", "input: {size: number, name: category}\noutput: category")
+    pairs = [({"size": k, "name": f"word {k}"}, "ab"[k % 2]) for k in range(100)]
+    found = feed(engine.lake, ana, "app", [*pairs, ({"size": 1, "name": "word x"}, "c")])
+    assert found.new == 101
+    words, lonely = found.notes[:2]
+    assert words.startswith("name: 101 different words in 101 examples")
+    assert lonely.startswith("only one example of c")
+    assert lacks(engine, ana, "app") is None
+    more = [({"size": k, "name": "Bern"}, "c") for k in range(200, 300)]
+    later = feed(engine.lake, ana, "app", more).notes
+    assert not [note for note in later if "different words" in note or note.startswith("only one example")]
+
+
+def test_ten_thousand_different_words_are_one_remark() -> None:
+    program = read_program(WORDS)
+    counts = WordCounts(program)
+    for number in range(10_000):
+        counts.add(read_example(program, {"town": f"w{number}", "note": ""}, "a"))
+    [remark] = counts.remarks()
+    assert "10,000 different words" in remark

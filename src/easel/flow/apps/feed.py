@@ -25,6 +25,7 @@ from easel.match.examples import Example, ExampleError
 from easel.match.pictures import LARGEST_SIDE
 from easel.match.raw import Files, Picture, open_value, preview
 from easel.match.read import read_example
+from easel.match.remarks import WordCounts, answer_of, lonely_classes
 from easel.match.roles import marked_value, only_value
 from easel.match.split import assign_folds
 from easel.match.stored import StoredPair, digest_of, write_lines
@@ -55,6 +56,8 @@ class _Read:
     example: Example | None
     marked: str = ""
     """The value of its column that is marked as group or as time."""
+    answer: str = ""
+    """The numbers to predict."""
 
 
 def feed(
@@ -81,7 +84,9 @@ def feed(
         with lake.store.read() as tx:
             return app_examples.known(tx, app.id, digests)
 
-    fresh, refused = _check(program, pairs, files or AppFiles(lake, caller, app), known, skip_bad=skip_bad)
+    fresh, refused, remarks = _check(
+        program, pairs, files or AppFiles(lake, caller, app), known, skip_bad=skip_bad
+    )
     fine = len(pairs) - len(refused)
     with lake.store.read() as tx:
         layers, near = [one.layer for one in fresh], [one.near for one in fresh]
@@ -114,7 +119,9 @@ def feed(
         added = _name(tx, caller, app, rows, reference, fresh, program)
         total = app_examples.count(tx, app.id)
         spread = app_examples.fold_counts(tx, app.id)
-    return Fed(added, fine - added, total, refused[:MOST_REFUSALS], _notes(program, fresh, homes, spread))
+    return Fed(
+        added, fine - added, total, refused[:MOST_REFUSALS], _notes(program, fresh, homes, spread, remarks)
+    )
 
 
 def _notes(
@@ -122,6 +129,7 @@ def _notes(
     fresh: Sequence[_Read],
     homes: Mapping[str, Sequence[int]],
     spread: Counter[tuple[str, int]],
+    remarks: Sequence[str],
 ) -> tuple[str, ...]:
     """What a look at this feed tells at once; `easel checks` looks at everything."""
     kept = [one for one in fresh if one.example is not None]
@@ -131,6 +139,7 @@ def _notes(
     for (stratum, _), count in spread.items():
         classes[stratum] += count
     told += [one.told for one in uneven_classes(classes)]
+    told = [*remarks, *lonely_classes(classes), *told]
     keys = Counter(one.near for one in fresh if one.near is not None)
     again = sum(count - (key not in homes) for key, count in keys.items())
     if again:
@@ -145,12 +154,13 @@ def _check(
     known: Callable[[list[str]], set[str]],
     *,
     skip_bad: bool,
-) -> tuple[list[_Read], tuple[Refused, ...]]:
-    """The pairs that are new, each once, and those that do not fit. What was fed before was checked then."""
+) -> tuple[list[_Read], tuple[Refused, ...], list[str]]:
+    """The pairs that are new, each once, those that do not fit, and remarks. What was fed before was checked then."""
     read: list[_Read] = []
     refused: list[Refused] = []
     seen: set[str] = set()
     layer_of = stratum_of(program)
+    counts = WordCounts(program)
 
     def refuse(number: int, error: ExampleError) -> None:
         if not skip_bad:
@@ -174,8 +184,10 @@ def _check(
             layer = layer_of(example)
             kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
             near, marked = near_key(example), marked_value(program, example)
-            read.append(_Read(digest, _light(source), _light(target), layer, near, kept, marked))
-    return read, tuple(refused)
+            counts.add(example)
+            answer = answer_of(program, example)
+            read.append(_Read(digest, _light(source), _light(target), layer, near, kept, marked, answer))
+    return read, tuple(refused), counts.remarks()
 
 
 class _Opened(NamedTuple):
@@ -251,9 +263,14 @@ def _summary(tx: Tx, app: App, program: Program, read: Sequence[_Read], new: int
     now = summarise(program, [one.example for one in read if one.example is not None])
     classes = {stratum for stratum, _ in counts} | {one.layer for one in read}
     total = sum(counts.values()) + new
-    before = str((app.summary or {}).get("only", "")) if total > new else None
-    only = only_value(before, {one.marked for one in read})
-    return asdict(replace(now, examples=total, classes=len(classes) if now.classes else 0, only=only))
+    told = app.summary or {}
+    only, answer = (
+        only_value(str(told.get(name, "")) if total > new else None, values)
+        for name, values in (("only", {one.marked for one in read}), ("answer", {one.answer for one in read}))
+    )
+    return asdict(
+        replace(now, examples=total, classes=len(classes) if now.classes else 0, only=only, answer=answer)
+    )
 
 
 def _version(reference: str) -> int:

@@ -56,6 +56,9 @@ def lacking(app: App, counts: ExampleCounts) -> str | None:
     only = str(app.summary.get("only", ""))
     if only:
         return f"examples that differ in it: so far all have {only[:80]}, and folds follow that column"
+    same = str(app.summary.get("answer", ""))
+    if same:
+        return f"examples whose answers differ: so far all are {same[:80]}, and there is nothing to predict"
     if set(counts.on) <= {""}:
         enough, what = counts.total_on >= 4, "four examples"
     else:
