@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from easel.errors import InvalidInput
@@ -131,7 +132,7 @@ class DataType:
                 raise ProgramError(f'the name "{name}" is used twice in one object; give each its own')
             seen.add(name)
 
-    @property
+    @cached_property
     def field_names(self) -> tuple[str, ...]:
         """Given names, and `x0`, `x1`, … (by position, skipping taken names) for fields that have none."""
         taken = {f.name for f in self.fields if f.name is not None} | set(self.pointers)

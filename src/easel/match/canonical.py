@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -136,11 +137,17 @@ def _rough_value(value: Value) -> Any:
     return value if value is None else f"{value:.3g}"
 
 
-def _shades(picture: NDArray[Any]) -> str:
-    """Whether each of 16 × 16 places is lighter than its neighbour to the right, as one number."""
-    height, width = picture.shape[:2]
+@lru_cache(64)
+def _places(height: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
     rows = np.linspace(0, height - 1, 16).round().astype(int)
     columns = np.linspace(0, width - 1, 17).round().astype(int)
-    grey = np.asarray(picture, dtype=np.float32).mean(2)[np.ix_(rows, columns)]
+    return rows[:, None], columns[None, :]
+
+
+def _shades(picture: NDArray[Any]) -> str:
+    """Whether each of 16 × 16 places is lighter than its neighbour to the right, as one number."""
+    rows, columns = _places(*picture.shape[:2])
+    chosen = np.asarray(picture[rows, columns], dtype=np.float32)
+    grey = chosen[..., 0] if chosen.shape[2] == 1 else chosen.mean(2)
     spread = float(grey.max() - grey.min()) or 1.0
     return np.packbits((grey[:, 1:] - grey[:, :-1]) > 0.02 * spread).tobytes().hex()

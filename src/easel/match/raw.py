@@ -12,6 +12,7 @@ import binascii
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ class Picture:
     data: bytes
     fit: str = "stretch"
     path: str | None = None
+
+    @cached_property
+    def content(self) -> str:
+        """The hash of its bytes."""
+        return hashlib.blake2b(self.data, digest_size=16).hexdigest()
 
 
 def no_files(path: str) -> bytes:
@@ -81,7 +87,7 @@ def plain_value(value: Any) -> Any:
 def spelled(value: Any) -> Any:
     """Like `plain_value`, with a picture named by its content: what two pairs are compared by."""
     if isinstance(value, Picture):
-        return {"$picture": hashlib.blake2b(value.data, digest_size=16).hexdigest(), "fit": value.fit}
+        return {"$picture": value.content, "fit": value.fit}
     if isinstance(value, Mapping):
         return {str(key): spelled(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from easel.declare.program import Category, Program
 from easel.match.examples import Example, Single
@@ -53,8 +53,10 @@ def lonely_classes(counts: Mapping[str, int]) -> list[str]:
     return [f"only one example of {named[:200]}: no score can say how well it is told apart; feed more of it"]
 
 
-def answer_of(program: Program, example: Example) -> str:
-    """The numbers to predict, spelled alike where they are equal; nothing where classes or objects are predicted."""
-    if match_program(program).task is not Task.REGRESS or not isinstance(example.output, Single):
-        return ""
-    return ", ".join(str(value) for value in example.output.values)
+def answer_of(program: Program) -> Callable[[Example], str]:
+    """What tells the numbers to predict, spelled alike where they are equal; empty where there are none."""
+    if match_program(program).task is not Task.REGRESS:
+        return lambda example: ""
+    return lambda example: (
+        ", ".join(str(value) for value in example.output.values) if isinstance(example.output, Single) else ""
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from easel.declare.parse import parse_program
-from easel.declare.program import Program
+from easel.declare.program import ROLES, Program
 from easel.errors import InvalidInput
 from easel.flow.apps.files import AppFiles
 from easel.flow.lake import upload
@@ -160,7 +160,8 @@ def _check(
     refused: list[Refused] = []
     seen: set[str] = set()
     layer_of = stratum_of(program)
-    counts = WordCounts(program)
+    counts, answer = WordCounts(program), answer_of(program)
+    marks = any(program.column_of(role) is not None for role in ROLES)
 
     def refuse(number: int, error: ExampleError) -> None:
         if not skip_bad:
@@ -183,10 +184,10 @@ def _check(
             seen |= {digest, former}
             layer = layer_of(example)
             kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
-            near, marked = near_key(example), marked_value(program, example)
+            near, marked = near_key(example), marked_value(program, example) if marks else ""
             counts.add(example)
-            answer = answer_of(program, example)
-            read.append(_Read(digest, _light(source), _light(target), layer, near, kept, marked, answer))
+            named = _Read(digest, _light(source), _light(target), layer, near, kept, marked, answer(example))
+            read.append(named)
     return read, tuple(refused), counts.remarks()
 
 
