@@ -269,6 +269,6 @@ def test_a_program_may_become_wider_while_its_app_lives(engine: EngineUnderTest)
             tx, ana, "flowers", "input: {size: optional number, town: category}\noutput: [no, yes, maybe]"
         )
     more = [({"size": None, "town": "Bern"}, "maybe"), *rows(5)]
-    [remark] = (fed_now := feed(engine.lake, ana, "flowers", more)).remarks
+    [remark] = (fed_now := feed(engine.lake, ana, "flowers", more)).notes
     assert fed_now == Fed(1, 5, 6, (), (remark,))
     assert remark.startswith("only one example of maybe")
