@@ -49,11 +49,12 @@ def alive(pid: int) -> bool:
 
 
 def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for something that another process does."""
-    limit = time.monotonic() + seconds
+    """Wait for something that another process does; ask less often the longer it takes, since asking costs it time."""
+    limit, pause = time.monotonic() + seconds, 0.01
     while not done():
         assert time.monotonic() < limit, "it did not come to pass"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(0.1, 1.2 * pause)
 
 
 def options(home: Path, **changes: Any) -> EngineOptions:
