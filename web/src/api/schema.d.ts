@@ -108,6 +108,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/bills/chargeback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Month Charges
+         * @description What to charge whom for a month; or what GPUs that were held and never used came to.
+         */
+        get: operations["month_charges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bills/chargeback/{form}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Month Charges File
+         * @description The same as a file.
+         */
+        get: operations["month_charges_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cordon": {
         parameters: {
             query?: never;
@@ -195,6 +235,26 @@ export interface paths {
          * @description Give a device work again.
          */
         delete: operations["undrain_device"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/devices/{device}/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reserve Device
+         * @description Keep a device for a project: others begin nothing there, and those of their jobs that may be preempted stop.
+         */
+        post: operations["reserve_device"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2301,6 +2361,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Quotas
+         * @description The limits, and what is used of them.
+         */
+        get: operations["list_quotas"];
+        /**
+         * Set Quota
+         * @description Set the quota of a member, or of the project (platform admins). What is left out has no limit.
+         */
+        put: operations["set_quota"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/retention": {
         parameters: {
             query?: never;
@@ -3344,6 +3428,46 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Reservations
+         * @description Which devices are or will be kept for a project.
+         */
+        get: operations["list_reservations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel Reservation
+         * @description Give a reserved device back to everybody.
+         */
+        delete: operations["cancel_reservation"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4505,7 +4629,7 @@ export interface components {
              */
             stopped?: boolean | null;
             /** Topics */
-            topics?: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost")[] | null;
+            topics?: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost" | "backup-failed")[] | null;
         };
         /**
          * ChangeProject
@@ -4564,7 +4688,7 @@ export interface components {
             /** Stopped */
             stopped: boolean;
             /** Topics */
-            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost")[];
+            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost" | "backup-failed")[];
             /**
              * Way
              * @enum {string}
@@ -4577,6 +4701,36 @@ export interface components {
         ChannelList: {
             /** Items */
             items: components["schemas"]["Channel"][];
+        };
+        /**
+         * ChargeLine
+         * @description What one person's jobs in one project came to in a month.
+         */
+        ChargeLine: {
+            /** Amount */
+            amount: number;
+            /** Currency */
+            currency: string;
+            /** Gpu Hours */
+            gpu_hours: number;
+            /** Hours */
+            hours: number;
+            /** Jobs */
+            jobs: number;
+            /** Project */
+            project: string;
+            /** User */
+            user: string;
+        };
+        /** Chargeback */
+        Chargeback: {
+            /**
+             * Items
+             * @description The dearest first
+             */
+            items: components["schemas"]["ChargeLine"][];
+            /** Month */
+            month: string;
         };
         /**
          * Checks
@@ -4724,7 +4878,7 @@ export interface components {
             /** Quiet Until */
             quiet_until?: string | null;
             /** Topics */
-            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost")[];
+            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost" | "backup-failed")[];
             /**
              * Way
              * @enum {string}
@@ -5059,8 +5213,40 @@ export interface components {
             drain?: components["schemas"]["DeviceDrain"] | null;
             /** Executor */
             executor: string;
+            /**
+             * Gpu Fault
+             * @description Why its GPUs get no work
+             */
+            gpu_fault?: string | null;
+            /**
+             * Gpu Jobs
+             * @description Running jobs that hold any
+             * @default 0
+             */
+            gpu_jobs?: number;
+            /**
+             * Gpu Kind
+             * @description What its GPUs are; None where it has none
+             */
+            gpu_kind?: string | null;
+            /**
+             * Gpu Memory Mb
+             * @description Memory of the smallest of them, where known
+             */
+            gpu_memory_mb?: number | null;
+            /**
+             * Gpu Use
+             * @description How busy each is, where its driver says
+             */
+            gpu_use?: components["schemas"]["DeviceGpu"][];
             /** Gpus */
             gpus: number;
+            /**
+             * Gpus Held
+             * @description GPUs, and shares of them, that running jobs hold
+             * @default 0
+             */
+            gpus_held?: number;
             /** Memory Mb */
             memory_mb: number;
             /** Name */
@@ -5093,6 +5279,19 @@ export interface components {
              * Format: date-time
              */
             since: string;
+        };
+        /**
+         * DeviceGpu
+         * @description A GPU as its driver last told of it.
+         */
+        DeviceGpu: {
+            /** Number */
+            number: number;
+            /**
+             * Use
+             * @description How busy it is and how much of its memory is taken, by whomever
+             */
+            use: string;
         };
         /** DeviceList */
         DeviceList: {
@@ -5869,22 +6068,6 @@ export interface components {
              * @enum {string}
              */
             severity: "ok" | "warning" | "failed";
-        };
-        /** Holder */
-        Holder: {
-            /** Bytes */
-            bytes: number;
-            /**
-             * Files
-             * @description File versions
-             */
-            files: number;
-            /** Log Bytes */
-            log_bytes: number;
-            /** Project */
-            project: string;
-            /** User */
-            user: string;
         };
         /** Importance */
         Importance: {
@@ -7554,6 +7737,34 @@ export interface components {
             /** Items */
             items: components["schemas"]["Queue"][];
         };
+        /** Quota */
+        Quota: {
+            /** Bytes */
+            bytes: number | null;
+            /** Gpu Hours */
+            gpu_hours: number | null;
+            /** Jobs */
+            jobs: number | null;
+            /** Used Bytes */
+            used_bytes: number;
+            /** Used Gpu Hours */
+            used_gpu_hours: number;
+            /** Used Jobs */
+            used_jobs: number;
+            /**
+             * User
+             * @description Empty: the project itself
+             */
+            user: string | null;
+        };
+        /** Quotas */
+        Quotas: {
+            /**
+             * Items
+             * @description The project's first
+             */
+            items: components["schemas"]["Quota"][];
+        };
         /**
          * Range
          * @description GET `url` with `Range: bytes=<start>-<start + length - 1>`; the bytes hold these blobs.
@@ -7759,6 +7970,55 @@ export interface components {
              * @default true
              */
             reuse?: boolean;
+        };
+        /** Reservation */
+        Reservation: {
+            /** Device */
+            device: string;
+            /**
+             * End
+             * Format: date-time
+             */
+            end: string;
+            /** Id */
+            id: string;
+            /**
+             * Project
+             * @description Empty where you cannot enter it
+             */
+            project: string | null;
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+        };
+        /** ReservationList */
+        ReservationList: {
+            /** Items */
+            items: components["schemas"]["Reservation"][];
+        };
+        /**
+         * ReserveDevice
+         * @description Only jobs of the project begin on the device between these moments; what runs there may end.
+         */
+        ReserveDevice: {
+            /**
+             * End
+             * Format: date-time
+             */
+            end: string;
+            /**
+             * Project
+             * @description Letters, digits, '.', '_' and '-'
+             * @example astro
+             */
+            project: string;
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
         };
         /** Resources */
         Resources: {
@@ -8018,6 +8278,29 @@ export interface components {
             /** Toml */
             toml?: string | null;
         };
+        /** SetQuota */
+        SetQuota: {
+            /**
+             * Bytes
+             * @description Of all file versions that are kept
+             */
+            bytes?: number | null;
+            /**
+             * Gpu Hours
+             * @description In a calendar month, UTC
+             */
+            gpu_hours?: number | null;
+            /**
+             * Jobs
+             * @description That wait or run at one time
+             */
+            jobs?: number | null;
+            /**
+             * User
+             * @description A member; without one the project itself (platform admins)
+             */
+            user?: string | null;
+        };
         /** SetTags */
         SetTags: {
             kind: components["schemas"]["Kind"];
@@ -8263,13 +8546,29 @@ export interface components {
              */
             needs?: string[];
         };
+        /** StorageHolder */
+        StorageHolder: {
+            /** Bytes */
+            bytes: number;
+            /**
+             * Files
+             * @description File versions
+             */
+            files: number;
+            /** Log Bytes */
+            log_bytes: number;
+            /** Project */
+            project: string;
+            /** User */
+            user: string;
+        };
         /** StorageReport */
         StorageReport: {
             /**
              * Holders
              * @description The largest first
              */
-            holders: components["schemas"]["Holder"][];
+            holders: components["schemas"]["StorageHolder"][];
             /** Objects */
             objects: number;
             /**
@@ -9158,6 +9457,74 @@ export interface operations {
             };
         };
     };
+    month_charges: {
+        parameters: {
+            query: {
+                /** @description As 2026-03 */
+                month: string;
+                /** @description Only of jobs that held GPUs and never had anything in their memory */
+                idle_gpus?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Chargeback"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    month_charges_file: {
+        parameters: {
+            query: {
+                /** @description As 2026-03 */
+                month: string;
+                /** @description Only of jobs that held GPUs and never had anything in their memory */
+                idle_gpus?: boolean;
+            };
+            header?: never;
+            path: {
+                form: "csv" | "pdf";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     cordon_server: {
         parameters: {
             query?: never;
@@ -9366,6 +9733,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Device"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reserve_device: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                device: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReserveDevice"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -13667,6 +14072,72 @@ export interface operations {
             };
         };
     };
+    list_quotas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quotas"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetQuota"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quotas"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     give_up: {
         parameters: {
             query?: never;
@@ -15865,6 +16336,64 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Why"];
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_reservations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_reservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {

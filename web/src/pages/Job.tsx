@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useNavigate, useParams } from "react-router";
-import type { Event, Job as JobFacts, Schemas } from "../api/client";
+import { answer, api, type Event, type Job as JobFacts, type Schemas } from "../api/client";
 import {
   curvesOf,
   killedBy,
@@ -91,7 +91,7 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
           {job.reason}
         </p>
       )}
-      {job.waiting && <WhyItWaits project={project} why={job.waiting} />}
+      {job.waiting && <WhyItWaits project={project} job={job.id} why={job.waiting} />}
       <Facts project={project} job={job} base={base} />
       <section>
         <h2>Tags</h2>
@@ -110,14 +110,26 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
 }
 
 /** Its own reason, and the whole pool beside it: who holds what it waits for. */
-function WhyItWaits({ project, why }: { project: string; why: string }) {
+function WhyItWaits({ project, job, why }: { project: string; job: string; why: string }) {
   const devices = useDevices();
+  const expected = useQuery({
+    queryKey: [project, "job", job, "why"],
+    queryFn: () =>
+      answer(api.GET("/api/v1/projects/{project}/why/{what}", { params: { path: { project, what: job } } })),
+    refetchInterval: 10_000,
+  });
   const pool = usePool(project);
   return (
     <section className="notice" aria-label="Why it waits">
       <p dir="auto">
         <strong>Why it waits:</strong> {why}.
       </p>
+      {expected.data?.starts_at && (
+        <p>
+          It starts about {moment(expected.data.starts_at)}
+          {expected.data.ends_by && <>, and ends by {moment(expected.data.ends_by)} with 90 % probability</>}.
+        </p>
+      )}
       {pool.data && devices.data && (
         <>
           <p className="quiet">{poolWords(pool.data, devices.data)}</p>

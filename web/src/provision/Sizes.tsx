@@ -13,7 +13,7 @@ import {
 } from "../api/profiles";
 import { money } from "../api/spending";
 import { Failure } from "../ui/Failure";
-import { count, duration, memory } from "../ui/format";
+import { count, duration, memory, moment } from "../ui/format";
 import { Picture } from "../ui/Picture";
 import { frontOption, gridOption } from "./pictures";
 
@@ -148,7 +148,12 @@ export function limitsOf(form: Pick<Form, "minutes" | "cost" | "deadline">, now:
 }
 
 function offerText(offer: Offer): string {
-  return `${offer.vcpu} vCPU and ${memory(offer.memory_mb)}: about ${duration(offer.seconds)}, ${money(offer.cost)}`;
+  const when = [
+    offer.starts_at ? `starts about ${moment(offer.starts_at)}` : "never starts on the devices there are",
+    ...(offer.ends_by ? [`ends by ${moment(offer.ends_by)}`] : []),
+  ];
+  const size = `${offer.vcpu} vCPU and ${memory(offer.memory_mb)}`;
+  return `${size}: about ${duration(offer.seconds)}, ${money(offer.cost)}; ${when.join(", ")}`;
 }
 
 function Found({ found, busy, onSubmit }: { found: Provisioned; busy: boolean; onSubmit: () => void }) {
