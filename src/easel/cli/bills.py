@@ -73,7 +73,9 @@ def job(
     show_list(found.lines, LINES, False, "Nothing yet: jobs are billed when they end.")
     if found.promised_cost is not None:
         took = f"{found.seconds:.1f} s" if found.seconds is not None else "not known yet"
-        say(f"Promised {found.promised_seconds:.1f} s and {found.promised_cost:.5f}; took {took}")
+        say(
+            f"Promised {found.promised_seconds:.1f} s and {found.promised_cost:.5f} {found.currency}; took {took}"
+        )
 
 
 @app.command("budget")

@@ -198,6 +198,7 @@ class Bill(Answer):
     job_id: str
     amount: float
     lines: list[BillLine]
+    currency: Annotated[str, Field(description="Of every amount", examples=["EUR"])] = "USD"
     promised_cost: float | None = None
     promised_seconds: float | None = None
     seconds: float | None = None
@@ -245,6 +246,7 @@ class Budget(Answer):
     spent_since: Annotated[
         float | None, Field(description="What was run up after the moment that was asked for")
     ] = None
+    currency: Annotated[str, Field(description="Of every amount", examples=["EUR"])] = "USD"
 
 
 class SetPrices(Request):

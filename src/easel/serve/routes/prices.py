@@ -58,9 +58,11 @@ def job_bill(state: State, caller: Member, job: JobId) -> wire.Bill:
     """What one job cost, line by line, beside what was promised."""
     with state.store.read() as tx:
         found, lines, promise = billing.bill_of(tx, caller, job)
+        currency = lines[0].currency if lines else prices.book_now(tx).currency
     return wire.Bill(
         job_id=found.id,
         amount=sum(line.micros for line in lines) / MICROS,
+        currency=currency,
         lines=[
             wire.BillLine(
                 start=line.start,
@@ -175,6 +177,7 @@ def _budget(state: AppState, caller: Caller, since: datetime | None = None) -> w
         budget = budgets.find_budget(tx, caller.project_id)
         period = budget.period if budget else Period.MONTH
         spending = budgets.spending_of(tx, caller.project_id, period)
+        currency = prices.book_now(tx).currency
         after = None if since is None else budgets.spent_after(tx, caller.project_id, since)
     return wire.Budget(
         limit=budget.limit_micros / MICROS if budget else None,
@@ -185,4 +188,5 @@ def _budget(state: AppState, caller: Caller, since: datetime | None = None) -> w
         billed=spending.billed_micros / MICROS,
         committed=spending.committed / MICROS,
         spent_since=None if after is None else after / MICROS,
+        currency=currency,
     )
