@@ -82,6 +82,8 @@ def test_a_card_holds_the_score_its_interval_the_data_and_the_findings() -> None
     ):
         assert words in text
     assert "| no | 50 | 5 |" in text
+    assert "luck was not measured" in text
+    assert "about 0.012 of it is the luck" in as_markdown(card_blocks(replace(FACTS, luck=0.012)))
     page = as_html("Model card: shop", card_blocks(FACTS))
     assert page.startswith("<!doctype html>")
     assert "<td>town = Basel</td>" in page

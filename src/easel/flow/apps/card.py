@@ -15,7 +15,8 @@ from easel.flow.words.findings import findings_told
 from easel.flow.words.pages import Block, CodeBlock, Heading, Paragraph, TableBlock, as_html, as_markdown
 from easel.records.app import App, AppTrial, ExampleCounts
 from easel.records.identity import Caller
-from easel.store import app_examples, jobs
+from easel.store import app_examples, app_trials, jobs
+from easel.store.engine import Tx
 
 CardForm = Literal["md", "html"]
 MOST_ROWS = 30
@@ -35,6 +36,8 @@ class CardFacts:
     result: Mapping[str, Any]
     members: Sequence[Mapping[str, Any]]
     findings: Mapping[str, Any] | None
+    luck: float | None = None
+    """By how much the best of the candidates that were combined scores too high, being chosen by the same examples."""
 
 
 def model_card(lake: Lake, models: Models, caller: Caller, name: str, form: CardForm) -> tuple[str, str]:
@@ -45,13 +48,22 @@ def model_card(lake: Lake, models: Models, caller: Caller, name: str, form: Card
         counts = app_examples.counts(tx, [app.id])[app.id]
         row = jobs.rows(tx, [best.job_id]).get(best.job_id)
         result = {} if row is None else jobs.job_of(row).result or {}
+        luck = _luck(tx, app)
     members = models.json(lake, caller, model_set, "members.json") or []
     found = findings_of(lake, models, caller, name).found
-    facts = CardFacts(app, best, candidate_name(best), metric_of(app), counts, result, members, found)
+    facts = CardFacts(app, best, candidate_name(best), metric_of(app), counts, result, members, found, luck)
     title = f"Model card: {app.name}"
     blocks = card_blocks(facts)
     text = as_markdown(blocks) if form == "md" else as_html(title, blocks)
     return f"{model_set.replace(':', '-')}-card.{form}", text
+
+
+def _luck(tx: Tx, app: App) -> float | None:
+    """What the newest trial that combined the candidates measured."""
+    made = [t for t in app_trials.trials(tx, app.id) if t.candidate["family"] == "ensemble" and t.ended]
+    row = jobs.rows(tx, [made[-1].job_id]).get(made[-1].job_id) if made else None
+    found = None if row is None else (jobs.job_of(row).result or {}).get("luck")
+    return None if found is None else float(found)
 
 
 def card_blocks(facts: CardFacts) -> list[Block]:
@@ -103,8 +115,12 @@ def score_told(facts: CardFacts) -> str:
     if validated:
         parts.append(f"; validated on {validated:,} examples" + (f" in {rounds} rounds" if rounds else ""))
     parts.append(
-        ". It is the best of several candidates by this very score, which can be a little lucky: "
-        "new examples are the last word."
+        ". It is the best of several candidates by this very score: "
+        + (
+            "how much of it is luck was not measured."
+            if facts.luck is None
+            else f"about {facts.luck:.3f} of it is the luck of that choice (resampled examples)."
+        )
     )
     return " ".join(parts).replace(" ;", ";").replace(" .", ".")
 

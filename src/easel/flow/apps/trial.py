@@ -27,6 +27,7 @@ from easel.match.examples import Example
 from easel.match.family import EstimatorFamily
 from easel.match.judge import all_scores, baseline, calibrate, sampling_error
 from easel.match.kinds import Task
+from easel.match.luck import choice_luck
 from easel.match.metrics import metric_for
 from easel.match.model import Model, load_model
 from easel.match.pictures import LARGEST_SIDE
@@ -245,6 +246,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
         "examples": len(digests),
         "validated_on": len(shared),
         "check": asdict(checked),
+        "luck": choice_luck(task, metric, truth, predicted),
         "members": {models[name].candidate.name: weight for name, weight in mixture.weights.items()},
     }
 

@@ -1,0 +1,43 @@
+"""How much of a best score is the luck of the choice: candidates chosen on some examples, scored on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from easel.match.judge import score
+from easel.match.kinds import Task
+
+RESAMPLED = 60
+FEWEST = 20
+
+
+def choice_luck(
+    task: Task, metric: str, truth: NDArray[Any], members: Mapping[str, NDArray[Any]], seed: int = 0
+) -> float | None:
+    """By how much the best of these candidates scores too high, being the best by the same examples.
+
+    Examples are resampled: the best by those drawn is scored on those that were not (bootstrap bias corrected
+    cross-validation, Tsamardinos et al. 2018). Never below 0; None where there are too few examples.
+    """
+    count = len(truth)
+    if count < FEWEST or len(members) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    gaps = []
+    for _ in range(RESAMPLED):
+        drawn = rng.integers(count, size=count)
+        rest = np.setdiff1d(np.arange(count), drawn)
+        if len(rest) < 2:
+            continue
+        inside = {
+            name: score(task, metric, truth[drawn], answers[drawn]) for name, answers in members.items()
+        }
+        best = max(inside, key=lambda name: inside[name])
+        outside = score(task, metric, truth[rest], members[best][rest])
+        if np.isfinite(inside[best]) and np.isfinite(outside):
+            gaps.append(inside[best] - outside)
+    return max(0.0, float(np.mean(gaps))) if gaps else None
