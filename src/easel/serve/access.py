@@ -69,7 +69,7 @@ class QuickAccess(Access):
     async def __call__(self, request: Request) -> Caller:  # type: ignore[override]
         state = app_state(request)
         secret = self.secret(request) if "authorization" in request.headers else None
-        key = (secret, request.path_params.get("project"), request.scope["route"].path)
+        key = (secret, request.path_params.get("project"), request.scope["route"].path, request.method)
         known = None if secret is None else state.recent_callers.get(key)
         if known is not None:
             note_route(key[2])

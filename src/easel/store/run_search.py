@@ -64,6 +64,8 @@ class RunSearch:
 
 
 Columns = Sequence[ColumnElement[Any]]
+SortKey = tuple[ColumnElement[Any], bool]
+"""What a page is sorted by, and whether the largest comes first."""
 
 
 def search(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRecord]:
@@ -77,12 +79,12 @@ def rows(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) ->
         found = _by_metric(tx, project_id, request, columns)
         if found is not None:
             return found
-    query = _base(tx, project_id, request, columns)
-    order: list[ColumnElement[Any]] = []
+    query = _base(tx, project_id, request)
+    order: list[SortKey] = []
     for number, key in enumerate(request.order):
         query, by = _joined(tx, query, key, number)
         order += by
-    return _page(tx, query.order_by(*order, *_usual(request.order)), request)
+    return _page(tx, query, order, request, columns)
 
 
 def _by_metric(
@@ -90,7 +92,7 @@ def _by_metric(
 ) -> Sequence[AnyRow] | None:
     """The page, if runs that have the metric fill it: they are read in the order of its index."""
     first = request.order[0]
-    query = _base(tx, project_id, request, columns).join(
+    query = _base(tx, project_id, request).join(
         job_series,
         and_(
             job_series.c.job_id == jobs.c.id,
@@ -100,28 +102,40 @@ def _by_metric(
             job_series.c.last.is_not(None),
         ),
     )
-    by = job_series.c.last.desc() if first.descending else job_series.c.last.asc()
-    order: list[ColumnElement[Any]] = [by]
+    order: list[SortKey] = [(job_series.c.last, first.descending)]
     for number, key in enumerate(request.order[1:]):
         query, more = _joined(tx, query, key, number)
         order += more
-    found = _page(tx, query.order_by(*order, *_usual(request.order)), request)
+    found = _page(tx, query, order, request, columns)
     return found if len(found) == request.limit else None
 
 
-def _page(tx: Tx, query: Select[*tuple[Any, ...]], request: RunSearch) -> Sequence[AnyRow]:
+def _page(
+    tx: Tx, query: Select[*tuple[Any, ...]], order: Sequence[SortKey], request: RunSearch, columns: Columns
+) -> Sequence[AnyRow]:
+    """The page is found in the indexes alone; what else is told of a run is read for those on it."""
+    keys = [*order, *_usual(request.order)]
+    query = query.add_columns(*(by.label(f"by_{number}") for number, (by, _) in enumerate(keys)))
+    found = query.order_by(*(_sorted(by, down) for by, down in keys))
+    page = found.offset(request.offset).limit(request.limit).subquery("page")
+    whole = select(*columns).select_from(page.join(jobs, jobs.c.id == page.c.id))
+    again = (_sorted(page.c[f"by_{number}"], down) for number, (_, down) in enumerate(keys))
     with tx.planned_anew():
-        return tx.execute(query.offset(request.offset).limit(request.limit)).all()
+        return tx.execute(whole.order_by(*again)).all()
 
 
-def _usual(order: Sequence[RunOrder]) -> list[ColumnElement[Any]]:
+def _sorted(by: ColumnElement[Any], descending: bool) -> ColumnElement[Any]:
+    return by.desc() if descending else by.asc()
+
+
+def _usual(order: Sequence[RunOrder]) -> list[SortKey]:
     named = {key.key for key in order if key.of == "attribute"}
-    usual: list[ColumnElement[Any]] = [] if "submitted_at" in named else [jobs.c.submitted_at.desc()]
-    return usual if "id" in named else [*usual, jobs.c.id.asc()]
+    usual: list[SortKey] = [] if "submitted_at" in named else [(jobs.c.submitted_at, True)]
+    return usual if "id" in named else [*usual, (jobs.c.id, False)]
 
 
-def _base(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Select[*tuple[Any, ...]]:
-    query = select(*columns).select_from(jobs).where(jobs.c.project_id == project_id)
+def _base(tx: Tx, project_id: ProjectId, request: RunSearch) -> Select[*tuple[Any, ...]]:
+    query: Select[*tuple[Any, ...]] = select(jobs.c.id).where(jobs.c.project_id == project_id)
     if len(request.experiments) == 1:
         query = query.where(jobs.c.experiment == request.experiments[0])
     else:
@@ -209,7 +223,7 @@ def _glob(pattern: str) -> str:
 
 def _joined(
     tx: Tx, query: Select[*tuple[Any, ...]], key: RunOrder, number: int
-) -> tuple[Select[*tuple[Any, ...]], list[ColumnElement[Any]]]:
+) -> tuple[Select[*tuple[Any, ...]], list[SortKey]]:
     """The query with what it is sorted by; runs without it come last."""
     by: ColumnElement[Any]
     absent: ColumnElement[Any]
@@ -230,9 +244,9 @@ def _joined(
     else:
         by = jobs.c[key.key]
         if key.key in ("submitted_at", "id", "name", "state"):
-            return query, [by.desc() if key.descending else by.asc()]
+            return query, [(by, key.descending)]
         absent = case((by.is_(None), 1), else_=0)
-    return query, [absent, by.desc() if key.descending else by.asc()]
+    return query, [(absent, False), (by, key.descending)]
 
 
 def ids_in_experiment(tx: Tx, project_id: ProjectId, number: int) -> list[str]:

@@ -6,22 +6,32 @@ import base64
 import binascii
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import Depends, Request
 
 from easel.errors import NotFound
 from easel.flow.authenticate import Level, Secret
 from easel.flow.jobs.tracking_tokens import caller_of, is_job_token
 from easel.records.identity import Caller
-from easel.serve.access import Access, presented_secret
+from easel.serve.access import QuickAccess, presented_secret
 from easel.serve.audit import note_caller
 from easel.serve.state import app_state
 
 
-class MlflowAccess(Access):
-    """`MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_PASSWORD` with any user name."""
+class MlflowAccess(QuickAccess):
+    """`MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_PASSWORD` with any user name.
+
+    A job's own token is checked each time.
+    """
 
     def __init__(self) -> None:
         super().__init__(Level.MEMBER)
+
+    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]
+        secret = self.secret(request)
+        if secret is not None and is_job_token(secret.text):
+            return await to_thread.run_sync(self.check, request)
+        return await super().__call__(request)
 
     def secret(self, request: Request) -> Secret | None:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")

@@ -96,7 +96,13 @@ jobs = Table(
     Index("ix_jobs_project_name", "project_id", "name", "seq"),
     Index("ix_jobs_project_submitted", "project_id", "submitted_at", "seq"),
     Index("ix_jobs_project_user", "project_id", "user_id", "seq"),
-    Index("ix_jobs_experiment", "project_id", "experiment", "submitted_at"),
+    Index(
+        "ix_jobs_experiment",
+        "project_id",
+        "experiment",
+        "submitted_at",
+        postgresql_include=["id", "artifact_id", "attempt", "deleted_at"],
+    ),
     Index("ix_jobs_pipeline", "pipeline_id"),
     Index("ix_jobs_signature", "project_id", "signature"),
     Index(
@@ -229,7 +235,7 @@ job_series = Table(
     Column("last_text", String(4)),
     Column("low", Float(53)),
     Column("high", Float(53)),
-    Index("ix_job_series_last", "project_id", "name", "last", "job_id"),
+    Index("ix_job_series_last", "project_id", "name", "last", "job_id", postgresql_include=["attempt"]),
     Index("ix_job_series_low", "project_id", "name", "low", "job_id"),
     Index("ix_job_series_high", "project_id", "name", "high", "job_id"),
 )
