@@ -1,30 +1,38 @@
 """MLflow's stock client cannot tell Easel from MLflow's own store.
 
 The client is the one of this environment (`mlflow-skinny` of the extra `dev`), and those of EASEL_MLFLOW_PYTHONS:
-interpreters of environments with other releases (and `sqlalchemy<2.1`, `alembic`), separated by colons.
+interpreters of environments with other releases (and `sqlalchemy<2.1`, `alembic`), separated by colons. Where
+EASEL_MLFLOW_SERVER_PYTHON names the interpreter of an environment with the whole of MLflow, its server is asked too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from easel.sdk.mlflow.mlruns import MlrunsFolder
 from easel.sdk.mlflow.move import MlflowMove
+from easel.sdk.mlflow.records import MovedRun
 from easel.sdk.mlflow.server import TrackingServer
 from easel.testing.postgres import Postgres
 from easel.testing.server import ServerProcess, running
 
 SCRIPT = Path(__file__).parent / "mlflow_stock_client.py"
 PYTHONS = [path for path in os.environ.get("EASEL_MLFLOW_PYTHONS", "").split(":") if path]
+SERVER_PYTHON = os.environ.get("EASEL_MLFLOW_SERVER_PYTHON", "")
 if importlib.util.find_spec("mlflow") is not None:
     PYTHONS.insert(0, sys.executable)
 
@@ -74,6 +82,63 @@ def test_a_stock_client_gets_the_same_answers_as_from_mlflow_itself(
     project = f"lab{PYTHONS.index(python)}"
     server.client().projects.create(project)
     theirs = said(python, tmp_path / "theirs", f"sqlite:///{tmp_path}/mlflow.db")
+    ours = said(python, tmp_path / "ours", f"{server.address}/mlflow/{project}", server.admin_token)
+    assert ours == theirs
+
+
+@contextlib.contextmanager
+def mlflow_server(folder: Path) -> Iterator[str]:
+    """MLflow's own server, on SQLite, with its artifacts."""
+    folder.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    store = [
+        "--backend-store-uri",
+        f"sqlite:///{folder}/mlflow.db",
+        "--artifacts-destination",
+        str(folder / "a"),
+    ]
+    host, port = address.split(":")
+    command = [
+        SERVER_PYTHON,
+        "-m",
+        "mlflow",
+        "server",
+        "--host",
+        host,
+        "--port",
+        port,
+        "--workers",
+        "1",
+        *store,
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"http://{address}/health").status_code == 200:
+                    break
+            assert process.poll() is None, (folder / "log").read_text()[-2000:]
+            time.sleep(0.2)
+        yield f"http://{address}"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.skipif(
+    not SERVER_PYTHON, reason="EASEL_MLFLOW_SERVER_PYTHON names no environment with the whole of MLflow"
+)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_stock_client_gets_the_same_answers_as_from_mlflow_s_newest_server(
+    python: str, server: ServerProcess, tmp_path: Path
+) -> None:
+    project = f"beside{PYTHONS.index(python)}"
+    server.client().projects.create(project)
+    with mlflow_server(tmp_path / "mlflow") as address:
+        theirs = said(python, tmp_path / "theirs", address)
     ours = said(python, tmp_path / "ours", f"{server.address}/mlflow/{project}", server.admin_token)
     assert ours == theirs
 
@@ -156,4 +221,42 @@ def test_a_folder_of_mlflow_is_brought_in_once(server: ServerProcess, tmp_path: 
     (registered,) = target.models()
     assert registered.aliases == {"champion": 1}
     assert registered.versions[0].source == f"{found.artifact_uri}/model"
+    target.close()
+
+
+class BrokenFolder(MlrunsFolder):
+    """A source that goes away in the middle of a file."""
+
+    def read(self, run: MovedRun, path: str) -> Iterator[bytes]:
+        yield from super().read(run, path)
+        if path.endswith("b.bin"):
+            raise ConnectionResetError("the other side is gone")
+
+
+def test_an_import_that_broke_off_is_continued(server: ServerProcess, tmp_path: Path) -> None:
+    """It ends in the middle of the second file; the next time brings what is missing, and nothing twice."""
+    run = tmp_path / "mlruns" / "5" / "0123abcd"
+    write(run.parent / "meta.yaml", "experiment_id: '5'\nlifecycle_stage: active\nname: old\n")
+    write(
+        run / "meta.yaml",
+        "run_id: 0123abcd\nrun_name: ancient\nuser_id: ann\nstatus: 3\nstart_time: 1000\nend_time: 2000\n"
+        "lifecycle_stage: active\nartifact_uri: x\n",
+    )
+    write(run / "metrics" / "loss", "".join(f"{1000 + i} 0.5 {i}\n" for i in range(50)))
+    write(run / "params" / "lr", "0.1")
+    for name in ("a.bin", "b.bin", "c.bin"):
+        write(run / "artifacts" / name, name * 1000)
+    server.client().projects.create("broken")
+    target = TrackingServer(f"{server.address}/mlflow/broken", server.admin_token)
+    with pytest.raises(ConnectionResetError):
+        MlflowMove(BrokenFolder(tmp_path / "mlruns"), target).everything()
+    moved = MlflowMove(MlrunsFolder(tmp_path / "mlruns"), target).everything()
+    assert (moved.failed, moved.runs, moved.there, moved.files) == ([], 1, 0, 2)
+    (experiment,) = [each for each in target.experiments() if each.name == "old"]
+    (found,) = list(target.runs(experiment.id))
+    assert found.status == "FINISHED"
+    assert len(list(target.history(found.id, "loss"))) == 50
+    assert {file.path: file.size for file in target.files(found)} == dict.fromkeys(
+        ("a.bin", "b.bin", "c.bin"), 5000
+    )
     target.close()

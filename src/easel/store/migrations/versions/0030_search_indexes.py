@@ -2,8 +2,9 @@
 
 from alembic import op
 
-revision = "0029"
-down_revision = "0028"
+revision = "0030"
+down_revision = "0029"
+oldest_supported = "0024"  # indexes of the same names and columns: older releases search as before
 
 
 def upgrade() -> None:
