@@ -112,6 +112,7 @@ def postgres_world(postgres_store: Store, tmp_path: Path) -> Iterator[World]:
     yield from populated(postgres_store, tmp_path)
 
 
+@pytest.mark.slow
 def test_no_long_value_is_answered_with_5xx(postgres_world: World) -> None:
     """A column has a length; PostgreSQL heeds it."""
     world = postgres_world
