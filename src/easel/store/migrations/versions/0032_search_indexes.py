@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0030"
-down_revision = "0029"
+revision = "0032"
+down_revision = "0031"
 oldest_supported = "0024"  # indexes of the same names and columns: older releases search as before
 
 
