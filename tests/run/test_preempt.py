@@ -53,3 +53,10 @@ def test_nobody_is_stopped_for_who_fits_has_just_come_or_is_being_served() -> No
     assert preempted([Claimant(ANA, ONE, 10.0)], leaving, HERE, lines(ben=500.0)) == []
     elsewhere = [Claimant(ANA, ONE, 10.0, {"site": "north"})]
     assert preempted(elsewhere, full, HERE, lines(ben=500.0)) == []
+
+
+def test_nobody_is_stopped_on_a_device_that_is_kept_for_another_project() -> None:
+    running = [holder("old", 100.0), holder("new", 3.0)]
+    for kept, stopped in (("q", []), ("p", ["new"])):
+        reserved = [ContendedDevice("here", Room(2.0, 4096), kept_for=kept)]
+        assert preempted([Claimant(ANA, ONE, 10.0)], running, reserved, lines(ben=500.0)) == stopped

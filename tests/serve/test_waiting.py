@@ -39,3 +39,23 @@ def test_promises_are_the_projects_own(world: World, sqlite_store: Store) -> Non
         found = world.call(who, "GET", f"{P}/promises")
         assert found.status_code == status
     assert world.call(WHO, "GET", f"{P}/promises").json()["jobs"] == 0
+
+
+def test_only_platform_admins_reserve_devices_and_others_do_not_learn_for_whom(
+    world: World, sqlite_store: Store
+) -> None:
+    with sqlite_store.write() as tx:
+        devices.seen(tx, "here", "local", Room(1.0, 4096), {})
+    body = {"project": "astro", "start": "2098-12-01T00:00:00Z", "end": "2099-01-01T00:00:00Z"}
+    path = "/api/v1/devices/here/reservations"
+    for who in ("astro-admin", "astro-member"):
+        assert world.call(who, "POST", path, json=body).status_code == 403
+    made = world.call("root", "POST", path, json=body)
+    assert made.status_code == 201, made.text
+    for who, name in (("astro-member", "astro"), ("bio-member", None), ("root", "astro")):
+        (found,) = world.call(who, "GET", "/api/v1/reservations").json()["items"]
+        assert found["project"] == name
+    cancel = f"/api/v1/reservations/{made.json()['id']}"
+    assert world.call("astro-admin", "DELETE", cancel).status_code == 403
+    assert world.call("root", "DELETE", cancel).status_code == 204
+    assert world.call("root", "GET", "/api/v1/reservations").json()["items"] == []

@@ -38,11 +38,12 @@ class PreemptibleJob:
 
 @dataclass(frozen=True, slots=True)
 class ContendedDevice:
-    """A device that may get work: what it has, and its labels."""
+    """A device that may get work: what it has, its labels, and the project it is reserved for, if it is."""
 
     name: str
     capacity: Room
     labels: Mapping[str, str] = field(default_factory=dict)
+    kept_for: str | None = None
 
 
 def preempted(
@@ -80,6 +81,8 @@ def _for(
     claim, best = shares.claim(lines[claimant.owner]), None
     for device in devices:
         if any(device.labels.get(name) != value for name, value in claimant.wants.items()):
+            continue
+        if device.kept_for not in (None, claimant.owner[0]):
             continue
         here = [one for one in running if one.device == device.name]
         room, cards = device.capacity, {}

@@ -11,7 +11,7 @@ from easel.ids import JobId, ProjectId, UserId
 from easel.records.attempt import AttemptKey
 from easel.records.queue import Owner
 from easel.run.preempt import Claimant, ContendedDevice, PreemptibleJob, preempted
-from easel.store import devices, job_attempts, job_queues, jobs, queue_now, shares
+from easel.store import devices, job_attempts, job_queues, jobs, queue_now, reservations, shares
 from easel.store.devices import ENGINES
 from easel.store.engine import AnyRow, Store, Tx
 
@@ -35,6 +35,7 @@ def preempting(
         if not waiting:
             return []
         # what only waits for a device has used nothing yet: it would stand in its own way
+        kept = reservations.kept_now(tx)
         held = [one for one in shares.held_now(tx) if one.started_at is not None]
         typical = job_attempts.typical_seconds(tx) or UNKNOWN_JOB_S
         usage, known = usage_now(tx, held, typical, half_life_s)
@@ -62,7 +63,7 @@ def preempting(
             )
             for row in running
         ]
-    places = [ContendedDevice(one.name, one.capacity, one.labels) for one in pool]
+    places = [ContendedDevice(one.name, one.capacity, one.labels, kept.get(one.name)) for one in pool]
     found = preempted(claimants, holders, places, {line.owner: line for line in lines})
     return [AttemptKey.parse(key) for key in found]
 
