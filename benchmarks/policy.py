@@ -1,8 +1,8 @@
-"""The default policy's figure: its excess over the clairvoyant against that of the best policy of the papers.
+"""The default policy's figure: its excess over greedy with hindsight against that of the best policy of the papers.
 
     python -m benchmarks.policy [--repetitions 12] [--devices 1 4 8] [--sets DEEPLEARNING …] [--fresh] [--write]
 
-For each set and number of devices: (easel − clairvoyant) / (best paper policy − clairvoyant), areas under the mean loss
+For each set and number of devices: (easel − hindsight) / (best paper policy − hindsight), areas under the mean loss
 over the budget, all on the same splits; below 1 is better than the papers. Then the geometric mean, how much sooner
 than MOSTCITED DEEPLEARNING's mean loss is 0.02, and MM-GP-EI's incremental uncertainty and regret bound beside the
 measured regret. What does not depend on the default policy is kept in `.cache/policy.json`; `--fresh` forgets it.
@@ -25,16 +25,16 @@ from easel.schedule.measure import standard_error
 from easel.schedule.policies import named
 from easel.schedule.prior import Prior
 from easel.schedule.regret import regret_report
-from easel.schedule.simulate import World, clairvoyant, simulate, tenants
+from easel.schedule.simulate import World, hindsight, simulate, tenants
 from easel.schedule.state import PoolDevice
 
 KEPT = Path(__file__).parents[1] / ".cache" / "policy.json"
-OURS, BEST = "easel", "clairvoyant"
+OURS, BEST = "easel", "greedy with hindsight"
 Areas = dict[str, float]
 
 
 class Rivals:
-    """Areas of the clairvoyant and of the papers' policies, each run once."""
+    """Areas of greedy with hindsight and of the papers' policies, each run once."""
 
     def __init__(self, path: Path, policies: tuple[str, ...], *, fresh: bool) -> None:
         self._path, self._policies = path, policies
@@ -61,7 +61,7 @@ def area(
     """The mean loss over the budget of one policy on one split."""
     world = World(part.tenants, tuple(PoolDevice(f"d{i}") for i in range(devices)), ceiling=1.0)
     horizon = SETTINGS[name].share * part.tenants.total_cost / devices
-    chooser = clairvoyant(part.tenants) if policy == BEST else named(policy, seed=repetition)
+    chooser = hindsight(part.tenants) if policy == BEST else named(policy, seed=repetition)
     run = simulate(world, chooser, tenants(world, priors), horizon, np.random.default_rng(repetition))
     return run.curve.area(horizon)
 
@@ -77,7 +77,7 @@ def ratio(ours: list[float], rivals: list[Areas]) -> tuple[float, str, float]:
 
 
 def geometric_mean(ratios: list[float]) -> float:
-    """Of ratios, those below 0.1 taken as 0.1: with many devices the greedy clairvoyant itself can be beaten."""
+    """Of ratios, those below 0.1 taken as 0.1: with many devices the greedy policy with hindsight itself can be beaten."""
     return float(np.exp(np.mean(np.log(np.maximum(ratios, 0.1)))))
 
 
@@ -164,7 +164,7 @@ def main() -> None:
             "policy",
             "The default policy against the papers, on 1, 4 and 8 devices",
             f"python -m benchmarks.policy --repetitions {chosen.repetitions} --write",
-            "(easel − clairvoyant)/(best paper policy − clairvoyant), areas under the mean loss over the budget; ± is the "
+            "(easel − hindsight)/(best paper policy − hindsight), areas under the mean loss over the budget; ± is the "
             "paired standard error. The best paper policy is the best of "
             f"{', '.join(chosen.rivals)}.\n\n"
             + "\n".join(lines)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.prior [--repetitions 10] [--sets DEEPLEARNING …] [--earlier 0 2 5 10 20 1000] [--write]
 
-Excess of the default policy over the clairvoyant (area under the mean loss over the budget), divided by that of the
+Excess of the default policy over greedy with hindsight (area under the mean loss over the budget), divided by that of the
 cold prior, which knows nothing of the candidates: one level for each tenant, equal candidates. `learned` is history
 alone (`schedule/similar`), `blend` is `schedule/learn.learned_prior`. Complete history has every cell; lived history
 only those that a pool of the earlier tenants, under the cold prior, chose to run within the same budget.
@@ -23,7 +23,7 @@ from easel.schedule.measure import standard_error
 from easel.schedule.policies import named
 from easel.schedule.prior import Prior, typical
 from easel.schedule.similar import history_priors
-from easel.schedule.simulate import World, clairvoyant, simulate, tenants
+from easel.schedule.simulate import World, hindsight, simulate, tenants
 from easel.schedule.table import ScoreTable
 
 MOST_CANDIDATES = 60
@@ -52,7 +52,7 @@ def lived(table: ScoreTable, setting: Setting) -> ScoreTable:
 
 
 def excesses(setting: Setting, repetition: int, earlier: int, *, complete: bool) -> dict[str, float]:
-    """By prior, the area above the clairvoyant's."""
+    """By prior, the area above that of greedy with hindsight."""
     part = split(setting, repetition)
     history, served = part.history, part.tenants
     K = len(served.candidates)
@@ -76,7 +76,7 @@ def excesses(setting: Setting, repetition: int, earlier: int, *, complete: bool)
         members = tenants(world, given)
         return simulate(world, policy, members, horizon, np.random.default_rng(0)).curve.area(horizon)  # type: ignore[arg-type]
 
-    floor = area(clairvoyant(served), priors["cold"])
+    floor = area(hindsight(served), priors["cold"])
     return {name: area(named("easel"), given) - floor for name, given in priors.items()}
 
 
@@ -120,7 +120,7 @@ def main() -> None:
             "../prior",
             "A prior from the first minute: cold, learned and blended",
             f"python -m benchmarks.prior --repetitions {chosen.repetitions} --write",
-            "Excess over the clairvoyant relative to the cold prior's; ± is the paired standard error of the blend "
+            "Excess over greedy with hindsight relative to the cold prior's; ± is the paired standard error of the blend "
             "against the better of the two. Of Oboe 60 candidates are drawn for each repetition. Lived history holds the "
             "cells that an earlier pool under the cold prior ran; complete history all of them.\n\n"
             + "\n".join(lines),
