@@ -90,16 +90,19 @@ def main() -> None:
     if not gpu:
         print("no GPU here: a small form on the CPU, to show that it runs")
     device = torch.device("cuda" if gpu else "cpu")
-    torch.backends.cudnn.benchmark = True
     found = []
     for row, (name, shape, width, ladder) in ROWS.items():
         if not gpu and shape[1] > 32:
             continue
         pictures = given.pictures if gpu else 256
+        torch.backends.cudnn.benchmark = (
+            True  # the most that the GPU gives; trials do not search for algorithms
+        )
         gives = max(
             train_rate(name, shape, batch, device, 2.0 if gpu else 0.1, width)
             for batch in (ladder if gpu else (32,))
         )
+        torch.backends.cudnn.benchmark = False
         rate = trial_rate(name, shape, width, pictures, given.seconds if gpu else 0.1)
         found.append(
             {

@@ -88,7 +88,6 @@ def main() -> None:
     given = asked.parse_args()
     if not torch.cuda.is_available():
         print("no GPU here: this takes minutes, and the seconds say nothing of one")
-    torch.backends.cudnn.benchmark = True
     found = []
     for name in WANTED:
         data = pictures(name, given.data)

@@ -57,7 +57,6 @@ def main() -> None:
     if not gpu:
         print("no GPU here: a small form on the CPU, to show that it runs")
     count, many, epochs = (5000, 64, given.epochs) if gpu else (300, 4, 2)
-    torch.backends.cudnn.benchmark = True
     data = pictures(count).resident(training_device())
     order = torch.randperm(count, generator=torch.Generator().manual_seed(1))
     folds = [

@@ -22,6 +22,7 @@ STARTS = {
     "run/forking.py": "agents",
     "run/images.py": "skopeo, podman",
     "run/notebook_runner.py": "a kernel, beside which it runs behind the walls already",
+    "run/gpus.py": "nvidia-smi",
     "run/sample.py": "nvidia-smi",
     "run/warm.py": "the fork server",
     "run/worker.py": "agents, which call the sandbox",
