@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -19,6 +21,7 @@ from tests.match import worlds
 from easel.errors import EaselError, InvalidInput, Misconfigured, TryLater
 from easel.match.candidate import Candidate
 from easel.match.train import Conditions, train
+from easel.run import landlock
 from easel.serve.model_forms import OWN, Unreadable
 from easel.serve.model_pool import ModelPool, PoolOptions
 from easel.serve.model_process import ModelOrder
@@ -166,3 +169,22 @@ def test_what_is_gone_is_said(home: Path) -> None:
         assert "are gone" in (await refused(pool, home, body(row(1.0)), "nothing")).message
 
     asked(home, work)
+
+
+@pytest.mark.skipif(not landlock.available(), reason="this kernel has no Landlock")
+def test_a_model_process_reads_models_and_nothing_else_of_the_home(home: Path) -> None:
+    tried = (
+        "import sys; from errno import *; from pathlib import Path; from easel.serve.model_process import walls\n"
+        "home = Path(sys.argv[1]); walls(home, home / 'models')\n"
+        "print(next((home / 'models').rglob('model.json')).read_bytes()[:1])\n"
+        "for act in (lambda: (home / 'key').read_text(), lambda: (home / 'models' / 'new').write_text('x'),\n"
+        "            lambda: __import__('socket').create_connection(('127.0.0.1', 9))):\n"
+        "    try:\n"
+        "        print('did it', act())\n"
+        "    except OSError as error:\n"
+        "        print('refused' if error.errno in (EACCES, EPERM, EAFNOSUPPORT) else error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", tried, str(home)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split("\n")[:4] == ["b'{'", "refused", "refused", "refused"], done.stderr

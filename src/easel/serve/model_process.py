@@ -286,15 +286,20 @@ def _refusal(kind: str, message: str, **details: Any) -> bytes:
     return json.dumps({"kind": kind, "message": message, "details": details}).encode()
 
 
-def main() -> None:
-    """`python -m easel.serve.model_process DESCRIPTOR HOME MODELS MEMORY_MB`"""
+def walls(home: Path, models: Path) -> None:
+    """From now on this process reads the system, Python and the folder of models; it has no network."""
     from easel.run import landlock
     from easel.run.trial_walls import system_rules, wall_in
 
+    wall_in([*system_rules(home), (models, landlock.READ)])
+    os.umask(0o077)
+
+
+def main() -> None:
+    """`python -m easel.serve.model_process DESCRIPTOR HOME MODELS MEMORY_MB`"""
     descriptor, home, models, memory_mb = sys.argv[1:]
     stream = socket.socket(fileno=int(descriptor))
-    wall_in([*system_rules(Path(home)), (Path(models), landlock.READ)])
-    os.umask(0o077)
+    walls(Path(home), Path(models))
     limit = int(memory_mb) * MB
     resource.setrlimit(resource.RLIMIT_DATA, (limit + ROOM, limit + ROOM))
     # What nearly every model needs, before the first is asked for.
