@@ -141,3 +141,14 @@ def test_an_empty_pool_makes_nobody_wait_and_large_jobs_wait_for_enough_cores() 
     assert expected_start(now, waiting("new", Spread(1.0)), rng).start_at(0.5) == pytest.approx(30.0)
     wide = waiting("new", Spread(1.0), asked=Resources(2.0, 1024))
     assert expected_start(now, wide, rng).start_at(0.5) == pytest.approx(100.0)
+
+
+def test_a_device_that_is_kept_for_another_project_starts_nobody_else() -> None:
+    def start(kept_for: str) -> float:
+        kept = ForecastDevice("d", Room(2.0, 8192), kept_for=kept_for)
+        return expected_start(
+            queue([], [kept]), waiting("new", Spread(1.0)), np.random.default_rng(0)
+        ).start_at(0.5)
+
+    assert start("p") == 0.0
+    assert start("q") == np.inf

@@ -65,11 +65,12 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class ForecastDevice:
-    """A device with what is free on it now."""
+    """A device with what is free on it now; one that is reserved is `kept_for` a project."""
 
     name: str
     capacity: Room
     labels: Mapping[str, str] = field(default_factory=dict)
+    kept_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class _Pool:
         """Devices for all of its members, or None."""
         found: Places = []
         for name, device in self.devices.items():
-            if not _has(device, job.wants) or not self.free[name].fits(job.asked):
+            if not _suits(device, job) or not self.free[name].fits(job.asked):
                 continue
             gpus = self.free[name].choose_gpus(job.asked.gpus)
             assert gpus is not None
@@ -174,7 +175,7 @@ class _Pool:
         return None
 
     def could(self, job: WaitingJob) -> bool:
-        able = [d for d in self.devices.values() if _has(d, job.wants) and d.capacity.fits(job.asked)]
+        able = [d for d in self.devices.values() if _suits(d, job) and d.capacity.fits(job.asked)]
         return len(able) >= job.workers
 
     def take(self, asked: Resources, places: Places) -> None:
@@ -186,8 +187,10 @@ class _Pool:
             self.free[name] = self.free[name].plus(asked, gpus)
 
 
-def _has(device: ForecastDevice, wants: Mapping[str, str]) -> bool:
-    return all(device.labels.get(name) == value for name, value in wants.items())
+def _suits(device: ForecastDevice, job: WaitingJob) -> bool:
+    """Whether it has the labels that the job wants and is not kept for another project."""
+    wanted = all(device.labels.get(name) == value for name, value in job.wants.items())
+    return wanted and device.kept_for in (None, job.owner[0])
 
 
 def _play(now: QueueNow, rng: np.random.Generator) -> dict[JobId, tuple[float, float]]:

@@ -25,7 +25,7 @@ from easel.run.forecast import (
     expected_starts,
 )
 from easel.run.share import HALF_LIFE_S
-from easel.store import devices, job_queues, queue_now, shares
+from easel.store import devices, job_queues, queue_now, reservations, shares
 from easel.store.engine import AnyRow, Tx
 
 UNKNOWN = Spread(60.0, 1.0, 1.0)
@@ -52,8 +52,9 @@ class ExpectedTimes:
 
 def queue_as_it_is(tx: Tx, max_active: int, half_life_s: float = HALF_LIFE_S) -> QueueNow:
     """Devices that are connected, what runs on them, what waits, and everybody's claim."""
+    kept = reservations.kept_now(tx)
     pool = [
-        ForecastDevice(device.name, device.capacity, device.labels)
+        ForecastDevice(device.name, device.capacity, device.labels, kept.get(device.name))
         for device in devices.machines(tx)
         if device.open
     ]
