@@ -39,7 +39,9 @@ class Scripted:
     def spare(self, names: frozenset[str]) -> None: ...
     def close(self, *, stop: bool) -> None: ...
 
-    def rooms(self) -> Sequence[tuple[Room, Mapping[str, str]]]:
+    def reserve(self, kept: Mapping[str, str]) -> None: ...
+
+    def rooms(self, project_id: str = "") -> Sequence[tuple[Room, Mapping[str, str]]]:
         return []
 
     def poll(self) -> list[Report]:

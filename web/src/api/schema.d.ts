@@ -4477,6 +4477,13 @@ export interface components {
         Bill: {
             /** Amount */
             amount: number;
+            /**
+             * Currency
+             * @description Of every amount
+             * @default USD
+             * @example EUR
+             */
+            currency?: string;
             /** Job Id */
             job_id: string;
             /** Lines */
@@ -4544,6 +4551,13 @@ export interface components {
              * @description `spent`, and what running jobs were expected to cost beyond it
              */
             committed: number;
+            /**
+             * Currency
+             * @description Of every amount
+             * @default USD
+             * @example EUR
+             */
+            currency?: string;
             /** Hard Stop */
             hard_stop: boolean;
             /** Limit */
