@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 from tests.dashboard.people import SMALL, person, token_of
 
+from easel.declare.roles import Role
 from easel.sdk.client import Client
 from easel.testing import browser
 from easel.testing.server import ServerProcess
@@ -37,6 +38,39 @@ def test_an_admin_adds_somebody_who_can_log_in(chrome: Browser, server: ServerPr
     browser.log_in(other, server.address, secret)
     expect(other.get_by_role("link", name="newcomer")).to_be_visible()
     other.close()
+
+
+def test_a_new_project_says_what_to_do_first(chrome: Browser, server: ServerProcess) -> None:
+    server.client().projects.create("fresh")
+    fern = person(server, "fern", Role.ADMIN, project="fresh")
+    page = chrome.new_page()
+    browser.log_in(page, server.address, token_of(fern))
+    page.goto(f"{server.address}/p/fresh")
+    steps = page.get_by_role("region", name="First steps")
+    expect(steps).to_contain_text("easel run -- python train.py")
+    expect(steps).to_contain_text("Set a budget")
+    steps.get_by_role("button", name="Hide the first steps").click()
+    expect(steps).to_have_count(0)
+    page.close()
+
+
+def test_ctrl_k_goes_to_what_is_typed(server: ServerProcess, page: Page, ana: Client) -> None:
+    job = ana.jobs.submit(["true"], name="supernova hunt", resources=SMALL)
+    page.goto(f"{server.address}/p/astro")
+    expect(page.get_by_role("button", name="Go to")).to_be_visible()
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox", name="Part of the name")
+    box.fill("nova hu")
+    expect(page.get_by_role("option", name="supernova hunt")).to_be_visible()
+    box.press("Enter")
+    expect(page).to_have_url(re.compile(f"/jobs/{job.id}$"))
+    page.keyboard.press("Control+k")
+    box.fill("nothing has this name")
+    expect(page.get_by_role("dialog")).to_contain_text("Nothing here")
+    box.fill("lake")
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("/p/astro/lake$"))
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_job_is_submitted_watched_to_its_end_and_run_again(server: ServerProcess, page: Page) -> None:

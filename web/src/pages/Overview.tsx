@@ -9,6 +9,7 @@ import { midnight, useBudget } from "../api/spending";
 import { BudgetCard } from "../ui/BudgetCard";
 import { DeviceTable, useDevices } from "../ui/Devices";
 import { EventList } from "../ui/Events";
+import { FirstSteps } from "../ui/FirstSteps";
 import { count } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
@@ -72,6 +73,7 @@ export default function Overview() {
         {budget.data && <BudgetCard budget={budget.data} />}
       </div>
       <Alerts alerts={alerts} base={base} />
+      <FirstSteps project={project} />
       <section>
         <h2>Pool</h2>
         <DeviceTable running={running.data ?? []} />

@@ -9,22 +9,23 @@ const WORDS = {
 
 export function BudgetCard({ budget }: { budget: Budget }) {
   const state = standing(budget);
+  const sum = (amount: number) => money(amount, budget.currency);
   return (
     <div className="card budget">
       {budget.spent_since != null ? (
         <>
-          <strong>{money(budget.spent_since)}</strong> spent today, {money(budget.spent)}
+          <strong>{sum(budget.spent_since)}</strong> spent today, {sum(budget.spent)}
         </>
       ) : (
         <>
-          <strong>{money(budget.spent)}</strong> spent
+          <strong>{sum(budget.spent)}</strong> spent
         </>
       )}
       {budget.limit === null
         ? budget.spent_since != null && " this month"
-        : ` of ${money(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
-      {` (${money(budget.billed ?? budget.spent)} billed${running(budget) > 0 ? `, ${money(running(budget))} by jobs that still run` : ""})`}
-      {promised(budget) > 0 && `, ${money(promised(budget))} promised to running jobs`}
+        : ` of ${sum(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
+      {` (${sum(budget.billed ?? budget.spent)} billed${running(budget) > 0 ? `, ${sum(running(budget))} by jobs that still run` : ""})`}
+      {promised(budget) > 0 && `, ${sum(promised(budget))} promised to running jobs`}
       {budget.limit !== null && (
         <meter
           aria-label="Spent of the budget"

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useParams } from "react-router";
 import { answer, api, type Project } from "../api/client";
 import { problemFrom } from "../api/problem";
@@ -7,11 +7,13 @@ import { LiveProject, useConnection } from "../live/Live";
 import { Session, useMe } from "../session";
 import { isOpen, useDevices } from "./Devices";
 import { Loaded } from "./Loaded";
+import { opensPalette, type Goal } from "./palette";
 import { useTitles } from "./title";
 import { Failure } from "./Failure";
 import { rememberedTheme, setTheme, type Theme } from "./theme";
 
 const LAST = "easel-project";
+const Palette = lazy(() => import("./Palette"));
 
 export function useProjects() {
   const path = { params: { query: { limit: 200 } } };
@@ -111,12 +113,52 @@ function Bar() {
       </Link>
       <Switcher />
       <span className="spring" />
+      {project && <GoTo project={project} />}
       {project && <Pulse />}
       <ThemeChoice />
       <Link to="/account" className="me" title="Your account and tokens">
         <span dir="auto">{me.user.name}</span>
       </Link>
     </header>
+  );
+}
+
+/** The way to everything by its name, also by Ctrl-K. */
+function GoTo({ project }: { project: string }) {
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!opensPalette(event)) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+  const pages: Goal[] = SECTIONS.map(([path, title]) => ({
+    title,
+    kind: "Page",
+    to: `/p/${encodeURIComponent(project)}${path && `/${path}`}`,
+  }));
+  return (
+    <>
+      <button
+        type="button"
+        className="small goto"
+        aria-keyshortcuts="Control+K"
+        onClick={() => setOpen(true)}
+      >
+        <i aria-hidden="true">⌕</i>{" "}
+        <span>
+          Go to <kbd>Ctrl K</kbd>
+        </span>
+      </button>
+      {open && (
+        <Suspense fallback={null}>
+          <Palette project={project} pages={pages} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 
