@@ -59,9 +59,9 @@ def test_a_budget_is_set_and_shown_on_the_overview(server: ServerProcess, page: 
     page.goto(f"{server.address}/p/astro/spending")
     page.get_by_role("spinbutton", name="Limit").fill("12.5")
     page.get_by_role("button", name="Set the budget").click()
-    expect(page.get_by_text("of 12.50 a month")).to_be_visible()
+    expect(page.get_by_text("of 12.50 USD a month")).to_be_visible()
     page.goto(f"{server.address}/p/astro")
-    expect(page.get_by_text("of 12.50 a month")).to_be_visible()
+    expect(page.get_by_text("of 12.50 USD a month")).to_be_visible()
 
 
 def test_the_overview_says_what_needs_attention_and_what_today_has_cost(

@@ -82,7 +82,7 @@ def test_a_job_is_submitted_watched_to_its_end_and_run_again(server: ServerProce
     )
     page.get_by_label("vCPU").fill("0.5")
     page.get_by_label("Memory").fill("128")
-    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.get_by_role("heading", name="counting")).to_be_visible()
     expect(page.get_by_role("log")).to_contain_text("line 3")
     expect(page.get_by_role("listitem").filter(has_text="finished")).to_have_attribute("aria-current", "step")
