@@ -76,7 +76,7 @@ def measure(server: ServerProcess, repeats: int) -> list[dict[str, object]]:
     root.projects.create("lab")
     client = root.in_project("lab")
     job = prepare(client)
-    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
+    token = client.connection.authorization.removeprefix("Bearer ")
     named = {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": "lab"}
     environment = {**os.environ, **named}
     commands = [tuple(job if word == "JOB" else word for word in argv) for argv in COMMANDS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,9 @@ from easel.cli.apps import AppName, app
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.errors import InvalidInput
-from easel.wire import app_report as wire
+
+if TYPE_CHECKING:
+    from easel.wire import app_report as wire
 
 card_app = typer.Typer()
 checks_app = typer.Typer()

@@ -8,7 +8,7 @@ import time
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,9 +28,11 @@ from easel.cli.output import (
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.declare.answers import write_answers, write_pictures
 from easel.errors import InvalidInput
-from easel.sdk.client import Client
 from easel.sdk.examples import json_pairs, json_values, pictures_in, read_declared, rows_in
-from easel.wire import app as wire
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+    from easel.wire import app as wire
 
 app = typer.Typer(no_args_is_help=True, help="Declare what to learn; see how far everybody's models are.")
 feed_app = typer.Typer()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.tree import Tree
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, console, show_list, show_one
 from easel.errors import InvalidInput
-from easel.sdk.lake import KindName
-from easel.wire.lake import Artifact, Graph
+
+if TYPE_CHECKING:
+    from easel.sdk.lake import KindName
+    from easel.wire.lake import Artifact, Graph
 
 tag_app, find_app, trace_app = typer.Typer(), typer.Typer(), typer.Typer()
 
@@ -94,7 +95,7 @@ def trace(
         _draw(graph, f"{name.name}:{name.version}", forward)
     else:
         for edge in graph.edges:
-            console.print(f"{edge.source} → {edge.target}  ({edge.job or 'create'})", markup=False)
+            print(f"{edge.source} → {edge.target}  ({edge.job or 'create'})")
 
 
 def _draw(graph: Graph, start: str, forward: bool) -> None:
@@ -104,6 +105,8 @@ def _draw(graph: Graph, start: str, forward: bool) -> None:
     for edge in graph.edges:
         found = (getattr(edge, far), edge.job or "create")
         beside.setdefault(getattr(edge, near), []).append(found)
+    from rich.tree import Tree
+
     tree, drawn = Tree(start), {start}
     waiting = [(start, tree)]
     while waiting:
@@ -114,7 +117,7 @@ def _draw(graph: Graph, start: str, forward: bool) -> None:
             if other not in drawn:
                 drawn.add(other)
                 waiting.append((other, child))
-    console.print(tree, markup=False)
+    console().print(tree, markup=False)
 
 
 def _kind(text: str) -> KindName:

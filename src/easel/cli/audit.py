@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, warn
 from easel.errors import InvalidInput
-from easel.wire.audit import AuditEntry
+
+if TYPE_CHECKING:
+    from easel.wire.audit import AuditEntry
 
 app = typer.Typer(no_args_is_help=True, help="Who did what: search, export, verify.")
 

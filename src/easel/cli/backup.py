@@ -15,10 +15,10 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, errors, say, show_list, show_one
 from easel.declare.moment import parse_duration
 from easel.errors import InvalidInput
-from easel.wire.operate import BackupRun
 
 if TYPE_CHECKING:
     from easel.serve.settings import Settings
+    from easel.wire.operate import BackupRun
 
 backup_app = typer.Typer()
 restore_app = typer.Typer()
@@ -139,7 +139,7 @@ def _back_up(where: str, keep: int | None, as_json: bool) -> None:
     else:
         say(f"Backed up to {where} as {made.name}" + (f"; {len(gone)} older ones removed" if gone else ""))
     if made.damaged:
-        errors.print(
+        errors().print(
             f"{made.damaged} damaged blobs were left out: `easel doctor --deep` tells which files those are"
         )
     if (settings.folder / KEY_FILE).is_file():
@@ -207,7 +207,7 @@ def _settings() -> Settings:
 
 def _bar() -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=errors, transient=True)
+    return Progress(*columns, console=errors(), transient=True)
 
 
 class _Counter:

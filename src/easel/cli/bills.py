@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.errors import InvalidInput
-from easel.wire import price as wire
+
+if TYPE_CHECKING:
+    from easel.wire import price as wire
 
 app = typer.Typer(no_args_is_help=True, help="What jobs cost; budgets and prices.")
 

@@ -11,11 +11,11 @@ from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_on
 from easel.cli.plain import size
 from easel.errors import InvalidInput
 from easel.sdk.operate import What
-from easel.wire.lake import Grant, Group
-from easel.wire.operate import RetentionRule, StorageHolder
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
+    from easel.wire.lake import Grant, Group
+    from easel.wire.operate import RetentionRule, StorageHolder
 
 gc_app = typer.Typer()
 storage_app = typer.Typer()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from easel.sdk.client import Client
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
 
 
 def connect(project: str | None = None) -> Client:
+    from easel.sdk.client import Client  # here, so that help and completion need not wait for it
+
     return Client(project=project)

@@ -78,8 +78,8 @@ def doctor(
     else:
         marks = {"ok": "[green]✓[/]", "missing": "[yellow]–[/]", "wrong": "[red]✗[/]"}
         for finding in findings:
-            console.print(f"{marks[finding.state]} [bold]{finding.what}[/]", end="  ")
-            console.print(finding.detail, markup=False, highlight=False)
+            console().print(f"{marks[finding.state]} [bold]{finding.what}[/]", end="  ")
+            console().print(finding.detail, markup=False, highlight=False)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)
 
@@ -116,8 +116,8 @@ def _try_sandbox(as_json: bool) -> None:
         print(json.dumps([asdict(way) for way in ways], indent=2))
     else:
         for way in left:
-            console.print(f"[red]✗[/] [bold]{way.name}[/]", end="  ")
-            console.print(way.said, markup=False, highlight=False)
+            console().print(f"[red]✗[/] [bold]{way.name}[/]", end="  ")
+            console().print(way.said, markup=False, highlight=False)
         print(f"{len(ways)} ways out tried, {len(ways) - len(left)} closed")
     if left:
         raise typer.Exit(1)

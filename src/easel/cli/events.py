@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, show_list
-from easel.wire.event import Event
+
+if TYPE_CHECKING:
+    from easel.wire.event import Event
 
 app = typer.Typer()
 

@@ -6,19 +6,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, errors, say, show_list, show_one
 from easel.errors import NotFound
 from easel.lake.folder import scan
 from easel.lake.ignore import IgnoreRules
-from easel.sdk import transfer
-from easel.sdk.client import Client
-from easel.wire.lake import FileItem, FileVersion
+
+if TYPE_CHECKING:
+    from easel.sdk import transfer
+    from easel.sdk.client import Client
+    from easel.wire.lake import FileItem, FileVersion
 
 put_app, get_app, ls_app = typer.Typer(), typer.Typer(), typer.Typer()
 cat_app, rm_app, mv_app = typer.Typer(), typer.Typer(), typer.Typer()
@@ -135,7 +136,9 @@ def mv(source: Ref, target: Ref, project: InProject = None) -> None:
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[transfer.Progress]:
     """A progress bar on stderr, where that is a terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True) as shown:
+    with Progress(*columns, console=errors(), disable=not errors().is_terminal, transient=True) as shown:
         task = shown.add_task(what, total=total)
         yield lambda count: shown.advance(task, count)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.files import bar
 from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
-from easel.wire.lake import Difference, FileSet
+
+if TYPE_CHECKING:
+    from easel.wire.lake import Difference, FileSet
 
 app = typer.Typer(no_args_is_help=True, help="Named, versioned lists of file versions.")
 

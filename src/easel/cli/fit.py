@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import east_asian_width
 
 GAP = 2
 """Blanks between two columns."""
@@ -43,6 +44,26 @@ def shorten(text: str, width: int) -> str:
     head = text[: width - 1]
     blank = head.rfind(" ")
     return (head[:blank] if blank >= width // 2 else head).rstrip(" ,;:") + "…"
+
+
+def padded(text: str, width: int) -> str:
+    """Returns the text with blanks behind it up to `width` places; a wide letter takes two of them."""
+    if text.isascii():
+        return text.ljust(width)
+    return text + " " * (width - sum(2 if east_asian_width(c) in "WF" else 1 for c in text))
+
+
+def fold(text: str, width: int, *, words: bool = False) -> list[str]:
+    """Returns the text in lines of at most `width`; with `words` a line ends between two words where it can."""
+    found: list[str] = []
+    for line in text.splitlines() or [""]:
+        while len(line) > width:
+            blank = line.rfind(" ", 1, width + 1) if words else -1
+            end = blank if blank > 0 else width
+            found.append(line[:end])
+            line = line[end + (blank > 0) :]
+        found.append(line)
+    return found
 
 
 def _cut(widths: Sequence[int], texts: Sequence[bool], shown: Sequence[int], excess: int) -> tuple[int, ...]:

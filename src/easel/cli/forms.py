@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import sys
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -40,7 +41,7 @@ def _with_forms(given: Callable[..., Any], listed: bool) -> Callable[..., Any]:
         if watch is None:
             return given(*arguments, **named)
         while True:
-            output.console.clear()
+            print("\x1b[2J\x1b[H" if sys.stdout.isatty() else "", end="")
             given(*arguments, **named)
             time.sleep(watch)
 

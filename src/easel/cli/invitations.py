@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,9 @@ from easel.declare.roles import Role
 from easel.sdk.connection import Connection
 from easel.sdk.credentials import DEFAULT_SERVER, Credentials, credentials_file, remember
 from easel.sdk.identity import accept_invitation
-from easel.wire.identity import Invitation
+
+if TYPE_CHECKING:
+    from easel.wire.identity import Invitation
 
 app = typer.Typer(no_args_is_help=True, help="Codes with which people join a project.")
 

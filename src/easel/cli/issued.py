@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.output import Columns, ago, say, show_one
 from easel.declare.verbs import Verb
-from easel.wire.identity import IssuedToken, Token
-from easel.wire.worker import IssuedWorkerToken, WorkerToken
+
+if TYPE_CHECKING:
+    from easel.wire.identity import IssuedToken, Token
+    from easel.wire.worker import IssuedWorkerToken, WorkerToken
 
 Verbs = Annotated[
     list[Verb] | None, typer.Option("--verb", help="All that it may do; repeat for more. None: everything")

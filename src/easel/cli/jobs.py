@@ -13,11 +13,11 @@ import typer
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one, show_table
 from easel.errors import EaselError, InvalidInput
-from easel.wire import job as wire
-from easel.wire.lake import Artifact
 
 if TYPE_CHECKING:
     from easel.sdk.jobs import JobHandle
+    from easel.wire import job as wire
+    from easel.wire.lake import Artifact
 
 app = typer.Typer(no_args_is_help=True, help="Jobs: list, show, follow, kill, rerun.")
 

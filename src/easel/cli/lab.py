@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import InProject, say
 from easel.errors import TryLater
-from easel.sdk.client import Client
 from easel.sdk.code import NoCode
 from easel.sdk.jobs import JobFailed, JobHandle
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
 
 lab_app = typer.Typer()
 PORT = 8888

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import webbrowser
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import httpx
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, say, show_one
 from easel.clock import SystemClock
 from easel.errors import NotFound, TryLater
-from easel.sdk.client import Client
 from easel.sdk.credentials import DEFAULT_SERVER, Credentials, credentials_file, forget, remember
-from easel.sdk.sign_on import Shown, device_login, open_http, sign_on_ways
+
+if TYPE_CHECKING:
+    from easel.sdk.sign_on import Shown
 
 login_app = typer.Typer()
 logout_app = typer.Typer()
@@ -41,6 +40,8 @@ def login(
 
     With --code, and where people sign on elsewhere, a code is shown to type into a browser that is logged in.
     """
+    from easel.sdk.client import Client
+
     server = server.rstrip("/")
     if with_code is None:
         with_code = sys.stdin.isatty() and _signs_on(server)
@@ -59,6 +60,10 @@ def login(
 
 def _signs_on(server: str) -> bool:
     """Whether people of this server sign on elsewhere; an older server knows of no such thing."""
+    import httpx
+
+    from easel.sdk.sign_on import open_http, sign_on_ways
+
     with open_http(server) as http:
         try:
             return bool(sign_on_ways(http).items)
@@ -71,11 +76,17 @@ def _signs_on(server: str) -> bool:
 
 
 def _by_code(server: str) -> str:
+    import httpx
+
+    from easel.sdk.sign_on import device_login, open_http
+
     def show(shown: Shown) -> None:
         say(f"Open {shown.page} in any browser, and type in this code: {shown.code}")
         local = not os.environ.get("SSH_CONNECTION") and (
             sys.platform == "darwin" or os.environ.get("DISPLAY")
         )
+        import webbrowser
+
         if local and webbrowser.open(shown.complete):
             say("A browser was opened: check that it shows this code, and allow it there.")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, say, show_list, show_one
 from easel.errors import InvalidInput
-from easel.wire import message as wire
+
+if TYPE_CHECKING:
+    from easel.wire import message as wire
 
 app = typer.Typer(no_args_is_help=True, help="Be told of what happens: by mail, webhook, Slack or Matrix.")
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say
-from easel.sdk.client import Client
 from easel.sdk.mlflow.mlruns import MlrunsFolder
 from easel.sdk.mlflow.move import MlflowMove, MoveSummary
 from easel.sdk.mlflow.server import TrackingServer
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
 
 import_app = typer.Typer(no_args_is_help=True, help="Bring what other systems hold into a project.")
 export_app = typer.Typer(no_args_is_help=True, help="Write what a project holds to other systems.")
@@ -58,7 +60,7 @@ def export_mlflow(
 def _here(client: Client) -> TrackingServer:
     return TrackingServer(
         f"{client.server}/mlflow/{client.project}",
-        client.connection.http.headers["Authorization"].partition(" ")[2],
+        client.connection.authorization.partition(" ")[2],
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, say, show_list, show_one
-from easel.wire import operate as wire
+
+if TYPE_CHECKING:
+    from easel.wire import operate as wire
 
 health_app = typer.Typer()
 cordon_app = typer.Typer()

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
 
 import typer
-from pydantic import BaseModel
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from easel.cli.fit import GAP, fit_columns, shorten
+from easel.cli.fit import GAP, fit_columns, fold, padded, shorten
 from easel.cli.plain import NOTHING, plain, short_id
 
-M = TypeVar("M", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+M = TypeVar("M", bound="BaseModel")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts")]
 InProject = Annotated[
@@ -29,8 +31,25 @@ InProject = Annotated[
     typer.Option("--project", "-p", envvar="EASEL_PROJECT", help="Which project", show_envvar=True),
 ]
 
-console = Console()
-errors = Console(stderr=True)
+BOLD, DIM, RED = "1", "2", "1;31"
+"""How a terminal is told."""
+
+
+@functools.cache
+def console() -> Console:
+    """What draws trees and marks on standard output; a list needs none of it, and it takes long to import."""
+    from rich.console import Console
+
+    return Console()
+
+
+@functools.cache
+def errors() -> Console:
+    """What draws progress bars on standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
 
 Columns = Sequence[tuple[str, Callable[[M], Any]]]
 
@@ -65,33 +84,28 @@ def show_list(items: Iterable[M], columns: Columns[M], as_json: bool, empty: str
     elif rows:
         show_table([title for title, _ in columns], rows)
     else:
-        errors.print(empty, style="dim", markup=False)
+        print(_styled(empty, DIM, sys.stderr), file=sys.stderr)
 
 
 def show_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Prints rows under titles: in a terminal in lines that fit it, elsewhere whole."""
-    cells = [[short_id(plain(cell)) if console.is_terminal else plain(cell) for cell in row] for row in rows]
+    terminal = sys.stdout.isatty()
+    cells = [[short_id(plain(cell)) if terminal else plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     texts = [
         title not in WHOLE and (title in TEXTS or width > LONG)
         for title, width in zip(titles, widths, strict=True)
     ]
     kept = [number == 0 or title in ALWAYS for number, title in enumerate(titles)]
-    found = fit_columns(widths, texts, kept, console.width if _limited() else sum(widths) + 1000)
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
-    for i in found.shown:
-        table.add_column(titles[i], no_wrap=True)
+    found = fit_columns(widths, texts, kept, columns_here() if _limited() else sum(widths) + 1000)
+    shown = list(zip(found.shown, found.widths, strict=True))
+    print(_line([(shorten(titles[i], width), width, BOLD) for i, width in shown]))
     for row in cells:
-        table.add_row(*(_text(shorten(row[i], w)) for i, w in zip(found.shown, found.widths, strict=True)))
-    if _limited():
-        console.print(table)
-        left_out = [titles[i] for i in range(len(titles)) if i not in found.shown]
-        if left_out:
-            errors.print(
-                f"not shown here: {', '.join(left_out)} (a wider window, --json or --csv)", style="dim"
-            )
-    else:
-        console.print(table, width=sum(widths) + GAP * len(widths) + 1, no_wrap=True, crop=False)
+        print(_line([(shorten(row[i], w), w, DIM if row[i] == NOTHING else "") for i, w in shown]))
+    left_out = [title for i, title in enumerate(titles) if i not in found.shown]
+    if left_out and _limited():
+        told = f"not shown here: {', '.join(left_out)} (a wider window, --json or --csv)"
+        print(_styled(told, DIM, sys.stderr), file=sys.stderr)
 
 
 def show_one(item: BaseModel, as_json: bool) -> None:
@@ -102,12 +116,23 @@ def show_one(item: BaseModel, as_json: bool) -> None:
     if chosen.as_csv:
         write_csv([name for name, _ in fields], [[value for _, value in fields]])
         return
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, GAP, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    first = max(len(name) for name, _ in fields)
+    room = columns_here() - first - GAP if _limited() else sys.maxsize
     for name, value in fields:
-        table.add_row(name, _text(plain(value)))
-    console.print(table)
+        for number, line in enumerate(fold(plain(value), max(20, room))):
+            print(_line([("" if number else name, first, BOLD), (line, 0, DIM if line == NOTHING else "")]))
+
+
+def _line(cells: Sequence[tuple[str, int, str]]) -> str:
+    """Cells side by side, each a text, its width and its style; nothing trails after the last."""
+    *before, (last, _, style) = cells
+    written = [_styled(padded(text, width), style, sys.stdout) for text, width, style in before]
+    return (" " * GAP).join([*written, _styled(last, style, sys.stdout)]).rstrip()
+
+
+def _styled(text: str, style: str, out: TextIO) -> str:
+    plainly = not style or not out.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return text if plainly else f"\x1b[{style}m{text}\x1b[0m"
 
 
 def write_csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -120,12 +145,13 @@ def write_csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 def say(message: str) -> None:
     """Print a line for people on stderr, so that a pipe gets only data."""
-    errors.print(message, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+    whole = not sys.stderr.isatty()
+    print(message if whole else "\n".join(fold(message, columns_here(), words=True)), file=sys.stderr)
 
 
 def warn(message: str) -> None:
     """What nobody must overlook, on stderr."""
-    errors.print(f"WARNING: {message}", markup=False, highlight=False, style="bold red")
+    print(_styled(f"WARNING: {message}", RED, sys.stderr), file=sys.stderr)
 
 
 def _csv_cell(value: Any) -> Any:
@@ -136,19 +162,19 @@ def _csv_cell(value: Any) -> Any:
     return value if isinstance(value, int | float) else escaped(plain(value))
 
 
-def _text(text: str) -> Text:
-    """Plain text: a name with square brackets is a name, not markup."""
-    return Text(text, style="dim") if text == NOTHING else Text(text)
-
-
 def _limited() -> bool:
     """Whether lines have an end: in a terminal, or where COLUMNS says so. A pipe takes everything."""
-    return console.is_terminal or "COLUMNS" in os.environ
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
 def is_wide() -> bool:
     """Whether there is room for sentences beside figures."""
-    return console.width >= 120
+    return columns_here() >= 120
+
+
+def columns_here() -> int:
+    """Returns how many characters a line of this window holds."""
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def counted(number: int, what: str) -> str:

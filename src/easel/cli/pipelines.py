@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,9 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.run import read_yaml
 from easel.errors import InvalidInput
-from easel.wire import job as wire
-from easel.wire.job import job_fields
+
+if TYPE_CHECKING:
+    from easel.wire import pipeline as wire
 
 app = typer.Typer(no_args_is_help=True, help="Dependent jobs submitted as one.")
 
@@ -48,6 +49,8 @@ def run(
     steps = fields.get("steps")
     if not isinstance(steps, dict):
         raise InvalidInput(f"{file} needs `steps:`, each a name with the fields of a job")
+    from easel.wire.job import job_fields
+
     wanted = []
     for name, step in steps.items():
         body = job_fields(dict(step))

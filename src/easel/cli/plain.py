@@ -8,8 +8,6 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel
-
 NOTHING = "–"
 _JOB = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
 _TAIL = 6
@@ -27,7 +25,7 @@ def plain(value: Any) -> str:
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, BaseModel):
+    if _is_model(value):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, Mapping):
         return ", ".join(
@@ -43,9 +41,18 @@ def short_id(text: str) -> str:
     return text[-_TAIL:] if _JOB.fullmatch(text) else text
 
 
+def _is_model(value: Any) -> bool:
+    """Whether it is a pydantic model; asked of its class, so that pydantic need not be imported."""
+    return hasattr(type(value), "model_fields")
+
+
+def _has_fields(value: Any) -> bool:
+    return isinstance(value, Mapping) or _is_model(value)
+
+
 def _inside(value: Any) -> str:
-    nested = isinstance(value, BaseModel | Mapping) or (
-        isinstance(value, list | tuple) and any(isinstance(each, BaseModel | Mapping) for each in value)
+    nested = _has_fields(value) or (
+        isinstance(value, list | tuple) and any(_has_fields(each) for each in value)
     )
     text = plain(value)
     return f"({text})" if nested and text != NOTHING else text

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one
-from easel.wire import price as wire
+
+if TYPE_CHECKING:
+    from easel.wire import price as wire
 
 app = typer.Typer(no_args_is_help=True, help="Learn what a command takes, from a few runs.")
 

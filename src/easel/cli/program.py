@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from easel.cli.output import AsJson, console, say
 from easel.declare.csv_table import read_table_file
@@ -105,6 +104,8 @@ def match(
     as_json: AsJson = False,
 ) -> None:
     """Show which template fires and every candidate with its estimated cost."""
+    from rich.table import Table
+
     from easel.match.propose import propose_candidates
     from easel.match.summary import expected_summary
     from easel.match.templates import match_program
@@ -118,7 +119,7 @@ def match(
             json.dumps({"program": str(declared), "template": template.name, "candidates": shown}, indent=2)
         )
         return
-    console.print(
+    console().print(
         f"[bold]{template.name}[/bold]: {len(found)} candidates, in the order of their promise per cost"
     )
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -126,7 +127,7 @@ def match(
     table.add_column("estimated seconds", justify="right")
     for candidate in found:
         table.add_row(candidate.name, f"{candidate.cost_s:,.1f}")
-    console.print(table)
+    console().print(table)
 
 
 def _text(program: str) -> str:

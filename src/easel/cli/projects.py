@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
-from easel.wire.identity import Project
+
+if TYPE_CHECKING:
+    from easel.wire.identity import Project
 
 app = typer.Typer(no_args_is_help=True, help="Projects: list, create, archive, export, delete.")
 

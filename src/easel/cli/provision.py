@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,9 @@ from easel.cli.profiles import numbers
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
 from easel.sdk.jobs import JobHandle
-from easel.wire import price as wire
+
+if TYPE_CHECKING:
+    from easel.wire import price as wire
 
 estimate_app = typer.Typer()
 provision_app = typer.Typer()

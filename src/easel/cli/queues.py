@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,9 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
-from easel.wire import job as wire
+
+if TYPE_CHECKING:
+    from easel.wire import pool as wire
 
 app = typer.Typer(
     no_args_is_help=True, help="Who waits, who runs; pause, resume, limit and reorder (admins)."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,9 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, show_list
 from easel.cli.plain import size
 from easel.errors import InvalidInput
-from easel.wire.operate import Quota
+
+if TYPE_CHECKING:
+    from easel.wire.operate import Quota
 
 app = typer.Typer(no_args_is_help=True, help="What a project and the people in it may hold and use.")
 

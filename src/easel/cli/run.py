@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,10 +16,11 @@ from easel.cli.jobs import finish
 from easel.cli.notebooks import check_notebook, give_parameters, is_notebook
 from easel.cli.output import AsJson, InProject, say
 from easel.errors import InvalidInput
-from easel.sdk.client import Client
 from easel.sdk.code import NoCode, is_folder
-from easel.sdk.jobs import JobHandle
-from easel.wire.job import job_fields
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+    from easel.sdk.jobs import JobHandle
 
 run_app = typer.Typer()
 
@@ -219,6 +220,8 @@ def _tell_left_out(left_out: Sequence[str]) -> None:
 
 def job_file(path: Path) -> dict[str, Any]:
     """The fields of a YAML job file: those of the API, with `command` as text or list for short."""
+    from easel.wire.job import job_fields
+
     return job_fields(read_yaml(path))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,9 @@ from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, sh
 from easel.declare.roles import Role
 from easel.declare.verbs import Verb
 from easel.errors import NotFound
-from easel.wire.identity import ServiceAccount, Token
+
+if TYPE_CHECKING:
+    from easel.wire.identity import ServiceAccount, Token
 
 app = typer.Typer(no_args_is_help=True, help="Programs with tokens of their own.")
 

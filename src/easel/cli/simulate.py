@@ -95,4 +95,4 @@ def simulate(
             f"{row['final_loss']:.4f}",
             "not reached" if time is None else f"{time:.4g}",
         )
-    console.print(printed)
+    console().print(printed)

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +14,10 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.errors import Conflict, InvalidInput, NotFound
-from easel.sdk.client import Client
 from easel.wire import study as wire
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
 
 app = typer.Typer(no_args_is_help=True, help="The best configuration of a job under a budget.")
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say, show_one, time_of_day
 from easel.errors import InvalidInput
-from easel.wire.app import App
-from easel.wire.terms import Terms
+
+if TYPE_CHECKING:
+    from easel.wire.app import App
+    from easel.wire.terms import Terms
 
 why_app = typer.Typer()
 NONE = "none"

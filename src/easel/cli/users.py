@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.declare.roles import Role
-from easel.wire.identity import Member, Person
+
+if TYPE_CHECKING:
+    from easel.wire.identity import Member, Person
 
 app = typer.Typer(no_args_is_help=True, help="The people of a project.")
 

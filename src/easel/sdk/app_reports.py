@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from easel.errors import InvalidInput, NotFound
 from easel.sdk.connection import ask
-from easel.sdk.jobs import JobHandle
 from easel.sdk.transfer import Progress, no_progress
 from easel.wire import app_report as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
+    from easel.sdk.jobs import JobHandle
 
 
 class AppReports:

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import secrets
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
 from pydantic import BaseModel, ValidationError
 
 from easel import errors
 from easel.clock import Clock, SystemClock
+from easel.sdk.plain_http import (
+    CA_FILE,
+    CONNECT_S,
+    PlainHttp,
+    Reply,
+    TransportFailed,
+    has_proxy,
+    tls_context,
+)
 from easel.version import __version__
 from easel.wire.model import Page
 
+if TYPE_CHECKING:
+    import httpx
+
 M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R", "Reply", "httpx.Response")
+
+STREAM_S = 60.0
+"""How long a stream may be silent: the server sends a comment every 15 s."""
 
 _ERRORS: dict[str, type[errors.EaselError]] = {
     kind.kind: kind
@@ -37,24 +52,7 @@ _ERRORS: dict[str, type[errors.EaselError]] = {
 _AWAY = frozenset({502, 503, 504})
 
 
-CA_FILE = "EASEL_CA_FILE"
-"""Names a PEM file of authorities to trust beside the system's: for a server with a certificate of one's own."""
-
-
-def tls_context() -> ssl.SSLContext | bool:
-    """What certificates are checked against."""
-    file = os.environ.get(CA_FILE)
-    if not file:
-        return True
-    try:
-        context = ssl.create_default_context()
-        context.load_verify_locations(file)
-    except (OSError, ssl.SSLError) as error:
-        raise errors.Misconfigured(f"{CA_FILE} names {file}, which is no usable PEM file: {error}") from error
-    return context
-
-
-def _worth_repeating(response: httpx.Response) -> bool:
+def _worth_repeating(response: Reply | httpx.Response) -> bool:
     """Return whether the same request may work soon.
 
     A limit that waiting lifts (429) names the seconds; a spent budget or quota does not, and is told at once.
@@ -75,17 +73,28 @@ class Connection:
         timeout: float = 30.0,
         attempts: int = 6,
         clock: Clock | None = None,
-        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.server = server
+        self.authorization = f"Bearer {token}"
         self._attempts = attempts
+        self._timeout = timeout
         self._clock = clock or SystemClock()
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self.http = httpx.Client(
-            base_url=server,
-            timeout=httpx.Timeout(timeout, connect=5.0),
-            headers={"Authorization": f"Bearer {token}", "User-Agent": f"easel/{__version__}"},
-            transport=transport,
+        self._plain = None if has_proxy() else PlainHttp(server, self._headers, timeout)
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": self.authorization, "User-Agent": f"easel/{__version__}"}
+
+    @cached_property
+    def http(self) -> httpx.Client:
+        """The larger client, for what the plain one does not know: proxies, streams of bytes, other bodies."""
+        import httpx
+
+        return httpx.Client(
+            base_url=self.server,
+            timeout=httpx.Timeout(self._timeout, connect=CONNECT_S),
+            headers=self._headers,
             verify=tls_context(),
         )
 
@@ -122,21 +131,34 @@ class Connection:
     def delete(self, path: str) -> None:
         self.request("DELETE", path)
 
-    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+    def request(self, method: str, path: str, **more: Any) -> Reply | httpx.Response:
         """Send, and send again after a pause when the server is away or busy."""
         if ".." in path.split("/"):
             raise errors.InvalidInput(f"{path!r} would lead elsewhere: names and ids have no '..' in them")
-        return self._persist(lambda: self.http.request(method, path, **more))
+        plain = self._plain
+        if plain is not None and more.keys() <= {"json", "params", "headers"}:
+            return self._persist(lambda: plain.request(method, path, **more))
+        return self._persist(lambda: self._ask_http(method, path, **more))
+
+    def _ask_http(self, method: str, path: str, **more: Any) -> httpx.Response:
+        from httpx import TransportError
+
+        try:
+            return self.http.request(method, path, **more)
+        except TransportError as error:
+            raise TransportFailed(error) from error
 
     def download(self, path: str) -> Iterator[bytes]:
         """The bytes of an answer as they come; an answer that breaks off is an error."""
+        from httpx import TransportError
+
         try:
             with self.http.stream("GET", path) as response:
                 if response.is_error:
                     response.read()
                     raise to_error(response)
                 yield from response.iter_bytes()
-        except httpx.TransportError as error:
+        except TransportError as error:
             raise self._unreachable(error) from error
 
     def events(self, path: str, after: int = 0) -> Iterator[dict[str, Any]]:
@@ -150,29 +172,40 @@ class Connection:
                         failures = 0
                         last = event_id
                         yield data
-            except httpx.TransportError as error:
+            except TransportFailed as error:
                 failures += 1
                 if failures >= self._attempts:
-                    raise self._unreachable(error) from error
+                    raise self._unreachable(error.cause) from error
             self._clock.sleep(self._pause(failures, None))
 
     @contextmanager
     def _stream(self, path: str, last: int) -> Iterator[Iterator[tuple[int, dict[str, Any]]]]:
-        timeout = httpx.Timeout(60.0, connect=5.0)  # the server sends a comment every 15 s
         headers = {"Last-Event-ID": str(last), "Accept": "text/event-stream"}
-        with self.http.stream("GET", path, headers=headers, timeout=timeout) as response:
-            if response.is_error:
-                response.read()
-                raise to_error(response)
-            yield _parse_stream(response.iter_lines())
+        if self._plain is not None:
+            with self._plain.lines(path, headers, STREAM_S) as lines:
+                if isinstance(lines, Reply):
+                    raise to_error(lines)
+                yield _parse_stream(lines)
+            return
+        from httpx import Timeout, TransportError
 
-    def _persist(self, send: Callable[[], httpx.Response]) -> httpx.Response:
+        try:
+            timeout = Timeout(STREAM_S, connect=CONNECT_S)
+            with self.http.stream("GET", path, headers=headers, timeout=timeout) as response:
+                if response.is_error:
+                    response.read()
+                    raise to_error(response)
+                yield _parse_stream(response.iter_lines())
+        except TransportError as error:
+            raise TransportFailed(error) from error
+
+    def _persist(self, send: Callable[[], R]) -> R:
         for attempt in range(1, self._attempts + 1):
             try:
                 response = send()
-            except httpx.TransportError as error:
+            except TransportFailed as error:
                 if attempt == self._attempts:
-                    raise self._unreachable(error) from error
+                    raise self._unreachable(error.cause) from error
                 self._clock.sleep(self._pause(attempt, None))
                 continue
             if _worth_repeating(response) and attempt < self._attempts:
@@ -193,8 +226,8 @@ class Connection:
         asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return float(min(30.0, max(backoff, asked)))
 
-    def _unreachable(self, error: httpx.TransportError) -> errors.EaselError:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error) or isinstance(error.__cause__, ssl.SSLError):
+    def _unreachable(self, error: Exception) -> errors.EaselError:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error) or isinstance(error, ssl.SSLCertVerificationError):
             return errors.Misconfigured(
                 f"the certificate of {self.server} is not trusted ({error}): name the file of the authority that "
                 f"signed it in {CA_FILE}"
@@ -208,7 +241,10 @@ class Connection:
         )
 
     def close(self) -> None:
-        self.http.close()
+        if self._plain is not None:
+            self._plain.close()
+        if "http" in self.__dict__:
+            self.http.close()
 
 
 def ask(model: type[M], **values: Any) -> M:
@@ -220,7 +256,7 @@ def ask(model: type[M], **values: Any) -> M:
         raise errors.InvalidInput(told) from None
 
 
-def to_error(response: httpx.Response) -> errors.EaselError:
+def to_error(response: Reply | httpx.Response) -> errors.EaselError:
     """The server's own error, as the same class here."""
     try:
         problem = response.json()

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
-
-import httpx
+from urllib.parse import urlsplit
 
 from easel.sdk.connection import error_of
 
@@ -73,7 +72,7 @@ def in_memory(data: bytes) -> Iterator[int]:
 
 def is_here(server: str) -> bool:
     """Whether an address means this very machine: to no other do we hand files by name."""
-    host = httpx.URL(server).host
+    host = urlsplit(server).hostname or ""
     if host == "localhost":
         return True
     try:

@@ -17,7 +17,8 @@ from easel.lake.folder import LocalFile, scan
 from easel.lake.ignore import IgnoreRules
 from easel.lake.paths import FileInSet, FileRef, file_path, parse
 from easel.sdk.connection import ask
-from easel.sdk.transfer import Direct, Naming, Progress, Receiver, Sender, no_progress, own_path
+from easel.sdk.direct import Direct
+from easel.sdk.transfer import Naming, Progress, Receiver, Sender, no_progress, own_path
 from easel.wire import lake as wire
 from easel.wire.model import Page
 

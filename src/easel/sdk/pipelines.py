@@ -10,7 +10,7 @@ from easel.clock import Clock, SystemClock
 from easel.errors import TryLater
 from easel.sdk.connection import ask
 from easel.sdk.jobs import JobFailed
-from easel.wire import job as wire
+from easel.wire import pipeline as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client

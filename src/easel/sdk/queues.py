@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from easel.declare.resources import share_with
 from easel.errors import InvalidInput
 from easel.sdk.connection import ask
-from easel.wire import job as wire
+from easel.wire import pool as wire
 from easel.wire.price import PromisesKept
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from easel.errors import InvalidInput
-from easel.wire import job as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
+    from easel.wire import job as wire
 
 SCRIPT = "reproduce.sh"
 RECORD = "job.json"

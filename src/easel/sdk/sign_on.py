@@ -9,7 +9,8 @@ import httpx
 
 from easel.clock import Clock
 from easel.errors import Denied, TryLater
-from easel.sdk.connection import tls_context, to_error
+from easel.sdk.connection import to_error
+from easel.sdk.plain_http import tls_context
 from easel.wire.sign_on import SignOnWays
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"

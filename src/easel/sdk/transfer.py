@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-import httpx
-
-from easel.errors import EaselError, InvalidInput, TryLater
+from easel.errors import Conflict, EaselError, InvalidInput
 from easel.lake.blobs.packs import PACK, SMALL, plan_packs
-from easel.lake.blobs.store import PackMember
-from easel.lake.digest import Digest, digest_file, digest_of, from_hex, verified
+from easel.lake.digest import Corrupt, Digest, digest_file, digest_of, from_hex, verified
 from easel.lake.folder import LocalFile
-from easel.sdk.connection import Connection, tls_context, to_error
 from easel.sdk.handover import Handover, in_memory, is_here, opened
 from easel.wire import lake as wire
+
+if TYPE_CHECKING:
+    from easel.lake.blobs.store import PackMember
+    from easel.sdk.connection import Connection
+    from easel.sdk.direct import Direct
 
 Progress = Callable[[int], None]
 """Called with the number of bytes that were dealt with since the last call."""
 
 _CHUNK = 1 << 20
 _REQUEST = 1_000_000  # bytes of JSON in one call, below what servers accept
-_TRIES = 5
 
 
 Naming = Callable[[LocalFile, Digest], str]
@@ -35,68 +39,6 @@ Naming = Callable[[LocalFile, Digest], str]
 def own_path(file: LocalFile, digest: Digest) -> str:
     """Returns the path that it was listed with, whatever it holds."""
     return file.path
-
-
-class Direct:
-    """PUT and GET of signed addresses, which may be the server's or the blob store's own."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        # No token here: a signed address is the permission, and another host must not see it.
-        self._plain = httpx.Client(
-            timeout=httpx.Timeout(120.0, connect=10.0), base_url=connection.server, verify=tls_context()
-        )
-
-    def put(self, url: str, size: int, body: Callable[[], Iterable[bytes]]) -> None:
-        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
-        self._persist(lambda: self._plain.put(url, content=body(), headers=headers))
-
-    def get(self, url: str, start: int, length: int) -> Iterator[bytes]:
-        """The bytes; a connection that breaks is taken up again where it broke.
-
-        Our own server signs a range and lets any part of it be asked for. A bucket signs the very header, so there the
-        whole range is asked for again and what has arrived already is passed over.
-        """
-        arrived, attempt = 0, 0
-        while arrived < length:
-            skip = 0 if url.startswith("/") else arrived
-            ranged = {"Range": f"bytes={start + arrived - skip}-{start + length - 1}"}
-            try:
-                with self._plain.stream("GET", url, headers=ranged) as response:
-                    if response.status_code >= 500:
-                        raise httpx.ReadError(f"answered {response.status_code}")
-                    if response.is_error:
-                        response.read()
-                        raise to_error(response)
-                    for chunk in response.iter_raw(_CHUNK):
-                        fresh = chunk[skip:]
-                        skip -= min(skip, len(chunk))
-                        arrived += len(fresh)
-                        if fresh:
-                            yield fresh
-                if arrived < length:
-                    raise httpx.ReadError("ended too early")
-            except httpx.TransportError as error:
-                attempt += 1
-                if attempt == _TRIES:
-                    raise TryLater(f"the bytes stop coming ({type(error).__name__}): try again") from error
-                self._connection.pause(attempt)
-
-    def _persist(self, send: Callable[[], httpx.Response]) -> None:
-        for attempt in range(1, _TRIES + 1):
-            try:
-                response = send()
-                if response.status_code < 500 or attempt == _TRIES:
-                    if response.is_error:
-                        raise to_error(response)
-                    return
-            except httpx.TransportError as error:
-                if attempt == _TRIES:
-                    raise TryLater(f"no answer ({type(error).__name__}): try again") from error
-            self._connection.pause(attempt)
-
-    def close(self) -> None:
-        self._plain.close()
 
 
 class Sender:
@@ -193,7 +135,7 @@ class Sender:
         try:
             list(pool.map(put, parts))
             self._finish(path, digest.hex())
-        except (EaselError, OSError, httpx.HTTPError):
+        except (EaselError, OSError):
             if digest_file(file.local) != digest:
                 raise _changed(file) from None
             raise
@@ -227,6 +169,7 @@ class Receiver:
         self._direct, self._progress, self._threads = direct, progress, threads
 
     def receive(self, page: wire.Fetched, place: Callable[[str], Path]) -> None:
+        """Fetch what is not there yet; a file that broke off is continued where it ended."""
         targets: dict[str, list[Path]] = {}
         for file in page.files:
             targets.setdefault(file.hash or "", []).append(place(file.path))
@@ -234,32 +177,79 @@ class Receiver:
             list(pool.map(lambda span: self._range(span, targets), page.ranges))
 
     def _range(self, span: wire.Range, targets: dict[str, list[Path]]) -> None:
-        chunks = self._direct.get(span.url, span.start, span.length)
+        if all(_is_here(path, blob) for blob in span.blobs for path in targets[blob.hash]):
+            self._progress(sum(blob.size for blob in span.blobs))
+            return
         if len(span.blobs) == 1:
-            self._write(targets[span.blobs[0].hash], verified(chunks, from_hex(span.blobs[0].hash)))
+            self._continue(span, targets[span.blobs[0].hash])
             self._progress(span.length)
             return
-        data = b"".join(chunks)
+        data = b"".join(self._direct.get(span.url, span.start, span.length))
         for blob in span.blobs:
             content = data[blob.offset : blob.offset + blob.size]
-            self._write(targets[blob.hash], verified([content], from_hex(blob.hash)))
+            first, *others = targets[blob.hash]
+            growing = _partial(first, blob.hash)
+            growing.write_bytes(b"".join(verified([content], from_hex(blob.hash))))
+            _settle(growing, first, others)
             self._progress(blob.size)
 
-    def _write(self, paths: Sequence[Path], chunks: Iterator[bytes]) -> None:
+    def _continue(self, span: wire.Range, paths: Sequence[Path]) -> None:
+        """One file of its own: what an earlier try left is kept, and counts towards the digest like the rest."""
         first, *others = paths
-        first.parent.mkdir(parents=True, exist_ok=True)
-        partial = first.with_name(f".{first.name}.partial")
-        try:
-            with partial.open("wb") as out:
-                for chunk in chunks:
-                    out.write(chunk)
-            for other in others:
-                other.parent.mkdir(parents=True, exist_ok=True)
-                other.write_bytes(partial.read_bytes())
-            partial.replace(first)
-        except (OSError, EaselError):
-            partial.unlink(missing_ok=True)
-            raise
+        digest = span.blobs[0].hash
+        growing = _partial(first, digest)
+        with growing.open("ab") as out:
+            if not _is_mine(out):
+                raise Conflict(f"another process is fetching {first} just now: wait for it")
+            have = os.fstat(out.fileno()).st_size
+            if have > span.length:
+                out.truncate(have := 0)
+            fresh = self._direct.get(span.url, span.start, span.length, arrived=have)
+            try:
+                for chunk in verified(
+                    chain(_slice(growing, 0, have), _written(fresh, out)), from_hex(digest)
+                ):
+                    del chunk  # it is on disk already; here it is only counted
+            except Corrupt:
+                growing.unlink(missing_ok=True)  # what lay here was something else: the next try begins anew
+                raise
+            out.flush()
+            _settle(growing, first, others)
+
+
+def _is_mine(file: IO[bytes]) -> bool:
+    """Whether no other process writes to it; the lock goes with the process, however that ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_here(path: Path, blob: wire.ObjectRange) -> bool:
+    try:
+        return path.stat().st_size == blob.size and digest_file(path).hex() == blob.hash
+    except OSError:
+        return False
+
+
+def _partial(path: Path, digest: str) -> Path:
+    """Where a file grows until it is whole; named by its content, so that another version never continues it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f".{digest[:32]}.partial")
+
+
+def _written(chunks: Iterator[bytes], out: IO[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        out.write(chunk)
+        yield chunk
+
+
+def _settle(growing: Path, first: Path, others: Sequence[Path]) -> None:
+    for other in others:
+        other.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(growing, other)
+    growing.replace(first)
 
 
 def _slice(path: Path, offset: int, length: int) -> Iterator[bytes]:

@@ -53,7 +53,7 @@ def open_terminal(
     """A shell in a running job, or `command`; for its owner and project admins."""
     query = urlencode([("rows", rows), ("columns", columns), *(("command", part) for part in command)])
     address = f"{client.connection.server.rstrip('/')}{client.root}/jobs/{job_id}/shell?{query}"
-    token = client.connection.http.headers["Authorization"]
+    token = client.connection.authorization
     return Terminal(WebSocket(address, {"Authorization": token}))
 
 

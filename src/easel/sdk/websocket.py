@@ -7,14 +7,13 @@ import hashlib
 import os
 import secrets
 import socket
-import ssl
 import struct
 import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from easel.errors import TryLater
-from easel.sdk.connection import tls_context
+from easel.sdk.plain_http import tls_context
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -33,9 +32,7 @@ class WebSocket:
         except OSError as error:
             raise TryLater(f"{host}:{port} does not answer: {error}") from error
         if secure:
-            context = tls_context()
-            context = ssl.create_default_context() if isinstance(context, bool) else context
-            stream = context.wrap_socket(stream, server_hostname=host)
+            stream = tls_context().wrap_socket(stream, server_hostname=host)
         self._stream, self._lock = stream, threading.Lock()
         self._file = stream.makefile("rb")
         try:

@@ -8,19 +8,8 @@ from pydantic import Field
 
 from easel.declare.roles import Role
 from easel.declare.verbs import Verb
+from easel.wire.fields import Label, Slug
 from easel.wire.model import Answer, Moment, Request
-
-Slug = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=64,
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9_-])?$",
-        description="Letters, digits, '.', '_' and '-'",
-        examples=["astro"],
-    ),
-]
-Label = Annotated[str, Field(min_length=1, max_length=100, examples=["laptop"])]
 
 
 class CreateProject(Request):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr
+from pydantic import Field
 
+from easel.wire.fields import Tags as Tags
+from easel.wire.fields import TagValue as TagValue
 from easel.wire.model import Answer, Moment, Request
 
 Hash = Annotated[
@@ -20,9 +22,6 @@ Reference = Annotated[
     Field(min_length=1, max_length=4096, examples=["/data/", "/@HotpotQA", "/data/train.json:2"]),
 ]
 SetName = Annotated[str, Field(min_length=1, max_length=128, examples=["HotpotQA"])]
-TagValue = StrictStr | StrictFloat | StrictInt | Annotated[dict[Literal["time"], Moment], Field(max_length=1)]
-"""Text, a number, or `{"time": "2026-11-16T09:30:00Z"}`."""
-Tags = dict[str, TagValue]
 
 
 class Kind(StrEnum):

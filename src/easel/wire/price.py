@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from easel.wire.identity import Label, Slug
+from easel.wire.fields import Label, Slug
 from easel.wire.job import Environment, Job, Plain, Reference
 from easel.wire.model import Answer, Json, Moment, Request
 

@@ -13,7 +13,7 @@ from easel.declare.space import parse_space
 from easel.declare.study import FRACTION, MAX_WORKERS, DataPlan, StudySpec
 from easel.declare.unicode import check_unicode
 from easel.errors import InvalidInput
-from easel.wire.identity import Slug
+from easel.wire.fields import Slug
 from easel.wire.job import JobFields, job_fields
 from easel.wire.model import Answer, Json, Moment, Request
 from easel.wire.terms import Terms

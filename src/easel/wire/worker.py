@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from easel.wire.identity import Label
+from easel.wire.fields import Label
 from easel.wire.model import Answer, Moment, Request
 
 DeviceName = Annotated[

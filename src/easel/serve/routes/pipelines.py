@@ -14,7 +14,7 @@ from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.state import Tx
-from easel.wire import job as wire
+from easel.wire import pipeline as wire
 from easel.wire.model import Page
 
 router = APIRouter(prefix="/api/v1/projects/{project}/pipelines", tags=["jobs"])

@@ -17,7 +17,7 @@ from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.state import AppState, Tx
-from easel.wire import job as wire
+from easel.wire import pool as wire
 from easel.wire.price import PromisesKept
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"])

@@ -1,0 +1,138 @@
+"""Queues, devices, reservations and secrets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from easel.wire.fields import Slug
+from easel.wire.model import Answer, Moment, Request
+
+
+class Queue(Answer):
+    user_id: str
+    user: str
+    queued: int
+    active: int
+    max_active: int
+    paused: bool
+
+
+class QueueList(Answer):
+    items: list[Queue]
+
+
+class ChangeQueue(Request):
+    """What is left out stays as it is. Without a user it holds for everybody without a setting of their own."""
+
+    user: Annotated[str | None, Field(max_length=100)] = None
+    max_active: Annotated[int | None, Field(ge=0, le=100_000)] = None
+    paused: bool | None = None
+
+
+class ReorderQueue(Request):
+    user: Annotated[str, Field(max_length=100)]
+    first: Annotated[list[Annotated[str, Field(max_length=60)]], Field(min_length=1, max_length=10_000)]
+
+
+class JobIds(Answer):
+    items: list[str]
+
+
+class DrainDevice(Request):
+    by: Annotated[
+        Moment | None, Field(description="What still runs then is stopped and tried again elsewhere")
+    ] = None
+    reason: Annotated[str, Field(max_length=200, examples=["new memory"])] = ""
+
+
+class ReserveDevice(Request):
+    """Only jobs of the project begin on the device between these moments; what runs there may end."""
+
+    project: Slug
+    start: Moment
+    end: Moment
+
+
+class Reservation(Answer):
+    id: str
+    device: str
+    project: Annotated[str | None, Field(description="Empty where you cannot enter it")]
+    start: Moment
+    end: Moment
+
+
+class ReservationList(Answer):
+    items: list[Reservation]
+
+
+class DeviceDrain(Answer):
+    since: Moment
+    by: Moment | None
+    reason: str
+    running: Annotated[int, Field(description="Attempts that it still has; none: it is empty")]
+
+
+class DeviceGpu(Answer):
+    """A GPU as its driver last told of it."""
+
+    number: int
+    use: Annotated[str, Field(description="How busy it is and how much of its memory is taken, by whomever")]
+
+
+class Device(Answer):
+    name: str
+    executor: str
+    vcpu: float
+    memory_mb: int
+    gpus: int
+    gpu_kind: Annotated[str | None, Field(description="What its GPUs are; None where it has none")] = None
+    gpu_memory_mb: Annotated[int | None, Field(description="Memory of the smallest of them, where known")] = (
+        None
+    )
+    gpu_use: Annotated[list[DeviceGpu], Field(description="How busy each is, where its driver says")] = Field(
+        default_factory=list
+    )
+    gpu_fault: Annotated[str | None, Field(description="Why its GPUs get no work")] = None
+    gpus_held: Annotated[float, Field(description="GPUs, and shares of them, that running jobs hold")] = 0.0
+    gpu_jobs: Annotated[int, Field(description="Running jobs that hold any")] = 0
+    notes: dict[str, Any]
+    connected: bool
+    seen_at: Moment
+    drain: Annotated[DeviceDrain | None, Field(description="Set while it gets no more work")] = None
+
+
+class DeviceList(Answer):
+    items: list[Device]
+
+
+class Amounts(Answer):
+    """What some jobs hold of a device together."""
+
+    jobs: int
+    vcpu: float
+    memory_mb: float
+    gpus: float
+
+
+class DeviceUse(Answer):
+    device: str
+    mine: Amounts
+    others: Annotated[Amounts, Field(description="What all other projects hold, unnamed")]
+
+
+class PoolUse(Answer):
+    """What this project and all others hold of each device, and how many jobs of each wait for room."""
+
+    items: list[DeviceUse]
+    waiting: int
+    waiting_others: int
+
+
+class PutSecret(Request):
+    value: Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"^[^\x00]+$")]
+
+
+class SecretNames(Answer):
+    items: list[str]
