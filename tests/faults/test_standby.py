@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,47 @@ def test_whoever_stands_by_acts_within_ten_seconds_whenever_the_other_dies(
         live([standby])
     assert clock.monotonic() - died <= 10.0
     assert standby.fence == 2
+
+
+@pytest.mark.parametrize("hours_off", [-1, 1])
+def test_two_controllers_whose_clocks_are_an_hour_apart_agree_who_leads(
+    sqlite_store: Store, tmp_path: Path, hours_off: int
+) -> None:
+    right, wrong = FakeClock(), FakeClock()
+    wrong.set_wall_clock(right.now() + timedelta(hours=hours_off))
+    sqlite_store.clock = right
+    beside = Store(f"sqlite:///{tmp_path}/easel.sqlite", clock=wrong)
+    settings = options_of(Settings(home=tmp_path, executor="remote"))
+    blobs = open_blobs(str(tmp_path / "blobs"))
+    both = [
+        build_controller(Lake(sqlite_store, blobs), settings, right),
+        build_controller(Lake(beside, blobs), settings, wrong),
+    ]
+
+    def live(controllers: Sequence[Controller]) -> None:
+        for each in controllers:
+            each.turn()
+        for clock in (right, wrong):
+            clock.advance(settings.pace.poll)
+
+    def fence() -> int:
+        with sqlite_store.read() as tx:
+            found = leases.stand(tx, "controller")
+        assert found is not None
+        return found[1]
+
+    live(both)
+    settled = fence()
+    while right.monotonic() < 60.0:
+        live(both)
+    assert fence() == settled, "they take the lease from each other again and again"
+    (leader,) = [each for each in both if each.fence == settled]
+    (other,) = [each for each in both if each is not leader]
+    died = right.monotonic()
+    while other.fence is None:
+        live([other])
+    assert right.monotonic() - died <= 10.0
+    beside.close()
 
 
 @pytest.mark.postgres
