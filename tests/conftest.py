@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import hypothesis
 import pytest
 
 from easel.store.engine import Store
-from easel.store.migrate import migrate
 from easel.testing import postgres
 from easel.testing import ray as ray_testing
 from easel.testing import slurm as slurm_testing
+from easel.testing.databases import migrated, new_sqlite
 from easel.testing.engine import EngineUnderTest, running
 
 hypothesis.settings.register_profile(
@@ -57,24 +56,16 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated database to copy: migrating anew for each test would be most of its time."""
-    file = tmp_path_factory.mktemp("template") / "easel.sqlite"
-    _migrated(f"sqlite:///{file}")
-    return file
-
-
-@pytest.fixture(scope="session")
 def postgres_template(postgres_server: postgres.Postgres) -> str:
-    _migrated(postgres_server.create("template"))
+    """The name of a migrated database to copy: migrating anew for each test would be most of its time."""
+    migrated(postgres_server.create("template"))
     return "template"
 
 
 @pytest.fixture
-def sqlite_store(sqlite_template: Path, tmp_path: Path) -> Iterator[Store]:
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     """A migrated, empty store."""
-    shutil.copyfile(sqlite_template, tmp_path / "easel.sqlite")
-    found = Store(f"sqlite:///{tmp_path}/easel.sqlite")
+    found = Store(new_sqlite(tmp_path / "easel.sqlite"))
     yield found
     found.close()
 
@@ -104,12 +95,6 @@ def either_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[En
         url = server.create(f"engine{next(_numbers)}", template=template)
     with running(tmp_path / "home", url) as made:
         yield made
-
-
-def _migrated(url: str) -> None:
-    store = Store(url)
-    migrate(store, backup=lambda _revision: None)
-    store.close()
 
 
 @pytest.fixture(scope="session")

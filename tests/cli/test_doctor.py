@@ -23,7 +23,7 @@ from easel.serve.lake import open_lake
 from easel.serve.settings import load, prepare_home
 from easel.store import identity
 from easel.store.engine import Store
-from easel.store.migrate import migrate
+from easel.testing.databases import new_sqlite
 
 
 def test_the_doctor_finds_damaged_bytes_orphan_rows_and_stale_mounts(
@@ -33,8 +33,7 @@ def test_the_doctor_finds_damaged_bytes_orphan_rows_and_stale_mounts(
     monkeypatch.setenv("EASEL_HOME", str(home))
     settings = load()
     prepare_home(settings)
-    store = Store(settings.database)
-    migrate(store, backup=lambda _revision: None)
+    store = Store(new_sqlite(settings.folder / "easel.sqlite"))
     lake = open_lake(settings, store)
     caller = _somebody(store)
     good, other = b"good" * 1000, b"other"

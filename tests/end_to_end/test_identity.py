@@ -19,7 +19,7 @@ from easel.testing.server import ServerProcess, running
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running(tmp_path_factory.mktemp("server")) as started:
+    with running(tmp_path_factory.mktemp("server"), first_start=True) as started:
         yield started
 
 

@@ -13,7 +13,7 @@ from easel.lake.blobs.local import LocalBlobs
 from easel.lake.place import FolderPlace
 from easel.run.secret_store import KEY_FILE, SecretStore
 from easel.store.engine import Store
-from easel.store.migrate import migrate
+from easel.testing.databases import new_sqlite
 
 
 def test_a_secret_lies_encrypted_under_a_key_that_only_its_owner_reads(tmp_path: Path) -> None:
@@ -41,8 +41,7 @@ def test_a_backup_holds_the_secrets_encrypted_and_gives_them_back_with_the_key(t
     old, new, copy = tmp_path / "old", tmp_path / "new", tmp_path / "copy"
     for home in (old, new):
         home.mkdir()
-    store = Store(f"sqlite:///{old}/easel.sqlite")
-    migrate(store, backup=lambda _revision: None)
+    store = Store(new_sqlite(old / "easel.sqlite"))
     SecretStore(old / "secrets").write("prj_1", "token", "hidden words")
     place = FolderPlace(copy)
     backup(store, LocalBlobs(old / "blobs"), place, secrets=old / "secrets")

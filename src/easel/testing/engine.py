@@ -37,6 +37,7 @@ from easel.store.engine import Store
 from easel.store.events import events_after
 from easel.store.job_logs import read_lines
 from easel.store.migrate import migrate
+from easel.testing.databases import new_sqlite
 
 SMALL = Resources(0.5, 256)
 
@@ -196,7 +197,7 @@ def running(
     """
     address, variables = depot or str(home / "blobs"), credentials or {}
     home.mkdir(exist_ok=True, mode=0o700)
-    store = Store(database_url or f"sqlite:///{home}/easel.sqlite")
+    store = Store(database_url or new_sqlite(home / "easel.sqlite"))
     migrate(store, backup=lambda _revision: None)
     made = EngineUnderTest(home, store, Lake(store, open_blobs(address, variables)))
     made.defaults = {"depot": address, "credentials": variables}

@@ -23,6 +23,7 @@ from easel.serve.lake import signing_key
 from easel.serve.settings import UNDERSTOOD, Settings
 from easel.store.engine import Store
 from easel.store.migrate import migrate
+from easel.testing.databases import new_sqlite
 from easel.testing.engine import alive, until
 
 
@@ -33,7 +34,7 @@ class RemoteServer:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.home = home
         self.settings = Settings(home=home, sandbox=False, unsandboxed=UNDERSTOOD)
-        self.store = Store(database_url or f"sqlite:///{home}/easel.sqlite")
+        self.store = Store(database_url or new_sqlite(home / "easel.sqlite"))
         migrate(self.store, backup=lambda _revision: None)
         self.seal = Seal(signing_key(home))
         with self.store.write() as tx:

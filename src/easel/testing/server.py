@@ -16,16 +16,26 @@ import httpx
 import psutil
 
 from easel.sdk.client import Client
+from easel.testing.databases import new_sqlite
 
 
 class ServerProcess:
     """`easel up` on a folder. The port stays the same over restarts, as a deployment's does."""
 
     def __init__(
-        self, folder: Path, database_url: str | None = None, command: str = "up", **settings: str
+        self,
+        folder: Path,
+        database_url: str | None = None,
+        command: str = "up",
+        first_start: bool = False,
+        **settings: str,
     ) -> None:
-        """`command` is `up`, or `serve` for the API alone."""
+        """`command` is `up`, or `serve` for the API alone.
+
+        Without `database_url` the server finds a migrated, empty database; with `first_start` none at all.
+        """
         self.folder, self._command = folder, command
+        self._migrated = database_url is None and not first_start
         self.port = 0
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("EASEL_")},
@@ -64,6 +74,10 @@ class ServerProcess:
             client.close()
 
     def start(self) -> None:
+        if self._migrated:
+            home = Path(self.environment["EASEL_HOME"])
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            new_sqlite(home / "easel.sqlite")
         arguments = [
             self._command,
             "--port",
@@ -138,8 +152,10 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def running(folder: Path, database_url: str | None = None, **settings: str) -> Iterator[ServerProcess]:
-    server = ServerProcess(folder, database_url, **settings)
+def running(
+    folder: Path, database_url: str | None = None, first_start: bool = False, **settings: str
+) -> Iterator[ServerProcess]:
+    server = ServerProcess(folder, database_url, first_start=first_start, **settings)
     server.start()
     try:
         yield server

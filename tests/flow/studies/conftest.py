@@ -79,7 +79,8 @@ def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
     database = None
     if getattr(request, "param", "sqlite") == "postgresql":
         server: Postgres = request.getfixturevalue("postgres_server")
-        database = server.create(f"studio_{uuid4().hex}")
+        template: str = request.getfixturevalue("postgres_template")
+        database = server.create(f"studio_{uuid4().hex}", template=template)
     with running(tmp_path / "home", database) as engine:
         controller = engine.controller(sandbox=False, unsandboxed=True)
         engine.turn_until(controller, lambda: controller.connected)
