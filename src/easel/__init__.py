@@ -9,12 +9,16 @@ from easel.version import __version__
 
 if TYPE_CHECKING:
     from easel.metrics import log_metric, log_progress, log_tag
+    from easel.sdk.async_client import AsyncClient
     from easel.sdk.client import Client
     from easel.sdk.decorate import job
+    from easel.tune.by_run import Trial
     from easel.tune.minimise import maximise, minimise, run
 
 _LAZY = {
+    "AsyncClient": "easel.sdk.async_client",
     "Client": "easel.sdk.client",
+    "Trial": "easel.tune.by_run",
     "job": "easel.sdk.decorate",
     "log_metric": "easel.metrics",
     "log_progress": "easel.metrics",
@@ -26,7 +30,9 @@ _LAZY = {
 """Public names and where they live: `import easel` costs nothing until one is used."""
 
 __all__ = [
+    "AsyncClient",
     "Client",
+    "Trial",
     "__version__",
     "job",
     "log_metric",

@@ -108,7 +108,7 @@ def test_pool_names_the_devices_and_nothing_else() -> None:
     at_home = (
         "flow/operate/",
         "flow/pool",  # how much of the devices is used
-        "wire/job",
+        "wire/pool",
         "records/tenant",
         "run/forecast",
         "schedule/",

@@ -44,8 +44,8 @@ def test_goals_without_a_budget_are_unlimited_and_judged_at_full_fidelity() -> N
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ({}, "exactly one"),
-        ({"minimise": "a", "maximise": "b"}, "exactly one"),
+        ({}, "names what to"),
+        ({"minimise": "a", "maximise": "a"}, "named twice"),
         ({"minimise": "a", "wish": 1}, "wish"),
         ({"minimise": "a", "budget": {"cost": 0}}, "above 0"),
         ({"minimise": "a", "budget": {"cost": -1}}, "above 0"),

@@ -14,10 +14,10 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.errors import Conflict, InvalidInput, NotFound
-from easel.wire import study as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
+    from easel.wire import study as wire
 
 app = typer.Typer(no_args_is_help=True, help="The best configuration of a job under a budget.")
 
@@ -154,6 +154,13 @@ def best(study: str, project: InProject = None, as_json: AsJson = False) -> None
             raise typer.Exit(1)
 
 
+@app.command("front")
+def front(study: str, project: InProject = None, as_json: AsJson = False) -> None:
+    """Of several objectives: the measured points that no other beats in all of them, with their jobs."""
+    with connect(project) as client:
+        show_list(client.studies.front(study), POINTS, as_json, "No point measured all objectives yet.")
+
+
 @app.command("verify")
 def verify(
     study: str,
@@ -211,7 +218,9 @@ def _declared(client: Client, study: str) -> str:
     if not study.endswith((".yaml", ".yml")):
         return study
     text = _text(Path(study))
-    asked = wire.study_fields(text)
+    from easel.wire.study import study_fields
+
+    asked = study_fields(text)
     try:
         known = client.studies.get(asked.name)
     except NotFound:
@@ -276,6 +285,8 @@ def _tell_best(found: wire.Study) -> None:
     if measured.job_id is not None:
         made = f", output {measured.output_set}" if measured.output_set else ""
         say(f"  job {measured.job_id}{made}")
+    if found.goal.get("and"):
+        say(f"  the middle of the front; all of it: easel studies front {found.name}")
     if found.best is not None and found.best.observed is None:
         _recommend(found.best)
         say(f"  it was never run: easel studies verify {found.name} runs it")

@@ -1,4 +1,4 @@
-"""What a study is for: one objective, constraints and a budget, over quantities that trials measure.
+"""What a study is for: objectives, constraints and a budget, over quantities that trials measure.
 
 A quantity is any name that a trial logs: accuracy, time (seconds), cost (money), memory, … . `at` says where
 objective and constraints are judged: at `full` fidelity (what is deployed uses all the data), or at `any`
@@ -19,6 +19,7 @@ from easel.errors import InvalidInput
 _E = TypeVar("_E", bound=StrEnum)
 
 TIME = "time"
+MOST_OBJECTIVES = 6
 COST = "cost"
 
 
@@ -105,12 +106,18 @@ class Goal:
     constraints: tuple[Constraint, ...] = ()
     budget: StudyBudget = UNLIMITED
     at: At = At.FULL
-    # Reported as a front beside the objective; they do not steer the search.
+    others: Mapping[str, Direction] = field(default_factory=dict)
+    """Further objectives: the search looks for the whole front between them and the first."""
     also: Mapping[str, Direction] = field(default_factory=dict)
+    """Reported as a front beside the objective; they do not steer the search."""
 
     def __post_init__(self) -> None:
         if not self.quantity:
             raise InvalidInput("the objective needs a quantity, as in {'maximise': 'accuracy'}")
+        if self.quantity in self.others:
+            raise InvalidInput(f"{self.quantity!r} is named twice among the objectives")
+        if len(self.others) >= MOST_OBJECTIVES:
+            raise InvalidInput(f"a study has at most {MOST_OBJECTIVES} objectives")
         for i, one in enumerate(self.constraints):
             for other in self.constraints[:i]:
                 if one.quantity != other.quantity:
@@ -128,12 +135,17 @@ class Goal:
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """The objective first, then every constrained quantity once."""
-        return tuple(dict.fromkeys((self.quantity, *(c.quantity for c in self.constraints))))
+        """The objectives first, then every constrained quantity once."""
+        return tuple(dict.fromkeys((*self.objectives, *(c.quantity for c in self.constraints))))
+
+    @property
+    def objectives(self) -> dict[str, Direction]:
+        """All that is to be optimised, the first one first."""
+        return {self.quantity: self.direction, **self.others}
 
     def meets(self, values: Mapping[str, float]) -> bool:
-        """All constraints hold and the objective was measured."""
-        measured = math.isfinite(values.get(self.quantity, math.nan))
+        """All constraints hold and every objective was measured."""
+        measured = all(math.isfinite(values.get(name, math.nan)) for name in self.objectives)
         return measured and all(constraint.holds(values) for constraint in self.constraints)
 
     def better(self, a: Mapping[str, float], b: Mapping[str, float]) -> bool:
@@ -145,6 +157,8 @@ class Goal:
             plain["constraints"] = [str_exact(c) for c in self.constraints]
         if math.isfinite(self.budget.amount):
             plain["budget"] = {self.budget.kind.value: self.budget.amount}
+        if self.others:
+            plain["and"] = {name: direction.value for name, direction in self.others.items()}
         if self.also:
             plain["also"] = {name: direction.value for name, direction in self.also.items()}
         return plain
@@ -169,13 +183,14 @@ def maximise(
 
 
 def parse_goal(data: Mapping[str, Any]) -> Goal:
-    """A goal from plain values, as written in a study's YAML file."""
-    known = {"minimise", "maximise", "constraints", "budget", "at", "also"}
+    """A goal from plain values, as written in a study's YAML file.
+
+    Several objectives: `{"maximise": "accuracy", "minimise": ["time", "memory"]}`, the first named first.
+    """
+    known = {"minimise", "maximise", "and", "constraints", "budget", "at", "also"}
     if unknown := sorted(set(data) - known):
         raise InvalidInput(f"a goal has {', '.join(sorted(known))}; it does not have {', '.join(unknown)}")
-    directions = [direction for direction in Direction if data.get(direction.value)]
-    if len(directions) != 1:
-        raise InvalidInput("a goal names exactly one of 'minimise' and 'maximise'")
+    (quantity, direction), *others = _objectives(data)
     budget = UNLIMITED
     if given := data.get("budget"):
         if not isinstance(given, Mapping) or len(given) != 1:
@@ -183,8 +198,9 @@ def parse_goal(data: Mapping[str, Any]) -> Goal:
         [(kind, amount)] = given.items()
         budget = StudyBudget(_member(BudgetKind, kind, "budget"), _number(amount, "budget"))
     return Goal(
-        quantity=str(data[directions[0].value]),
-        direction=directions[0],
+        quantity=quantity,
+        direction=direction,
+        others=dict(others),
         constraints=tuple(constraint(str(text)) for text in data.get("constraints") or ()),
         budget=budget,
         at=_member(At, data.get("at") or "full", "at"),
@@ -193,6 +209,26 @@ def parse_goal(data: Mapping[str, Any]) -> Goal:
             for name, direction in (data.get("also") or {}).items()
         },
     )
+
+
+def _objectives(data: Mapping[str, Any]) -> list[tuple[str, Direction]]:
+    found: list[tuple[str, Direction]] = []
+    for key in data:
+        if key not in ("minimise", "maximise") or not data[key]:
+            continue
+        names = data[key] if isinstance(data[key], list | tuple) else [data[key]]
+        found += [(str(name), Direction(key)) for name in names]
+    more = data.get("and") or {}
+    if not isinstance(more, Mapping):
+        raise InvalidInput("`and` maps further objectives to minimise or maximise, as in {time: minimise}")
+    found += [(str(name), _member(Direction, direction, "and")) for name, direction in more.items()]
+    if not found:
+        raise InvalidInput("a goal names what to 'minimise' or to 'maximise'")
+    names = [name for name, _ in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"{twice!r} is named twice among the objectives")
+    return found
 
 
 def _number(value: object, what: str) -> float:

@@ -101,7 +101,9 @@ class StudySpec:
     def curve(self) -> WatchedCurve | None:
         """The reported series by which a hopeless run is stopped: the objective's, or, where that is only known at the
         end (time, cost), a constraint's."""
-        if not self.early_stopping:
+        if (
+            not self.early_stopping or self.goal.others
+        ):  # what is poor in one objective may be best in another
             return None
         if self.goal.quantity not in (TIME, COST):
             return WatchedCurve(self.goal.quantity, self.goal.sign > 0)

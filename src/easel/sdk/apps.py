@@ -117,7 +117,7 @@ class Apps(AppReports):
         body = ask(wire.ChangeApp, metric=metric)
         return self._client.connection.patch(f"{self._path}/{name}", body, wire.App)
 
-    def set(self, name: str, **terms: Any) -> Terms:
+    def set(self, /, name: str, **terms: Any) -> Terms:
         """Change `weight`, `deadline`, `budget`, `until` or `paused`; None takes one away, what is left out stays."""
         body = ask(SetTerms, **terms).model_dump(mode="json", exclude_unset=True)
         return self._client.connection.patch(f"{self._path}/{name}/terms", body, Terms)

@@ -210,7 +210,7 @@ class Client:
 
         return Events(self)
 
-    def simulate(self, **fields: Any) -> Simulated:
+    def simulate(self, /, **fields: Any) -> Simulated:
         """Replay the project's history under other `policies` and numbers of `devices`; see `wire.simulation`."""
         from easel.sdk.simulations import simulate
 

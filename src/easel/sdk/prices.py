@@ -32,12 +32,12 @@ class Profiles:
     def _path(self) -> str:
         return f"{self._client.root}/profiles"
 
-    def plan(self, name: str, template: str, **fields: Any) -> wire.ProfilePlan:
+    def plan(self, /, name: str, template: str, **fields: Any) -> wire.ProfilePlan:
         """What `start` with the same arguments would run, and what it can cost."""
         body = ask(wire.StartProfile, name=name, template=template, **fields)
         return self._client.connection.post(f"{self._path}/plan", body, wire.ProfilePlan)
 
-    def start(self, name: str, template: str, *, key: str | None = None, **fields: Any) -> wire.Profile:
+    def start(self, /, name: str, template: str, *, key: str | None = None, **fields: Any) -> wire.Profile:
         """Submit the runs. Fields are those of the API: code, inputs, environment, cpus, memories_mb, gpus, design,
         size, time_limit_s, budget, tags.
         """
@@ -80,6 +80,7 @@ class Profiles:
 
     def provision(
         self,
+        /,
         name: str,
         values: Values,
         *,
@@ -96,6 +97,7 @@ class Profiles:
 
     def picture(
         self,
+        /,
         name: str,
         values: Values,
         *,
@@ -170,7 +172,7 @@ class Bills:
         params = {"since": None if since is None else since.isoformat()}
         return self._client.connection.get(f"{self._client.root}/budget", wire.Budget, params)
 
-    def set_budget(self, limit: float, **fields: Any) -> wire.Budget:
+    def set_budget(self, /, limit: float, **fields: Any) -> wire.Budget:
         """Fields: period (month or total), warn_at, hard_stop."""
         body = ask(wire.SetBudget, limit=limit, **fields)
         return self._client.connection.put(f"{self._client.root}/budget", body, wire.Budget)

@@ -29,7 +29,7 @@ class Studies:
     def _path(self) -> str:
         return f"{self._client.root}/studies"
 
-    def create(self, name: str, *, key: str | None = None, **fields: Any) -> wire.Study:
+    def create(self, /, name: str, *, key: str | None = None, **fields: Any) -> wire.Study:
         """`job`, `space` and `goal`, and the other fields of a study file, as plain values."""
         body = ask(wire.CreateStudy, name=name, **fields)
         return self._client.connection.post(self._path, body, wire.Study, key)
@@ -59,7 +59,7 @@ class Studies:
             f"{self._path}/{name}/verify", wire.VerifyStudy(), wire.StudyPoint
         )
 
-    def set(self, name: str, **terms: Any) -> Terms:
+    def set(self, /, name: str, **terms: Any) -> Terms:
         """Change `weight`, `deadline`, `budget`, `until` or `paused`; None takes one away, what is left out stays."""
         body = ask(SetTerms, **terms).model_dump(mode="json", exclude_unset=True)
         return self._client.connection.patch(f"{self._path}/{name}/terms", body, Terms)

@@ -46,7 +46,9 @@ def settle_for_measured(state: State, found: Recommendation) -> Recommendation:
 def _is_surely_better(state: State, found: Recommendation, best: Observation) -> bool:
     goal = state.problem.goal
     objective = found.predicted.get(goal.quantity)
-    if objective is None:
+    if (
+        objective is None or goal.others
+    ):  # of several objectives what was measured is recommended, never a guess
         return False
     poor = objective.low if goal.sign > 0 else objective.high
     if not goal.sign * poor > goal.sign * state.values(best)[goal.quantity]:
@@ -91,6 +93,8 @@ def nearest(state: State) -> NearMiss | None:
 
     Each miss counts as a share of its bound; ties go to the better objective. None where nothing was measured.
     """
+    if state.incumbent is not None:
+        return NearMiss(state.observations[state.incumbent], ())
     goal, space = state.problem.goal, state.problem.space
     ranked = []
     for i, observation in enumerate(state.observations):

@@ -24,12 +24,12 @@ _MOST_LEVELS = 65
 def front(state: State) -> list[Observation]:
     """Observations that meet the constraints and that no other such observation beats in everything.
 
-    "Everything" is the objective and each quantity in the goal's `also`; an observation that lacks one of them does not
-    take part. Best objective first.
+    "Everything" is each objective and each quantity in the goal's `also`; an observation that lacks one of them takes
+    no part. Best in the first objective first.
     """
     goal = state.problem.goal
-    signs = {goal.quantity: goal.sign}
-    signs |= {name: 1.0 if d is Direction.MAXIMISE else -1.0 for name, d in goal.also.items()}
+    judged = {**goal.objectives, **goal.also}
+    signs = {name: 1.0 if d is Direction.MAXIMISE else -1.0 for name, d in judged.items()}
     scored: list[tuple[tuple[float, ...], Observation]] = []
     for observation in state.observations:
         values = state.values(observation)

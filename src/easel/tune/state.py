@@ -173,8 +173,15 @@ class State:
 
     @cached_property
     def incumbent(self) -> int | None:
-        """The best observation that meets all constraints at a fidelity where the goal is judged."""
+        """The best observation that meets all constraints at a fidelity where the goal is judged.
+
+        Of several objectives: the one in the middle of the front, where all weigh alike.
+        """
         goal, best = self.problem.goal, None
+        if goal.others:
+            from easel.tune.objectives import equal_weights, weighed  # it stands on this module
+
+            return weighed(self, equal_weights(goal)).incumbent
         for i, observation in enumerate(self.observations):
             if observation.outcome is not PointOutcome.COMPLETED:
                 continue

@@ -13,6 +13,7 @@ from easel.declare.goal import BudgetKind, Goal
 from easel.declare.space import Point, Space, point_key
 from easel.errors import Conflict, InvalidInput
 from easel.records.study import Finished, Observation, PointOutcome, Recommendation, Suggestion
+from easel.tune.objectives import WEIGHED, draw_weights, equal_weights, weighed
 from easel.tune.recommend import clipped, settle_for_measured
 from easel.tune.state import State, StudyProblem
 from easel.tune.strategy import Strategy, make
@@ -85,13 +86,13 @@ class Tuner:
             return Finished(f"the budget of {self.problem.goal.budget.amount:g} is spent")
         if self.problem.goal.budget.kind is BudgetKind.COUNT and state.left <= len(self.pending):
             return Finished("the last trials of the budget are running")
-        choice = self.strategy.suggest(state)
+        weights = draw_weights(state) if self.problem.goal.others else {}
+        choice = self.strategy.suggest(weighed(state, weights) if weights else state)
         if isinstance(choice, Finished):
             return choice
         point = self.problem.space.check(choice.point)
-        suggestion = Suggestion(
-            point, self._next, state.left if math.isfinite(state.left) else None, choice.why
-        )
+        why = {**choice.why, **{f"weight of {name}": weight for name, weight in weights.items()}}
+        suggestion = Suggestion(point, self._next, state.left if math.isfinite(state.left) else None, why)
         self.pending[self._next] = point
         self._next += 1
         return suggestion
@@ -134,8 +135,14 @@ class Tuner:
         """Returns the point to use now; None while the objective was never measured."""
         if not np.isfinite(self.state.measurements(self.problem.goal.quantity)).any():
             return None
-        found = self.strategy.recommend(self.state)
+        goal = self.problem.goal
+        found = self.strategy.recommend(
+            weighed(self.state, equal_weights(goal)) if goal.others else self.state
+        )
         if found is None:
             return None
+        if goal.others:
+            told = {name: value for name, value in found.predicted.items() if name != WEIGHED}
+            found = replace(found, predicted=told)
         found = replace(found, point=self.problem.space.check(found.point))
         return settle_for_measured(self.state, clipped(self.state, found))
