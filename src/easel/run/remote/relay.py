@@ -92,7 +92,11 @@ class Relay:
     # The two threads. ---------------------------------------------------------------------------------------------
 
     def run(self, stopping: threading.Event) -> None:
-        """Exchanges until `stopping` is set, the server refuses us, or there was nothing to do for `idle_exit_s`."""
+        """Exchanges until `stopping` is set, the server refuses us, or there was nothing to do for `idle_exit_s`.
+
+        From the moment at which `stopping` is set no order is taken: the server gives it to another worker.
+        """
+        self._stopping = stopping
         self._connect(stopping)
         receiver = threading.Thread(target=self._listen, name="orders", daemon=True)
         sender = self._link.connect(attempts=1)
@@ -112,7 +116,7 @@ class Relay:
                 self._woken.wait(TICK_S if self._attempts else 1.0)
                 self._woken.clear()
         finally:
-            self._stopping.set()
+            stopping.set()
             self._leave(sender)
             sender.close()
         if self._refused is not None:
