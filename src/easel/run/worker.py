@@ -67,6 +67,8 @@ class Worker:
         self.waiting: dict[str, None] = {}
         self.watched: dict[str, Attempt] = {}
         self.stopping = False
+        woken, self._wake = os.pipe()
+        self.selector.register(woken, selectors.EVENT_READ, ("wake", None))
         self._spared = False
         self._cards = cards_here()[: len(config.capacity.gpus)]
         self.gpus = GpuWatch(self._cards)
@@ -86,6 +88,11 @@ class Worker:
         while not self.stopping:
             self.turn()
         self._stop_everything()
+
+    def stop(self) -> None:
+        """Ends the loop at once, also from a signal handler: one that waits would wait on."""
+        self.stopping = True
+        os.write(self._wake, b".")
 
     def turn(self) -> None:
         busy = bool(self.watched)

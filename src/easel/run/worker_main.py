@@ -23,7 +23,7 @@ def run_worker(config: WorkerConfig) -> None:
     def stop(*_: object) -> None:
         asked.set()
         for worker in made:
-            worker.stopping = True
+            worker.stop()
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
@@ -31,7 +31,8 @@ def run_worker(config: WorkerConfig) -> None:
         die_with(config.parent, signal.SIGTERM)
     # Only now is anything made that somebody would have to take away again.
     made.append(Worker(config, SystemClock()))
-    made[0].stopping = asked.is_set()
+    if asked.is_set():
+        made[0].stop()
     made[0].run()
 
 
