@@ -25,6 +25,7 @@ from easel.lake.blobs.s3 import S3Blobs
 from easel.lake.blobs.store import put
 from easel.lake.digest import Corrupt, digest_of, verified
 from easel.store.engine import Store
+from easel.testing.databases import new_sqlite
 from easel.testing.s3 import Bucket
 from easel.testing.server import running
 
@@ -98,6 +99,7 @@ PROGRAM = """
 
 
 def run(home: Path, content: str, die: str) -> subprocess.CompletedProcess[str]:
+    new_sqlite(home / "easel.sqlite")
     program = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(home), content, die]
     return subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
 

@@ -21,7 +21,7 @@ import psutil
 from easel.testing.engine import until
 
 _PROGRAM = Path(sys.executable).parent / "ray"
-_SMALL = ("--disable-usage-stats", "--object-store-memory", str(80 << 20))
+_SMALL = ("--disable-usage-stats", "--include-log-monitor=false", "--object-store-memory", str(80 << 20))
 
 
 @dataclass
