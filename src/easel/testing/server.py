@@ -16,7 +16,9 @@ import httpx
 import psutil
 
 from easel.sdk.client import Client
+from easel.testing import server_fork
 from easel.testing.databases import new_sqlite
+from easel.testing.server_fork import ForkedServer
 
 
 class ServerProcess:
@@ -32,10 +34,12 @@ class ServerProcess:
     ) -> None:
         """`command` is `up`, or `serve` for the API alone.
 
-        Without `database_url` the server finds a migrated, empty database; with `first_start` none at all.
+        Without `database_url` the server finds a migrated, empty database, and it is forked from a process that has
+        imported it. With `first_start` it finds no database, and Python is started as people start it.
         """
         self.folder, self._command = folder, command
         self._migrated = database_url is None and not first_start
+        self._forked = not first_start and os.environ.get("EASEL_TEST_FORK", "true") != "false"
         self.port = 0
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("EASEL_")},
@@ -45,7 +49,7 @@ class ServerProcess:
         }
         if database_url:
             self.environment["EASEL_DATABASE_URL"] = database_url
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedServer | None = None
         self._clients: list[Client] = []
 
     @property
@@ -85,14 +89,19 @@ class ServerProcess:
             "--token-file",
             str(self.folder / "admin-token"),
         ]
-        with (self.folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(  # its own session: killing it kills what it started
-                [sys.executable, "-m", "easel.cli.main", *arguments],
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        log = self.folder / "log"
+        if self._forked:
+            log.write_bytes(b"")
+            self._process = server_fork.start(arguments, self.environment, log)
+        else:
+            with log.open("wb") as out:
+                self._process = subprocess.Popen(  # its own session: killing it kills what it started
+                    [sys.executable, "-m", "easel.cli.main", *arguments],
+                    env=self.environment,
+                    stdout=out,
+                    stderr=out,
+                    start_new_session=True,
+                )
         self._wait_until_ready()
 
     def kill(self) -> None:
