@@ -77,16 +77,18 @@ def _judged(one: DataSet, found: dict[str, Trained], asked: list[Example], began
     order = {name: np.argsort(found[name].learned.validated) for name in whole}
     members = {name: np.asarray(found[name].learned.predicted)[order[name]] for name in whole}
     right = np.asarray(kept.learned.truth)[order[best]]
-    weights = {best: 1.0}
+    weights, offered = {best: 1.0}, dict(members)
     if len(whole) >= 3:
         mixture = mix(task, metric, right, members)
         of_mixture = calibrate(task, right, mixture.predicted)
         final = of_mixture.apply(mixture.predicted) if task is Task.CLASSIFY else mixture.predicted
+        offered["ensemble"] = final
         scores = all_scores(task, right, final, of_mixture)
         if scores[metric] >= shown:
             shown, chosen, calibration = scores[metric], "ensemble", of_mixture
             weights = dict(mixture.weights)
             error = sampling_error(task, metric, right, final, of_mixture)
+    luck = choice_luck(task, metric, right, offered)
     cpu_s = time.process_time() - began
     predicted = np.sum([w * found[name].model.predict(inputs) for name, w in weights.items()], axis=0)
     if task is Task.CLASSIFY and chosen == "ensemble":
@@ -97,9 +99,9 @@ def _judged(one: DataSet, found: dict[str, Trained], asked: list[Example], began
     if task is Task.REGRESS and calibration.margins:
         covered = float(np.mean(np.abs(truth - predicted) <= np.asarray(calibration.margins)))
     return {
-        "shown": shown,
+        "shown": shown - (luck or 0.0),
         "shown_error": error,
-        "luck": choice_luck(task, metric, right, members),
+        "luck": luck,
         "covered": covered,
         "model": chosen
         if chosen == best

@@ -37,8 +37,14 @@ CLASS, VALUE = "{[Tensor[3]], []}", "{[Number], []}"
         ("{[Tensor[10]], []}", "{[Tensor[1]], []}", "table regression"),
         ("{[Tensor[10]], []}", "{[Number[4]], []}", "multi-output regression"),
         ("{[Tensor[10]], []}", "{[Number, Number], []}", "multi-output regression"),
+        ("{[Tensor[32, 32, 3], Number], []}", CLASS, "picture and table classification"),
+        ("{[Number, Text, Tensor[?, ?, 3]], []}", VALUE, "picture and table regression"),
+        ("{[Tensor[32, 32], Date], []}", "{[Number, Number], []}", "picture and table regression"),
+        ("{[Number], []}", "{[Category, Category], []}", "table classification, several answers"),
+        ("{[Text], []}", "{[Category, Category], []}", "text classification, several answers"),
+        ("{[Tensor[8, 8, 3]], []}", "{[Category, Category], []}", "image classification, several answers"),
+        ("{[Number], []}", "{[Category, Number], []}", "general auto-encoder"),
         ("{[Tensor[2, 2, 2, 2]], []}", CLASS, "general classification"),
-        ("{[Tensor[10]], []}", "{[Category, Category], []}", "general auto-encoder"),
         ("{[Tensor[10]], [l, r]}", "{[Tensor[10]], [l, r]}", "general auto-encoder"),
     ],
 )
@@ -99,3 +105,16 @@ def test_photographs_too_are_offered_to_quick_models_which_see_a_small_copy() ->
     quick = min(found, key=lambda candidate: candidate.cost_s)
     assert quick.family in ("svm", "extra_trees", "logistic_regression")
     assert quick.cost_s < 5.0
+
+
+def test_a_variable_that_is_used_twice_means_one_size() -> None:
+    square, oblong = (
+        parse_program(f"{{input: {{[Tensor[{sides}]], []}}, output: {CLASS}}}")
+        for sides in ("16, 16", "16, 32")
+    )
+    assert fits("{[Tensor[A, A]], []}", square.input)
+    assert not fits("{[Tensor[A, A]], []}", oblong.input)
+    assert fits("{[Tensor[A, B]], []}", oblong.input)
+    sides: dict[str, int | None] = {}
+    assert fits("{[Tensor[A, B]], []}", oblong.input, sides)
+    assert not fits("{[Tensor[A]], []}", oblong.output, sides), "input and output share their variables"

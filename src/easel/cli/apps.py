@@ -57,16 +57,21 @@ class ModelFormat(StrEnum):
     NATIVE = "native"
 
 
+BITS = "Programs that do better: one kind of answer (classes, or numbers) from a table, pictures, a text or a series."
+
+
 def score_of(best: wire.BestModel) -> str:
-    """`0.672 ± 0.025`, the sampling error of one standard deviation."""
-    return f"{best.quality:.4f}" if not best.error else f"{best.quality:.3f} ± {best.error:.3f}"
+    """`0.672 (0.631 to 0.713)`: the score without the luck of the choice, and its 90 % interval by sampling."""
+    if best.low is None or best.high is None or best.low == best.high:
+        return f"{best.shown:.4f}"
+    return f"{best.shown:.3f} ({best.low:.3f} to {best.high:.3f})"
 
 
 def against_baseline(best: wire.BestModel) -> str | None:
     """Whether the model is any better than always giving the same answer; nothing where that is not known."""
     if best.baseline is None:
         return None
-    if best.quality - best.baseline > 1.645 * (best.error or 0.0):
+    if best.shown - best.baseline > 1.645 * (best.error or 0.0):
         return f"always giving the same answer scores {best.baseline:.3f}"
     return f"no better than always giving the same answer, which scores {best.baseline:.3f}"
 
@@ -141,6 +146,11 @@ def declare(
             show_one(made, as_json)
         else:
             say(f"{made.name}: {made.template}, measured by {made.metric}. Now: easel feed {made.name} DATA")
+            if made.template.startswith("general"):
+                say(
+                    "No template fits this program, so it is learned bit by bit, which seldom becomes good. "
+                    + BITS
+                )
 
 
 @app.command("ls")

@@ -15,11 +15,19 @@ from easel.errors import InvalidInput
 def answer_columns(answer: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
     """One answer as cells: the output under its own name, then how sure it is.
 
-    A class: `NAME` and `p(CLASS)` for each; a number: `NAME`, `NAME low` and `NAME high`; an error: `error`.
+    A class: `NAME` and `p(CLASS)` for each; several: each `NAME` and `p(NAME = VALUE)`; a number: `NAME`, `NAME low`
+    and `NAME high`; an error: `error`.
     """
     name = outputs[0] if outputs else "answer"
     if "error" in answer:
         return {"error": answer["error"]}
+    if "each" in answer:
+        each = {
+            f"p({one} = {value})": share
+            for one, shares in answer["each"].items()
+            for value, share in shares.items()
+        }
+        return {**answer["outputs"], **each}
     if "label" in answer:
         shares = {f"p({label})": share for label, share in answer["probabilities"].items()}
         return {name: answer["label"], **shares}

@@ -44,6 +44,7 @@ _SPOKEN = {
     "DATE": '"Date"',
     "OPTIONAL": '"?"',
     "AS": '"as group" or "as time"',
+    "LIKE": '"like"',
     "ROLE": '"group" or "time"',
     "INT": "a whole number",
     "NAME": "a name of a-z and 0-9",
@@ -128,6 +129,7 @@ class _ProgramBuilder:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.listed: dict[str, tuple[str, ...]] = {}
 
     def program(self, tree: Tree[Token]) -> Program:
         source, target = (self.data_type(child) for child in _trees(tree))
@@ -158,11 +160,27 @@ class _ProgramBuilder:
                 return self._placed(kind, lambda: Number(count, name, optional, role))
             case "category":
                 values = tuple(self.name(v) for v in _trees(first)) if isinstance(first, Tree) else ()
+                if name is not None and values:
+                    self.listed.setdefault(name, values)
                 return self._placed(kind, lambda: Category(values, name, optional, role))
+            case "same":
+                assert isinstance(first, Tree)
+                shared = self.shared(first)
+                return self._placed(kind, lambda: Category(shared, name, optional, role))
             case "date":
                 return Date(name, optional, role)
             case _:
                 return Text(name, optional, role)
+
+    def shared(self, tree: Tree[Token]) -> tuple[str, ...]:
+        """The values of a Category that was listed before under this name."""
+        name = self.name(tree)
+        if name not in self.listed:
+            known = ", ".join(self.listed) or "none so far"
+            raise self._at(
+                tree, f'no Category before this one lists its values as "{name}"; such are: {known}'
+            )
+        return self.listed[name]
 
     def side(self, tree: Tree[Token]) -> int | None:
         token = tree.children[0]

@@ -169,6 +169,11 @@ class Program:
         return f"{{input: {write_data_type(self.input)}, output: {write_data_type(self.output)}}}"
 
 
+def is_picture(field: Field) -> bool:
+    """Whether a field holds pictures: two sides, or two sides and channels."""
+    return isinstance(field, Tensor) and field.rank in (2, 3)
+
+
 def role_of(field: Field) -> ColumnRole | None:
     """Returns what a field is for beside being an input."""
     return None if isinstance(field, Tensor) else field.role

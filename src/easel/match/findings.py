@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.costs import by_number
 from easel.match.examples import Example, Object
 from easel.match.importance import parts_of, permutation_drops, summed_up
-from easel.match.judge import COVER, Calibration
+from easel.match.judge import COVER, Calibration, score
 from easel.match.kinds import Task
 from easel.match.learning_curve import SHARES, foretell
-from easel.match.metrics import BY_LABEL, METRICS, metric_for
+from easel.match.metrics import BY_LABEL, metric_for
 from easel.match.model import Model
 from easel.match.split import FOLDS, SMALL
 from easel.match.targets import Classes, fit_classes, value_matrix
@@ -169,14 +170,15 @@ def _decided(model: Model, answers: NDArray[Any], metric: str, names: Classes | 
     """Answers whose largest entry is the class that the model would give."""
     if names is None or model.target.names != names.names:
         return answers
-    return model.calibration.chosen(answers, metric)
+    return model.calibration.chosen(answers, by_number(metric, names.names))
 
 
 def _score(
     names: Classes | None, metric: str, truth: NDArray[Any], decided: NDArray[Any], answers: NDArray[Any]
 ) -> float:
     task = Task.REGRESS if names is None else Task.CLASSIFY
-    return METRICS[task][metric](truth, decided if metric in BY_LABEL else answers)
+    inner = by_number(metric, () if names is None else names.names)
+    return score(task, inner, truth, decided if metric in BY_LABEL else answers)
 
 
 def _errors(names: Classes | None, truth: NDArray[Any], answers: NDArray[Any]) -> NDArray[np.float64]:

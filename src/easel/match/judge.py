@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from easel.match.costs import cheapest, is_cost, negative_cost
 from easel.match.kinds import Task
 from easel.match.metrics import BY_LABEL, METRICS
 
@@ -36,7 +37,9 @@ class Calibration:
         return tempered(probabilities, self.temperature)
 
     def chosen(self, probabilities: NDArray[Any], metric: str) -> NDArray[Any]:
-        """`(n, D)` whose largest entry is the class to answer with."""
+        """`(n, D)` whose largest entry is the class to answer with; costs name classes by their numbers."""
+        if is_cost(metric):
+            return cheapest(metric, probabilities)
         weights = (self.weights or {}).get(metric)
         return probabilities if weights is None else probabilities * np.asarray(weights)
 
@@ -123,7 +126,9 @@ def all_scores(
 def score(
     task: Task, name: str, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
 ) -> float:
-    """Returns the score in one metric, with classes chosen as the metric wants them."""
+    """Returns the score in one metric, with classes chosen as the metric wants them; costs by the classes' numbers."""
+    if is_cost(name):
+        return negative_cost(name, truth, predicted)
     answers = calibration.chosen(predicted, name) if task is Task.CLASSIFY and name in BY_LABEL else predicted
     return METRICS[task][name](truth, answers)
 
@@ -152,7 +157,7 @@ def baseline(task: Task, name: str, truth: NDArray[Any], classes: int = 0) -> fl
     """The score of always giving the same answer: the usual class with the classes' shares, the mean, the median."""
     if task is Task.CLASSIFY:
         shares = np.bincount(truth, minlength=max(classes, int(truth.max()) + 1)) / len(truth)
-        return METRICS[task][name](truth, np.tile(shares, (len(truth), 1)))
+        return score(task, name, truth, np.tile(shares, (len(truth), 1)))
     if task is not Task.REGRESS:
         return None
     middle = {"negative_mae": 0.5, "negative_mape": 0.5, "negative_quantile_0.5": 0.5}

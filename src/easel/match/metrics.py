@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from easel.errors import InvalidInput
+from easel.match.costs import negative_cost, read_costs
 from easel.match.kinds import Task
+
+SPREAD = 1.645
+"""So many deviations to either side hold the central 90 %."""
 
 Metric = Callable[[NDArray[Any], NDArray[Any]], float]
 """`(truth, prediction) → quality`. Classification: `(n,)` class numbers against `(n, D)` probabilities."""
@@ -180,12 +185,31 @@ BY_LABEL = frozenset({"accuracy", "balanced_accuracy", "f1"})
 """Metrics that look at the chosen class alone, and so at how it is chosen."""
 
 
+def ceiling(metric: str) -> float:
+    """Returns the best value that there can be in a metric."""
+    if metric.startswith("negative_"):
+        return 0.0
+    return 100.0 if metric == "psnr" else 1.0
+
+
+def interval(metric: str, quality: float, error: float) -> tuple[float, float]:
+    """Returns the 90 % interval of a score with this sampling error; never above what there can be."""
+    return quality - SPREAD * error, max(quality, min(quality + SPREAD * error, ceiling(metric)))
+
+
 def metric_for(task: Task, name: str | None = None) -> tuple[str, Metric]:
-    """The named metric of a task, or its default; an error may be named without `negative_`: `mae`, `log_loss`."""
+    """The named metric of a task, its default, or costs that were written out.
+
+    An error may be named without `negative_`: `mae`, `log_loss`.
+    """
     known = METRICS[task]
     chosen = name or next(iter(known))
+    costs = read_costs(chosen)
+    if costs is not None and task is Task.CLASSIFY:
+        return costs, partial(negative_cost, costs)
     if chosen not in known and f"negative_{chosen}" in known:
         chosen = f"negative_{chosen}"
     if chosen not in known:
-        raise InvalidInput(f"{task.value} has the metrics {', '.join(known)}, not {chosen}")
+        own = ", or costs such as cost(sick as healthy: 10)" if task is Task.CLASSIFY else ""
+        raise InvalidInput(f"{task.value} has the metrics {', '.join(known)}{own}, not {chosen}")
     return chosen, known[chosen]

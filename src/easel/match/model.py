@@ -22,6 +22,7 @@ from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.costs import by_number
 from easel.match.encode.bits import BitEncoder
 from easel.match.encode.images import PictureEncoder
 from easel.match.encode.series import SeriesEncoder, TreeEncoder
@@ -135,12 +136,13 @@ def _thaw(stored: dict[str, Any] | None, parts: Mapping[str, type]) -> Any:
 def present(model: Model, raw: NDArray[Any], metric: str = "") -> list[dict[str, Any]]:
     """Predictions → answers that JSON can hold, one for each input; classes are chosen as `metric` wants them."""
     match model.target:
-        case Classes(names):
-            chosen = model.calibration.chosen(raw, metric).argmax(1)
+        case Classes(names, _, parts):
+            chosen = model.calibration.chosen(raw, by_number(metric, names)).argmax(1)
             return [
                 {
                     "label": names[int(best)],
                     "probabilities": {name: round(float(p), 6) for name, p in zip(names, row, strict=True)},
+                    **(_several(model, parts, row, int(best)) if parts else {}),
                 }
                 for row, best in zip(raw, chosen, strict=True)
             ]
@@ -161,6 +163,17 @@ def present(model: Model, raw: NDArray[Any], metric: str = "") -> list[dict[str,
                 for one in decoded
             ]
     raise AssertionError(f"no answer for {model.target}")
+
+
+def _several(model: Model, parts: Sequence[Sequence[str]], row: NDArray[Any], best: int) -> dict[str, Any]:
+    """Each of several answers by name, and how likely each of its values is."""
+    fields = model.program.output.field_names
+    shares: dict[str, dict[str, float]] = {name: {} for name in fields}
+    for values, p in zip(parts, row, strict=True):
+        for name, value in zip(fields, values, strict=True):
+            shares[name][value] = shares[name].get(value, 0.0) + float(p)
+    told = {name: {value: round(p, 6) for value, p in found.items()} for name, found in shares.items()}
+    return {"outputs": dict(zip(fields, parts[best], strict=True)), "each": told}
 
 
 def _values(model: Model, row: NDArray[Any], width: int) -> dict[str, Any]:

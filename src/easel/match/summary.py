@@ -12,6 +12,7 @@ import numpy as np
 from easel.declare.program import Category, Number, Program, Tensor
 from easel.match.examples import Chain, Example, Object, Single, Tree
 from easel.match.kinds import Task
+from easel.match.targets import label_of
 from easel.match.templates import match_program
 
 
@@ -81,7 +82,7 @@ def why_not_ready(program: Program, examples: Sequence[Example]) -> str | None:
 def _stratum(output: Object) -> str:
     assert isinstance(output, Single)
     value = output.values[0]
-    return str(int(np.argmax(value))) if isinstance(value, np.ndarray) else str(value)
+    return str(int(np.argmax(value))) if isinstance(value, np.ndarray) else label_of(output)
 
 
 def _arrays(one: Object) -> list[np.ndarray]:

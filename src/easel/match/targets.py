@@ -17,10 +17,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Classes:
-    """A classification target: `names[k]` is class number k; `vector` says the program wrote `Tensor[D]`."""
+    """A classification target: `names[k]` is class number k; `vector` says the program wrote `Tensor[D]`.
+
+    Where a program asks for several answers, a class is a combination of them that occurred: `parts[k]` are its values.
+    """
 
     names: tuple[str, ...]
     vector: bool = False
+    parts: tuple[tuple[str, ...], ...] = ()
 
     def __call__(self, outputs: Sequence[Object]) -> NDArray[np.int64]:
         """`(n,)` class numbers; of a class vector the largest entry counts."""
@@ -29,7 +33,7 @@ class Classes:
         for one in outputs:
             assert isinstance(one, Single)
             value = one.values[0]
-            numbers.append(int(np.argmax(value)) if isinstance(value, np.ndarray) else place[str(value)])
+            numbers.append(int(np.argmax(value)) if isinstance(value, np.ndarray) else place[label_of(one)])
         return np.array(numbers, dtype=np.int64)
 
 
@@ -63,8 +67,24 @@ def value_matrix(outputs: Sequence[Object]) -> Floats:
     return np.stack(rows)
 
 
+def label_of(output: Object) -> str:
+    """The class of an output by name; of several answers all of them, with strokes between."""
+    assert isinstance(output, Single)
+    if len(output.values) == 1:
+        return str(output.values[0])
+    return " / ".join(str(value).replace("\\", "\\\\").replace(" / ", " \\/ ") for value in output.values)
+
+
 def fit_classes(data_type: DataType, outputs: Sequence[Object]) -> Classes:
-    """Class names: those of the program, the numbers of a class vector, or the sorted words seen."""
+    """Class names: those of the program, the numbers of a class vector, or the sorted words seen; of several answers
+    the combinations that occur.
+    """
+    if len(data_type.fields) > 1:
+        found = {
+            label_of(one): tuple(str(v) for v in one.values) for one in outputs if isinstance(one, Single)
+        }
+        names = tuple(sorted(found))
+        return Classes(names, parts=tuple(found[name] for name in names))
     match data_type.fields[0]:
         case Tensor(shape):
             return Classes(tuple(str(k) for k in range(shape[0] or 0)), vector=True)

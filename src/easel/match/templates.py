@@ -8,6 +8,8 @@ A pattern is written like a data type. Capital letters stand for any dimension, 
 - `Values`  any number of real numbers
 - `Step`    what a series or a tree may carry at each node: `Tensor[A]`, `Number[k]`, `Category`
 - `Column`  what a table may hold: the same, `Text` or `Date`
+- `Cell`    the same, or a picture
+- `Named`   a `Category`: several of them are several answers about one object
 - `Text`
 
 and `Kind*` stands for one or more of a kind.
@@ -21,7 +23,7 @@ from functools import cache, lru_cache
 
 from lark import Lark, Token, Tree
 
-from easel.declare.program import Category, DataType, Date, Field, Number, Program, Tensor, Text
+from easel.declare.program import Category, DataType, Date, Field, Number, Program, Tensor, Text, is_picture
 from easel.match.kinds import Task, TemplateKind
 
 
@@ -92,6 +94,37 @@ TEMPLATES: tuple[Template, ...] = (
         "{[Column, Column*], []}",
         "{[Values, Values*], []}",
     ),
+    Template(
+        "picture and table classification",
+        TemplateKind.TABLE,
+        Task.CLASSIFY,
+        "{[Cell, Cell*], []}",
+        "{[Class], []}",
+    ),
+    Template(
+        "picture and table regression",
+        TemplateKind.TABLE,
+        Task.REGRESS,
+        "{[Cell, Cell*], []}",
+        "{[Value], []}",
+    ),
+    Template(
+        "picture and table regression",
+        TemplateKind.MULTI_OUTPUT,
+        Task.REGRESS,
+        "{[Cell, Cell*], []}",
+        "{[Values, Values*], []}",
+    ),
+    *(
+        Template(f"{name}, several answers", kind, Task.CLASSIFY, source, "{[Named, Named*], []}")
+        for name, kind, source in (
+            ("image classification", TemplateKind.IMAGE, "{[Tensor[A, B, C]], []}"),
+            ("image classification", TemplateKind.IMAGE, "{[Tensor[A, B]], []}"),
+            ("time-series classification", TemplateKind.SERIES, "{[Step, Step*], [a]}"),
+            ("text classification", TemplateKind.TEXT, "{[Text], []}"),
+            ("table classification", TemplateKind.TABLE, "{[Cell, Cell*], []}"),
+        )
+    ),
     Template("general classification", TemplateKind.GENERAL, Task.CLASSIFY, "{[*], [*]}", "{[Class], []}"),
     Template("general auto-encoder", TemplateKind.GENERAL, Task.REBUILD, "{[*], [*]}", "{[*], [*]}"),
 )
@@ -116,7 +149,7 @@ item: STAR -> any_tail
     | KIND -> single
 pointers: "[" [pointer ("," pointer)*] "]"
 pointer: STAR | NAME
-KIND: /Class|Values|Value|Step|Column|Text/
+KIND: /Class|Named|Values|Value|Step|Column|Cell|Text/
 VAR: /[A-Z]/
 NAME: /[a-z]/
 STAR: "*"
@@ -196,5 +229,7 @@ _KINDS: dict[str, Callable[[Field], bool]] = {
     "Values": lambda field: _is_value(field) or isinstance(field, Number),
     "Step": _is_step,
     "Column": lambda field: _is_step(field) or isinstance(field, Text | Date),
+    "Cell": lambda field: _is_step(field) or isinstance(field, Text | Date) or is_picture(field),
+    "Named": lambda field: isinstance(field, Category),
     "Text": lambda field: isinstance(field, Text),
 }

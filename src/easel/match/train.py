@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.costs import by_number
 from easel.match.examples import Example
-from easel.match.judge import all_scores, baseline, calibrate, sampling_error
+from easel.match.judge import all_scores, baseline, calibrate, sampling_error, score
 from easel.match.kinds import Task
 from easel.match.metrics import metric_for
 from easel.match.model import Model
@@ -94,7 +95,10 @@ def train(
         raise InvalidInput(f"{candidate.name} gave answers that are not numbers")
     learned = _calibrated(task, learned)
     calibration = learned.model.calibration
+    inner = by_number(name, getattr(target, "names", ()))
     scores = all_scores(task, learned.truth, learned.predicted, calibration)
+    if inner != name:
+        scores[name] = score(task, inner, learned.truth, learned.predicted, calibration)
     quality = scores.get(name, float("nan"))
     if not np.isfinite(quality):
         raise InvalidInput(f"{candidate.name}: {name} has no value for these examples")
@@ -108,8 +112,8 @@ def train(
         validated_on=len(validated),
         rounds=len(plan),
         stopped=learned.stopped,
-        error=sampling_error(task, name, learned.truth, learned.predicted, calibration, conditions.seed),
-        baseline=baseline(task, name, learned.truth, len(getattr(target, "names", ()))),
+        error=sampling_error(task, inner, learned.truth, learned.predicted, calibration, conditions.seed),
+        baseline=baseline(task, inner, learned.truth, len(getattr(target, "names", ()))),
         scores=scores,
     )
     return Trained(measurement, learned.model, losses, learned)

@@ -84,6 +84,8 @@ class AppTrial:
     `name` is the candidate's; `shared` among how many apps its cost was divided, `spent_micros` what this one paid.
     `error` is the deviation of `quality` by sampling, `baseline` what always giving the same answer scores.
     `share` is how far its slice brought the trial, `scale` its device's time for a second of the reference device.
+    `luck`, of a trial that combined others, is by how much the best of them scored too high, being chosen by the same
+    examples.
     """
 
     app_id: AppId
@@ -104,6 +106,7 @@ class AppTrial:
     baseline: float | None = None
     share: float = 1.0
     scale: float = 1.0
+    luck: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

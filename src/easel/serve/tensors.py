@@ -146,7 +146,7 @@ def write_tensors(program: Program, asked: Any, answers: Sequence[dict[str, Any]
 def _outputs(program: Program, answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     name = program.output.field_names[0]
     first = answers[0] if answers else {}
-    if "label" in first:
+    if "label" in first and "each" not in first:
         classes = list(first["probabilities"])
         chances = [p for one in answers for p in one["probabilities"].values()]
         return [
@@ -158,7 +158,12 @@ def _outputs(program: Program, answers: Sequence[dict[str, Any]]) -> list[dict[s
         ]
     if "outputs" in first:
         return [
-            _tensor(each, "FP64", [len(answers)], [one["outputs"][each] for one in answers])
+            _tensor(
+                each,
+                WORDS if "each" in first else "FP64",
+                [len(answers)],
+                [one["outputs"][each] for one in answers],
+            )
             for each in first["outputs"]
         ]
     for key in ("value", "tensor"):

@@ -115,6 +115,7 @@ _END = (
         share=bindparam("came_to"),
         error=bindparam("unsure"),
         baseline=bindparam("simplest"),
+        luck=bindparam("lucky"),
     )
 )
 
@@ -135,11 +136,13 @@ def end(
     *,
     error: float | None = None,
     baseline: float | None = None,
+    luck: float | None = None,
 ) -> bool:
     """End a trial once: a repeated report changes nothing.
 
     `spent_micros` is what each of its apps pays, `share` how far its slice brought the trial, `error` how sure
-    its score is, `baseline` what always giving the same answer scores.
+    its score is, `baseline` what always giving the same answer scores, `luck` by how much the best
+    of what it combined scored too high.
     """
     done = tx.execute(
         _END,
@@ -153,6 +156,7 @@ def end(
             "came_to": share,
             "unsure": error,
             "simplest": baseline,
+            "lucky": luck,
         },
     )
     return done.rowcount >= 1
@@ -182,7 +186,7 @@ def sharers(tx: Tx, job_id: JobId) -> int:
 def rescore(tx: Tx, app_id: AppId, job_id: JobId, quality: float) -> None:
     """The score of an ended trial in another metric, whose error is not known."""
     here = (app_trials.c.app_id == app_id, app_trials.c.job_id == job_id)
-    tx.execute(update(app_trials).where(*here).values(quality=quality, error=None, baseline=None))
+    tx.execute(update(app_trials).where(*here).values(quality=quality, error=None, baseline=None, luck=None))
 
 
 def forget(tx: Tx, app_id: AppId, job_ids: Sequence[JobId]) -> None:
@@ -250,4 +254,5 @@ def _trial(row: AnyRow) -> AppTrial:
         row.baseline,
         row.share,
         row.scale,
+        row.luck,
     )

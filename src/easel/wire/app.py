@@ -35,7 +35,9 @@ Value = Annotated[
 class DeclareApp(Request):
     name: Annotated[str, Field(max_length=64, examples=["flowers"])]
     program: ProgramText
-    metric: Annotated[str | None, Field(max_length=40, description="Without it the task's usual one")] = None
+    metric: Annotated[str | None, Field(max_length=2000, description="Without it the task's usual one")] = (
+        None
+    )
     rates: Annotated[
         Rates,
         Field(description="Learning rates as candidates of their own or a grid inside each trial"),
@@ -46,7 +48,7 @@ class ChangeApp(Request):
     """Another metric, a wider program, or both."""
 
     metric: Annotated[
-        str | None, Field(max_length=40, description="Models go on serving by their scores in it")
+        str | None, Field(max_length=2000, description="Models go on serving by their scores in it")
     ] = None
     program: Annotated[
         ProgramText | None,
@@ -220,11 +222,24 @@ class PinModel(Request):
 class BestModel(Answer):
     candidate: str
     model: str
-    quality: float
+    quality: Annotated[float, Field(description="Its score on held-out examples, by which it was chosen")]
+    shown: Annotated[
+        float, Field(description="That score without the luck of the choice, where it was measured")
+    ]
     error: Annotated[float | None, Field(description="One standard deviation of the score by sampling")] = (
         None
     )
     baseline: Annotated[float | None, Field(description="What always giving the same answer scores")] = None
+    luck: Annotated[
+        float | None,
+        Field(
+            description="By how much the best of the candidates scores too high, being chosen by the same examples"
+        ),
+    ] = None
+    low: Annotated[float | None, Field(description="Where the 90 % interval of `shown` begins")] = None
+    high: Annotated[float | None, Field(description="Where it ends; never above the best there can be")] = (
+        None
+    )
 
 
 class NextTrial(Answer):

@@ -83,7 +83,11 @@ def test_a_card_holds_the_score_its_interval_the_data_and_the_findings() -> None
         assert words in text
     assert "| no | 50 | 5 |" in text
     assert "luck was not measured" in text
-    assert "about 0.012 of it is the luck" in as_markdown(card_blocks(replace(FACTS, luck=0.012)))
+    lucky = as_markdown(card_blocks(replace(FACTS, luck=0.012)))
+    assert "accuracy 0.9180" in lucky
+    assert "0.9300 was measured, of which 0.012 is taken off as the luck of that choice" in lucky
+    sure = as_markdown(card_blocks(replace(FACTS, trial=replace(TRIAL, quality=0.99, error=0.02))))
+    assert "0.957 to 1.000" in sure, "an accuracy is never said to be above 1"
     page = as_html("Model card: shop", card_blocks(FACTS))
     assert page.startswith("<!doctype html>")
     assert "<td>town = Basel</td>" in page

@@ -4465,10 +4465,33 @@ export interface components {
              * @description One standard deviation of the score by sampling
              */
             error?: number | null;
+            /**
+             * High
+             * @description Where it ends; never above the best there can be
+             */
+            high?: number | null;
+            /**
+             * Low
+             * @description Where the 90 % interval of `shown` begins
+             */
+            low?: number | null;
+            /**
+             * Luck
+             * @description By how much the best of the candidates scores too high, being chosen by the same examples
+             */
+            luck?: number | null;
             /** Model */
             model: string;
-            /** Quality */
+            /**
+             * Quality
+             * @description Its score on held-out examples, by which it was chosen
+             */
             quality: number;
+            /**
+             * Shown
+             * @description That score without the luck of the choice, where it was measured
+             */
+            shown: number;
         };
         /**
          * Bill

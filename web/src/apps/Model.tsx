@@ -40,7 +40,7 @@ export function Model({ project, app }: { project: string; app: App }) {
       <section className="card">
         <h2 className="long">{app.serving.candidate}</h2>
         <p>
-          {app.metric} <strong>{figure(app.serving.quality)}</strong> on validation, kept as{" "}
+          {app.metric} <strong>{figure(app.serving.shown)}</strong> on validation, kept as{" "}
           <DataLink project={project} reference={app.serving.model} /> (
           <Link to={provenancePlace(project, app.serving.model)}>provenance</Link>,{" "}
           <Link to={appPlace(project, app.name, "examples")}>examples</Link>)
@@ -50,6 +50,19 @@ export function Model({ project, app }: { project: string; app: App }) {
             </>
           )}
           .
+          {app.serving.low != null && app.serving.high != null && (
+            <>
+              {" "}
+              Nine times of ten it lies between {figure(app.serving.low)} and {figure(app.serving.high)}.
+            </>
+          )}
+          {app.serving.luck != null && app.serving.luck > 0 && (
+            <>
+              {" "}
+              {figure(app.serving.quality)} was measured; {figure(app.serving.luck)} of it was the luck of choosing the
+              best of several.
+            </>
+          )}
         </p>
         <p className="row">
           <a className="button" href={`${base}?form=onnx`} download>
@@ -76,7 +89,7 @@ export function Model({ project, app }: { project: string; app: App }) {
         </p>
         {app.pinned && app.best && (
           <p className="notice">
-            Pinned. The best so far would be {app.best.candidate} with {figure(app.best.quality)}.
+            Pinned. The best so far would be {app.best.candidate} with {figure(app.best.shown)}.
           </p>
         )}
         {unpin.error && <Failure error={unpin.error} />}

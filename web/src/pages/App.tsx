@@ -53,7 +53,7 @@ function Shown({ project, app }: { project: string; app: Facts }) {
           {app.name}
         </h1>
         <span className="quiet">
-          {app.template}, {app.best ? `best ${app.metric} ${figure(app.best.quality)}` : "no model yet"},{" "}
+          {app.template}, {app.best ? `best ${app.metric} ${figure(app.best.shown)}` : "no model yet"},{" "}
           {count(app.trials)} trials
           {app.running.length > 0 && `, ${count(app.running.length)} running`}
         </span>

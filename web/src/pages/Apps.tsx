@@ -71,7 +71,7 @@ export default function Apps() {
                           </td>
                           <td>{app.template}</td>
                           <td className="number">
-                            {app.best ? `${figure(app.best.quality)} ${app.metric}` : "–"}
+                            {app.best ? `${figure(app.best.shown)} ${app.metric}` : "–"}
                           </td>
                           <td>
                             <span className="clip" title={app.serving?.candidate}>

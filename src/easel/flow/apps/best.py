@@ -24,6 +24,15 @@ def best_among(trials: Iterable[AppTrial], examples: int) -> AppTrial | None:
     return max(served, key=lambda trial: (trial.examples, trial.quality or 0.0), default=None)
 
 
+def luck_among(trials: Iterable[AppTrial], examples: int) -> float | None:
+    """Returns by how much the best of an app's candidates scores too high, being chosen by the same examples.
+
+    It is what the newest trial measured that combined candidates; None where none did on about today's examples.
+    """
+    measured = [t for t in trials if t.luck is not None and t.examples >= STILL_VALID * examples]
+    return max(measured, key=lambda trial: trial.ended_at or trial.started_at).luck if measured else None
+
+
 def serving(tx: Tx, app: App) -> AppTrial | None:
     """The trial whose model answers: the pinned one, or the best so far."""
     pinned = None if app.pinned is None else app_trials.of_model(tx, app.id, app.pinned)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from easel.flow.apps.best import luck_among
 from easel.flow.apps.infer import Models, served
 from easel.flow.apps.look import candidate_name
 from easel.flow.apps.ready import metric_of
@@ -13,15 +14,14 @@ from easel.flow.apps.report import findings_of
 from easel.flow.lake.upload import Lake
 from easel.flow.words.findings import findings_told
 from easel.flow.words.pages import Block, CodeBlock, Heading, Paragraph, TableBlock, as_html, as_markdown
+from easel.match.metrics import interval
 from easel.records.app import App, AppTrial, ExampleCounts
 from easel.records.identity import Caller
 from easel.store import app_examples, app_trials, jobs
-from easel.store.engine import Tx
 
 CardForm = Literal["md", "html"]
 MOST_ROWS = 30
 MOST_CLASSES = 12
-SPREAD = 1.645
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def model_card(lake: Lake, models: Models, caller: Caller, name: str, form: Card
         counts = app_examples.counts(tx, [app.id])[app.id]
         row = jobs.rows(tx, [best.job_id]).get(best.job_id)
         result = {} if row is None else jobs.job_of(row).result or {}
-        luck = _luck(tx, app)
+        luck = luck_among(app_trials.trials(tx, app.id), counts.total_on)
     members = models.json(lake, caller, model_set, "members.json") or []
     found = findings_of(lake, models, caller, name).found
     facts = CardFacts(app, best, candidate_name(best), metric_of(app), counts, result, members, found, luck)
@@ -56,14 +56,6 @@ def model_card(lake: Lake, models: Models, caller: Caller, name: str, form: Card
     blocks = card_blocks(facts)
     text = as_markdown(blocks) if form == "md" else as_html(title, blocks)
     return f"{model_set.replace(':', '-')}-card.{form}", text
-
-
-def _luck(tx: Tx, app: App) -> float | None:
-    """What the newest trial that combined the candidates measured."""
-    made = [t for t in app_trials.trials(tx, app.id) if t.candidate["family"] == "ensemble" and t.ended]
-    row = jobs.rows(tx, [made[-1].job_id]).get(made[-1].job_id) if made else None
-    found = None if row is None else (jobs.job_of(row).result or {}).get("luck")
-    return None if found is None else float(found)
 
 
 def card_blocks(facts: CardFacts) -> list[Block]:
@@ -104,11 +96,11 @@ def card_blocks(facts: CardFacts) -> list[Block]:
 def score_told(facts: CardFacts) -> str:
     """The validated score with its interval, its baseline, and how it was measured."""
     quality, error = facts.trial.quality or 0.0, facts.trial.error
-    parts = [f"{facts.metric} {quality:.4f} on examples that were held out while it was validated"]
+    shown = quality - (facts.luck or 0.0)
+    parts = [f"{facts.metric} {shown:.4f} on examples that were held out while it was validated"]
     if error:
-        parts.append(
-            f"(90 % interval by sampling {quality - SPREAD * error:.3f} to {quality + SPREAD * error:.3f})"
-        )
+        low, high = interval(facts.metric, shown, error)
+        parts.append(f"(90 % interval by sampling {low:.3f} to {high:.3f})")
     if facts.trial.baseline is not None:
         parts.append(f"; always giving the same answer scores {facts.trial.baseline:.4f}")
     rounds, validated = facts.result.get("rounds"), facts.result.get("validated_on")
@@ -119,7 +111,8 @@ def score_told(facts: CardFacts) -> str:
         + (
             "how much of it is luck was not measured."
             if facts.luck is None
-            else f"about {facts.luck:.3f} of it is the luck of that choice (resampled examples)."
+            else f"{quality:.4f} was measured, of which {facts.luck:.3f} is taken off as the luck of that choice "
+            "(found by resampling the examples)."
         )
     )
     return " ".join(parts).replace(" ;", ";").replace(" .", ".")

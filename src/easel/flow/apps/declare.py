@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from easel.declare.friendly import read_program
 from easel.declare.loosen import loosened
 from easel.declare.names import slug
@@ -9,14 +11,17 @@ from easel.declare.parse import parse_program
 from easel.declare.program import Category
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, NotFound
+from easel.flow.apps.best import best_of
 from easel.flow.apps.ready import owner_of
 from easel.flow.jobs.control import kill_job
+from easel.ids import JobId
+from easel.match.costs import is_cost, largest_cost
 from easel.match.metrics import metric_for
 from easel.match.templates import match_program
-from easel.records.app import App
+from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
 from easel.store import app_trials, apps, jobs
-from easel.store.engine import Tx
+from easel.store.engine import AnyRow, Tx
 
 
 def declare_app(
@@ -81,6 +86,10 @@ def _rescore(tx: Tx, app: App, metric: str) -> None:
     trials = app_trials.trials(tx, app.id)
     found = jobs.rows(tx, [trial.job_id for trial in trials])
     unknown = []
+    if is_cost(metric):
+        kept = _kept_until_scored(tx, app, trials, found, metric)
+        app_trials.forget(tx, app.id, [t.job_id for t in trials if t.job_id != kept])
+        return
     for trial in trials:
         row = found.get(trial.job_id)
         result = None if row is None else jobs.job_of(row).result
@@ -91,6 +100,20 @@ def _rescore(tx: Tx, app: App, metric: str) -> None:
         else:
             app_trials.rescore(tx, app.id, trial.job_id, float(quality))
     app_trials.forget(tx, app.id, unknown)
+
+
+def _kept_until_scored(
+    tx: Tx, app: App, trials: Sequence[AppTrial], found: Mapping[JobId, AnyRow], metric: str
+) -> JobId | None:
+    """The best trial serves until others have been scored by the costs; its score is what it costs at most."""
+    best = best_of(tx, app)
+    row = None if best is None else found.get(best.job_id)
+    result = None if row is None else jobs.job_of(row).result
+    accuracy = ((result or {}).get("scores") or {}).get("accuracy")
+    if best is None or accuracy is None:
+        return None
+    app_trials.rescore(tx, app.id, best.job_id, -(1.0 - float(accuracy)) * largest_cost(metric))
+    return best.job_id
 
 
 def pin(tx: Tx, caller: Caller, name: str, model_set: str) -> App:

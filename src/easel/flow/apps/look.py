@@ -11,12 +11,12 @@ import numpy as np
 
 from easel.declare.parse import parse_program
 from easel.flow import why
-from easel.flow.apps.best import best_among
+from easel.flow.apps.best import best_among, luck_among
 from easel.flow.apps.ready import lacking, metric_of
 from easel.flow.words.reasons import after_whom, hope, plain
 from easel.ids import ProjectId
 from easel.match.candidate import Candidate
-from easel.match.metrics import metric_for
+from easel.match.metrics import SPREAD, metric_for
 from easel.match.templates import match_program
 from easel.records.app import App, AppTrial, ExampleCounts
 from easel.records.decision import Reasons, RunnerUp, StartTrial
@@ -29,8 +29,6 @@ from easel.store.engine import Tx
 from easel.tenancy.keeper import Keeper
 
 ANY = PoolDevice("any")
-SPREAD = 1.645
-"""So many deviations to either side hold the central 90 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,7 @@ class AppSummary:
     lacks: str | None
     account: Account
     terms: Terms
+    luck: float | None = None
 
     @property
     def last_improvement_at(self) -> datetime | None:
@@ -135,6 +134,7 @@ def _standing(
         lacks=lacks,
         account=account,
         terms=terms,
+        luck=luck_among(trials, counts.total_on),
     )
 
 

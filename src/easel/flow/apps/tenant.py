@@ -327,8 +327,8 @@ class AppSource:
         faults = 0 if known is None else known.faults(trial.name)
         share = 0.0 if _is_fault(row) and faults < MOST_FAULTS else _share_reached(row, trial)
         told = {} if row is None or quality is None else row.result
-        error, baseline = told.get("error"), told.get("baseline")
-        app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share, error=error, baseline=baseline)
+        measured = {name: told.get(name) for name in ("error", "baseline", "luck")}
+        app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share, **measured)
         score = float(dict(trial.decision)["reasons"]["acquisition"])
         took = seconds / trial.scale
         result = Result(trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took)
@@ -377,7 +377,8 @@ class AppSource:
         kind = (kinds.get(trial.decision["device"]) or GPU) if on_gpu else ""
         return {
             "app_id": trial.app_id,
-            "metric": "" if known is None else known.metric,
+            # Costs name classes, which belong to the app's own data.
+            "metric": "" if known is None else known.metric.partition("(")[0],
             "candidate": candidate.name,
             "family": candidate.family,
             "promise": candidate.promise,

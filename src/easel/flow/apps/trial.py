@@ -21,11 +21,12 @@ from easel.errors import InvalidInput
 from easel.flow.apps.slice_files import keep_checkpoint, open_checkpoint
 from easel.match.candidate import Candidate
 from easel.match.check import check_stored
+from easel.match.costs import by_number
 from easel.match.encode.images import compact_example, looks_at
 from easel.match.ensemble import EnsembleBody, mix, within_limit
 from easel.match.examples import Example
 from easel.match.family import EstimatorFamily
-from easel.match.judge import all_scores, baseline, calibrate, sampling_error
+from easel.match.judge import all_scores, baseline, calibrate, sampling_error, score
 from easel.match.kinds import Task
 from easel.match.luck import choice_luck
 from easel.match.metrics import metric_for
@@ -222,7 +223,8 @@ def combine(place: LearningContext) -> dict[str, Any]:
     if len(quick) < 2 or len(shared) < 10:
         raise InvalidInput(_NOT_TWO)
     truth = target([examples[row].output for row in shared])
-    metric, _ = metric_for(task, wanted.get("metric"))
+    name, _ = metric_for(task, wanted.get("metric"))
+    metric = by_number(name, getattr(target, "names", ()))
     predicted = {name: np.stack([answers[name][row] for row in shared]) for name in quick}
     mixture = mix(task, metric, truth, predicted)
     names = tuple(mixture.weights)
@@ -232,12 +234,13 @@ def combine(place: LearningContext) -> dict[str, Any]:
     model = Model(program, candidate, None, target, body, calibration)
     output = place.output / _key(candidate.name, digests, int(wanted["seed"]))
     model.save(output / "model")
-    describe_for_mlflow(output / "model", platform.python_version(), metric)
+    describe_for_mlflow(output / "model", platform.python_version(), name)
     checked = check_stored(output / "model", model, [examples[row].input for row in shared])
     scores = all_scores(task, truth, final, calibration)
+    scores[name] = score(task, metric, truth, final, calibration)
     return {
-        "metric": metric,
-        "quality": scores[metric],
+        "metric": name,
+        "quality": scores[name],
         "scores": scores,
         "error": sampling_error(task, metric, truth, final, calibration),
         "baseline": baseline(task, metric, truth, len(getattr(target, "names", ()))),
@@ -246,7 +249,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
         "examples": len(digests),
         "validated_on": len(shared),
         "check": asdict(checked),
-        "luck": choice_luck(task, metric, truth, predicted),
+        "luck": choice_luck(task, metric, truth, {**predicted, "ensemble": mixture.predicted}),
         "members": {models[name].candidate.name: weight for name, weight in mixture.weights.items()},
     }
 

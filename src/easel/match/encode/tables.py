@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from easel.declare.program import Category, DataType, Date, Number, Tensor, Text, role_of
+from easel.declare.program import Category, DataType, Date, Number, Tensor, Text, is_picture, role_of
+from easel.match.encode.picture_columns import picture_columns, picture_width
 from easel.match.examples import Object, Single
 
 Matrix = NDArray[np.float64]
@@ -24,6 +25,7 @@ FEW_VALUES, MOST_VALUES = 32, 2_000
 class ColumnCoder:
     """One field: `width` numbers, or the place in `vocabulary` (and, for many values, how often each occurred), or how
     often each word of `words` occurs, or the parts of a date. `gaps`: one more number says whether it is missing.
+    `channels`: it is a picture of so many.
     """
 
     width: int
@@ -32,6 +34,7 @@ class ColumnCoder:
     counts: tuple[int, ...] = ()
     date: bool = False
     gaps: bool = False
+    channels: int = 0
 
     @property
     def columns(self) -> int:
@@ -80,6 +83,9 @@ def _encode_values(coder: ColumnCoder, values: list[object]) -> Matrix:
         often = dict(zip(coder.vocabulary, coder.counts, strict=True))
         seen = np.array([[often.get(value, 0) if isinstance(value, str) else 0] for value in values])
         return np.concatenate([places, np.log1p(seen)], axis=1)
+    if coder.channels:
+        pictures = [picture_columns(v if isinstance(v, np.ndarray) else None, coder.channels) for v in values]
+        return np.stack(pictures) if pictures else np.empty((0, coder.width))
     if coder.words:
         counts = np.zeros((len(values), coder.width))
         place_of = {word: position for position, word in enumerate(coder.words)}
@@ -131,6 +137,9 @@ def fit_table(data_type: DataType, objects: Sequence[Object]) -> TableEncoder:
             coders.append(ColumnCoder(0))
             continue
         match field:
+            case Tensor(shape) if is_picture(field):
+                channels = (shape[2] or 3) if len(shape) == 3 else 1
+                coders.append(ColumnCoder(picture_width(channels), channels=channels))
             case Tensor(shape):
                 coders.append(ColumnCoder(int(np.prod([side or 1 for side in shape]))))
             case Number(count):

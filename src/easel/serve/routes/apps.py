@@ -14,7 +14,7 @@ from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, takeover, vectors
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.ready import metric_of
-from easel.match.metrics import METRICS
+from easel.match.metrics import METRICS, interval
 from easel.match.propose import propose_candidates
 from easel.match.summary import expected_summary
 from easel.match.templates import match_program as find_template
@@ -38,15 +38,21 @@ def summary(state: AppState, tx: Tx, app: App) -> wire.App:
         return shown(look.standing(tx, app, keeper))
 
 
-def _model(trial: AppTrial | None) -> wire.BestModel | None:
+def _model(trial: AppTrial | None, metric: str, luck: float | None) -> wire.BestModel | None:
     if trial is None:
         return None
+    shown = (trial.quality or 0.0) - (luck or 0.0)
+    low, high = (None, None) if trial.error is None else interval(metric, shown, trial.error)
     return wire.BestModel(
         candidate=look.candidate_name(trial),
         model=trial.model_set or "",
         quality=trial.quality or 0.0,
         error=trial.error,
         baseline=trial.baseline,
+        shown=shown,
+        luck=luck,
+        low=low,
+        high=high,
     )
 
 
@@ -65,8 +71,8 @@ def shown(found: look.AppSummary) -> wire.App:
         switched_off=found.switched_off,
         trials=found.trials,
         running=list(found.running),
-        best=_model(found.best),
-        serving=_model(found.serving),
+        best=_model(found.best, found.metric, found.luck),
+        serving=_model(found.serving, found.metric, found.luck),
         pinned=app.pinned,
         rates="trial" if app.rates_inside else "candidates",
         vector_size=app.vector_size,

@@ -27,7 +27,7 @@ apps = Table(
     Column("user_id", String(40), nullable=False),
     Column("name", String(64), nullable=False),
     Column("program", Text, nullable=False),
-    Column("metric", String(40)),
+    Column("metric", Text),
     Column("created_at", Moment, nullable=False),
     # The newest version of the file set that holds the examples; none before the first feed.
     Column("examples_set", Text),
@@ -101,6 +101,8 @@ app_trials = Table(
     # One standard deviation of the quality by sampling, and what always giving the same answer scores.
     Column("error", Float(53)),
     Column("baseline", Float(53)),
+    # By how much the best of those that this trial combined scored too high, being chosen by the same examples.
+    Column("luck", Float(53)),
     Column("seconds", Float(53)),
     Column("model_set", Text),
     Column("ended_at", Moment),
