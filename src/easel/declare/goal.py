@@ -21,6 +21,14 @@ _E = TypeVar("_E", bound=StrEnum)
 TIME = "time"
 MOST_OBJECTIVES = 6
 COST = "cost"
+SLICE_TIME, SLICE_COST = "slice_time", "slice_cost"
+"""What the last slice of a point used up itself, beside `time` and `cost` of the whole point."""
+
+
+def own_use(values: Mapping[str, float]) -> dict[str, float]:
+    """The values with `time` and `cost` of the last slice alone: what is to be paid when a point goes on."""
+    own = {TIME: values.get(SLICE_TIME), COST: values.get(SLICE_COST)}
+    return {**values, **{name: value for name, value in own.items() if value is not None}}
 
 
 class Direction(StrEnum):

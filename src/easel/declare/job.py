@@ -21,7 +21,7 @@ _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MAX_ARGV_BYTES = 100_000
 MAX_WORKERS = 256
 RESERVED_PREFIX = "EASEL_"
-TOLD_TO_POINTS = frozenset({"EASEL_DATA_FRACTION", "EASEL_POINT"})
+TOLD_TO_POINTS = frozenset({"EASEL_DATA_FRACTION", "EASEL_POINT", "EASEL_SLICE_FROM"})
 """What a study tells the jobs of its points; whoever runs one by hand may set them too."""
 
 
@@ -192,6 +192,8 @@ class JobSpec:
     """Of an interactive session: where its program serves pages, to its owner alone."""
     preemptible: bool = False
     """Whether it may be stopped for somebody with a better claim and tried again: it keeps a checkpoint folder."""
+    slice: bool = False
+    """Whether it is a slice of a longer run: its checkpoint folder becomes part of its output, for the next one."""
 
     def __post_init__(self) -> None:
         if self.port is not None and not 1024 <= self.port <= 65535:

@@ -63,6 +63,8 @@ class StudySpec:
     workers: int = 1
     early_stopping: bool = True
     data: DataPlan = field(default_factory=DataPlan)
+    slices: str | None = None
+    """The fidelity (epochs, steps, rounds) along which a point goes on from the checkpoint that it left lower down."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MAX_WORKERS:
@@ -75,6 +77,8 @@ class StudySpec:
                 raise InvalidInput(f"{share.name!r} is the share of the data: give it `role: fidelity`")
             if not all(0 < float(level) <= 1 for level in share.levels(2)):
                 raise InvalidInput(f"{share.name!r} holds shares of the data, each above 0 and at most 1")
+        if self.slices is not None:
+            self._check_slices(self.slices)
         for dimension in self.space.resources:
             if dimension.name in PROVISIONED:
                 self._check_resource(dimension)
@@ -83,6 +87,16 @@ class StudySpec:
                 "a study needs a budget: how much may it spend? As in `budget: {cost: 2.5}`, "
                 "`{time: 3600}` (seconds) or `{count: 50}` (points)"
             )
+
+    def _check_slices(self, name: str) -> None:
+        found = next((d for d in self.space.fidelities if d.name == name), None)
+        if found is None:
+            known = ", ".join(d.name for d in self.space.fidelities) or "none"
+            raise InvalidInput(f"slices: {name!r} is not a fidelity of the space; those are: {known}")
+        if self.share is not None and self.share.name == name:
+            raise InvalidInput(f"slices: {name!r} is the share of the data, which nothing goes on along")
+        if any(isinstance(level, str | bool) for level in found.levels(2)):
+            raise InvalidInput(f"slices: {name!r} must be a number, such as epochs")
 
     def _check_resource(self, dimension: Dimension) -> None:
         if dimension.when is not None:
@@ -120,6 +134,7 @@ class StudySpec:
             "seed": self.seed,
             "workers": self.workers,
             "early_stopping": self.early_stopping,
+            "slices": self.slices,
             "data": {
                 "dimension": self.data.dimension,
                 "keep": list(self.data.keep),
@@ -141,6 +156,7 @@ def parse_study(plain: Mapping[str, Any]) -> StudySpec:
         workers=plain["workers"],
         early_stopping=plain["early_stopping"],
         data=DataPlan(data["dimension"], tuple(data["keep"]), data["label"]),
+        slices=plain.get("slices"),
     )
 
 

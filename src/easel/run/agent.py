@@ -59,6 +59,7 @@ from easel.run.requirements import read_requirements
 from easel.run.result import read_result
 from easel.run.sample import LoadCurve, Meter, disk_mb, gpu_use, tasks_of
 from easel.run.sandbox import UserProgram, start
+from easel.run.slice_files import keep_checkpoint, lay_out_checkpoint
 from easel.run.tree import become_subreaper, descendants, kill_descendants, reap, signal_all
 
 FLUSH_S = 0.2
@@ -169,6 +170,8 @@ class Agent:
         place = folders.input if self.bwrap else folders.work / "input"
         self.depot.fetch(order.input, place, order.key, read_only=self.bwrap is not None)
         folders.make(order)
+        if order.slice:
+            lay_out_checkpoint(self.depot, order, checkpoint_folder(self.home, order.job_id))
 
     def _image(self) -> Image | None:
         if self.order.image is None:
@@ -207,7 +210,7 @@ class Agent:
     def disk_mb(self) -> float:
         """What the job holds of the disk, its checkpoint included."""
         places = [self.folders.work, self.folders.tmp]
-        if self.order.preemptible:
+        if self.order.preemptible or self.order.slice:
             places.append(checkpoint_folder(self.home, self.order.job_id))
         return sum(disk_mb(place) for place in places)
 
@@ -325,6 +328,8 @@ class Agent:
         if folder.resolve() != self.folders.work.resolve() / self.order.output_folder:
             reason = "the output folder is a link that leads elsewhere: nothing was stored"
             raise Failure(EndReason.FILES, reason, final=True)
+        if self.order.slice:
+            keep_checkpoint(checkpoint_folder(self.home, self.order.job_id), folder / "checkpoint")
         # By what they say they hold: a file with holes takes no disk, but reading it takes as long as if it did.
         size = sum(path.stat().st_size for _, path in outputs(folder))
         if size > self.order.disk_mb * MB:

@@ -124,7 +124,7 @@ def prepare(
     environment |= _tracking(order, bwrap is not None)
     environment |= {} if bwrap else {"TMPDIR": str(folders.tmp), "HOME": str(folders.tmp)}
     environment |= {} if built is None else {"VIRTUAL_ENV": str(built)}
-    kept = checkpoint_folder(home, order.job_id) if order.preemptible else None
+    kept = checkpoint_folder(home, order.job_id) if order.preemptible or order.slice else None
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
         environment["EASEL_CHECKPOINT"] = f"{INSIDE}/{CHECKPOINT}" if bwrap else str(kept)

@@ -63,8 +63,12 @@ class Order:
     resume: tuple[StoredFile, ...] = ()
     """What the checkpoint folder of a trial begins with: what an earlier slice left."""
     port: int | None = None
+    first: bool = False
+    """Whether it goes before what waits on the device already: nothing else of its owner is active."""
     preemptible: bool = False
     """Whether it has a checkpoint folder that outlives its attempts."""
+    slice: bool = False
+    """Whether what it leaves in its checkpoint folder becomes part of its output."""
     idle_s: float | None = None
     """Of an interactive session: how long it may do nothing before it is saved and ended."""
 

@@ -13,7 +13,6 @@ import json
 import math
 import os
 import resource
-import shutil
 import signal
 import sys
 import threading
@@ -35,6 +34,7 @@ from easel.run.journal import Journal, born
 from easel.run.launch import Folders, card_memory_mb, cards, share_variables
 from easel.run.log_writer import LogWriter
 from easel.run.order import Order
+from easel.run.slice_files import lay_out_checkpoint
 from easel.run.tree import descendants
 from easel.run.trial_walls import apart, learn_imports, put_up
 
@@ -302,8 +302,7 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
     )
     if order.input:
         depot.fetch(order.input, task.folders.input, order.key, read_only=False)
-    if order.resume and not any(context.checkpoint.iterdir()):
-        _lay_out_checkpoint(task, depot)
+    lay_out_checkpoint(depot, order, context.checkpoint)
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(cards(task.gpus))
     os.environ.pop("EASEL_GPU_SHARE", None)
     if task.gpus:
@@ -314,16 +313,6 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(context.threads)
     return context
-
-
-def _lay_out_checkpoint(task: Assignment, depot: Depot) -> None:
-    """What an earlier slice left; a trial whose checkpoint cannot be had begins anew."""
-    try:
-        depot.fetch(task.order.resume, task.checkpoint, task.order.key, read_only=False)
-    except (EaselError, OSError) as error:
-        sys.stderr.write(f"the checkpoint could not be fetched, the trial begins anew: {error}\n")
-        shutil.rmtree(task.checkpoint, ignore_errors=True)
-        task.checkpoint.mkdir(parents=True, exist_ok=True)
 
 
 def _plain(result: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from easel.declare.dimensions import Value
-from easel.declare.goal import COST, TIME, At, Goal
+from easel.declare.goal import COST, TIME, At, Goal, own_use
 from easel.declare.space import Point, PointKey, Space, point_key
 from easel.records.study import Observation, PointOutcome
 from easel.tune.belief import forward
@@ -122,7 +122,7 @@ class State:
 
     @cached_property
     def spent(self) -> float:
-        return sum(self.problem.goal.budget.spend(self.values(o)) for o in self.observations)
+        return sum(self.problem.goal.budget.spend(own_use(self.values(o))) for o in self.observations)
 
     @property
     def left(self) -> float:

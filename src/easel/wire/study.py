@@ -53,6 +53,10 @@ class CreateStudy(Request):
         True
     )
     data: DataFields = Field(default_factory=DataFields)
+    slices: Annotated[
+        str | None,
+        Field(max_length=100, description="The fidelity along which points go on from their checkpoints"),
+    ] = None
     earlier: Annotated[list[Slug], Field(max_length=20, description="Studies to start warm from")] = Field(
         default_factory=list
     )
@@ -69,6 +73,7 @@ class CreateStudy(Request):
             workers=self.workers,
             early_stopping=self.early_stopping,
             data=DataPlan(self.data.dimension, tuple(self.data.keep), self.data.label),
+            slices=self.slices,
         )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from easel.flow.apps.slice_files import NOTE, keep_checkpoint, open_checkpoint
+from easel.flow.apps.slice_files import NOTE, open_checkpoint
 from easel.flow.apps.trial import part_of_many, read_pairs
 from easel.match.stored import StoredPair, write_lines
+from easel.run.slice_files import keep_checkpoint
 
 
 def test_a_slice_on_a_share_reads_what_it_needs_and_a_larger_one_that_and_more(tmp_path: Path) -> None:

@@ -30,12 +30,3 @@ def open_checkpoint(folder: Path, key: str) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         with contextlib.suppress(OSError):  # without a note nothing is gone on with
             (folder / NOTE).write_text(json.dumps({"format": FORMAT, "trial": key}), encoding="utf-8")
-
-
-def keep_checkpoint(folder: Path, output: Path) -> None:
-    """A copy in the output; where there is no room for it, the next slice has further to go."""
-    try:
-        shutil.copytree(folder, output, ignore=shutil.ignore_patterns("*.partial"))
-    except OSError as error:
-        sys.stderr.write(f"the checkpoint could not be kept: {error}\n")
-        shutil.rmtree(output, ignore_errors=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
-from easel.flow.apps.slice_files import keep_checkpoint, open_checkpoint
+from easel.flow.apps.slice_files import open_checkpoint
 from easel.match.candidate import Candidate
 from easel.match.check import check_stored
 from easel.match.costs import by_number
@@ -43,6 +43,7 @@ from easel.match.stored import StoredPair, Wanted, read_lines
 from easel.match.suspects import rank_suspects
 from easel.match.templates import match_program
 from easel.match.train import Conditions, Learned, train
+from easel.run.slice_files import keep_checkpoint
 
 __trials__ = ("learn", "suspect", "combine")
 LARGEST_PREDICTIONS = 64 * 2**20

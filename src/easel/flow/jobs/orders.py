@@ -101,6 +101,7 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
         resume=checkpoint_files(tx, caller, spec.resume),
         port=spec.port,
         preemptible=spec.preemptible,
+        slice=spec.slice,
         idle_s=limits.idle_s(spec),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from easel.declare.study import StudySpec
@@ -29,8 +29,9 @@ from easel.flow.studies.measure import (
     outcome_of,
     running_spend,
     seconds_for,
+    whole_of,
 )
-from easel.flow.studies.point import fraction_of, job_for
+from easel.flow.studies.point import SLICE_FROM, EarlierPoint, earlier_of, fraction_of, job_for
 from easel.flow.studies.sample import sample_for
 from easel.ids import JobId
 from easel.records.attempt import EndReason
@@ -105,6 +106,10 @@ def _over(tx: Tx, among: frozenset[JobId]) -> list[tuple[StoredStudy, list[tuple
 def _settle(tx: Tx, study: StoredStudy, point: StudyPoint, job: Job) -> None:
     outcome = outcome_of(job, study.spec)
     values = measured(tx, study.spec, point.point, job)
+    reached = job.spec.environment.variables.get(SLICE_FROM)
+    if reached is not None:
+        before = earlier_of(study.spec, point.point, studies.points(tx, study.id), float(reached))
+        values = values if before is None else whole_of(values, before.seconds, before.cost)
     reason = _reason(tx, study.spec, job, outcome, values)
     if not studies.end_point(tx, study.id, point.number, values, outcome, reason):
         return
@@ -287,6 +292,15 @@ def _finish(tx: Tx, study: StoredStudy, reason: str) -> None:
         tx.emit("study.finished", study.id, project_id=study.project_id, body=body)
 
 
+def _goes_on_from(tx: Tx, ready: ReadyStudy) -> EarlierPoint | None:
+    """The slice before, with the set that holds its checkpoint; None where that is gone: the point begins anew."""
+    found = earlier_of(ready.study.spec, ready.suggestion.point, ready.points)
+    row = None if found is None else jobs.rows(tx, [found.job_id]).get(found.job_id)
+    if found is None or row is None or row.output_set is None:
+        return None
+    return replace(found, checkpoint=row.output_set)
+
+
 def start_point(tx: Tx, ready: ReadyStudy, decision: StartTrial, turn: int) -> Job:
     """The suggestion becomes a job, and a running point of the study, unless the study changed meanwhile."""
     study, suggestion = ready.study, ready.suggestion
@@ -295,7 +309,9 @@ def start_point(tx: Tx, ready: ReadyStudy, decision: StartTrial, turn: int) -> J
     left = math.inf if suggestion.limit is None else suggestion.limit
     limit = seconds_for(tx, study.spec, suggestion.point, left)
     limit = None if limit is None else min(max(limit, LEAST_S), 366 * 86400.0)
-    spec = job_for(study.spec, study.name, suggestion.number, suggestion.point, ready.sample, limit)
+    before = _goes_on_from(tx, ready)
+    number, point = suggestion.number, suggestion.point
+    spec = job_for(study.spec, study.name, number, point, ready.sample, limit, before)
     job = submit_job(tx, Owners(tx).caller(study.project_id, study.user_id), spec)
     if not studies.touch(tx, study):
         raise Conflict(f"study {study.name} was changed at the same moment")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from easel.declare.goal import COST, TIME, BudgetKind
+from easel.declare.goal import COST, SLICE_COST, SLICE_TIME, TIME, BudgetKind
 from easel.declare.space import Point
 from easel.declare.study import StudySpec
 from easel.flow.jobs.look import thin
@@ -44,6 +44,18 @@ def measured(tx: Tx, spec: StudySpec, point: Point, job: Job) -> dict[str, float
     else:
         values[COST] = float(sum(line.seconds * line.per_hour for line in lines)) / 3600.0
     return values
+
+
+def whole_of(values: Mapping[str, float], seconds: float, cost: float) -> dict[str, float]:
+    """What a point took from its beginning, of which its last slice took `values`; what that slice itself used up is
+    kept beside, for the budget."""
+    return {
+        **values,
+        SLICE_TIME: values[TIME],
+        SLICE_COST: values[COST],
+        TIME: values[TIME] + seconds,
+        COST: values[COST] + cost,
+    }
 
 
 def _is_number(value: object) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from easel.declare.goal import Goal
+from easel.declare.goal import Goal, own_use
 from easel.declare.resources import Resources
 from easel.price.bill import MICROS
 from easel.records.decision import StartTrial
@@ -40,9 +40,10 @@ def tenant_of(
     latest = qualities[-RECENT:]
     mean = float(np.mean(latest)) if latest else FIRST_MEAN
     sd = max(float(np.std(latest)), LEAST_SD) if len(latest) > 1 else FIRST_SD
-    seconds = [p.values["time"] for p in ended if p.values.get("time", 0.0) > 0]
+    used = [own_use(p.values) for p in ended]
+    seconds = [one["time"] for one in used if one.get("time", 0.0) > 0]
     cost = float(np.mean(seconds[-RECENT:])) if seconds else FIRST_COST_S
-    spent = sum(p.values.get("cost", 0.0) for p in ended if math.isfinite(p.values.get("cost", 0.0)))
+    spent = sum(one.get("cost", 0.0) for one in used if math.isfinite(one.get("cost", 0.0)))
     return Tenant(
         name=study.id,
         candidates=(NEXT_POINT,),
