@@ -85,3 +85,23 @@ def test_an_order_that_comes_when_the_worker_was_told_to_end_is_left_to_another(
     assert said[-1].attempts == {}
     assert not list((home / "run" / "attempts").glob("job.2*"))
     shutil.rmtree(home)
+
+
+def test_a_slice_is_asked_to_give_way_once_however_often_the_server_says_so(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Asked(LocalExecutor):
+        def give_way(self, key: str) -> None:
+            asked.append(key)
+
+    config = WorkerConfig(tmp_path, "box", Room(1.0, 512), str(tmp_path / "blobs"), warm=False)
+    executor = Asked(config, SystemClock(), lambda: None)
+    link, woken = Link("http://127.0.0.1:9", "no token"), threading.Event()
+    relay = Relay(executor, link, About("box"), SystemClock(), woken)
+    relay._attempts["job_a.1"], relay._number = 0, 1
+    for _ in range(2):
+        relay._apply_orders(wire.Orders(session=1, give_way=["job_a.1", "job_unknown.1"]))
+    assert asked == ["job_a.1"]
+    assert relay._say([], 0.0, leaving=False).gave_way == ["job_a.1"]
+    relay._apply_orders(wire.Orders(session=1, forget={"job_a.1": True}))
+    assert relay._say([], 0.0, leaving=False).gave_way == []

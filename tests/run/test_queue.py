@@ -8,7 +8,7 @@ from hypothesis import given
 
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.queue import Line, Owner
-from easel.run.queue import choose, launch_room
+from easel.run.queue import choose, kept_room, launch_room, newcomer_room
 
 
 def owner(name: str) -> Owner:
@@ -97,6 +97,38 @@ def test_as_many_leave_the_queue_as_find_room_and_a_second_of_work_beside(
     buffer: int, launching: int, cores: float, busy: float, typical_s: float, room: int
 ) -> None:
     assert launch_room(buffer, launching, cores, busy, typical_s) == room
+
+
+@pytest.mark.parametrize(
+    ("launching", "busy", "typical_s", "room"),
+    [
+        (4, 2.0, 0.5, 2),  # a second's work waits on both cores: one newcomer more for each
+        (6, 2.0, 0.5, 0),
+        (4, 0.0, 0.5, 2),
+        (0, 2.0, 30.0, 0),  # nothing waits on the devices: the next free core is the newcomer's
+        (0, 2.0, 0.0, 0),
+    ],
+)
+def test_beside_a_second_of_work_one_newcomer_for_each_core_is_let_through(
+    launching: int, busy: float, typical_s: float, room: int
+) -> None:
+    assert newcomer_room(256, launching, 2.0, busy, typical_s) == room
+
+
+def test_where_there_is_no_room_left_only_who_has_nothing_active_is_let_through_and_goes_first() -> None:
+    crowd, new, other = line("a", 5, active=2), line("b", 2), line("c", 1)
+    chosen = choose([crowd, new, other], 0, 0, beyond=3)
+    assert chosen.jobs == ("b0", "c0")
+    assert chosen.first == {"b0", "c0"}
+    assert choose([crowd], 2, 0, beyond=2).first == frozenset()
+
+
+def test_what_is_kept_for_a_kind_of_work_is_what_it_lacks_of_its_share() -> None:
+    assert kept_room(0.25, 8.0, 0.0) == 2
+    assert kept_room(0.25, 8.0, 1.0) == 1
+    assert kept_room(0.25, 8.0, 3.0) == 0
+    assert kept_room(0.1, 2.0, 0.0) == 1, "a share of less than a core is a core"
+    assert kept_room(0.0, 8.0, 0.0) == 0
 
 
 def test_nobody_is_let_through_without_room_or_from_an_empty_or_full_line() -> None:

@@ -60,6 +60,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "secrets": CommandEntry("What jobs may know and logs may not show", "easel.cli.secrets"),
     "queues": CommandEntry("Who waits, who runs; pause and reorder", "easel.cli.queues"),
     "devices": CommandEntry("The pool", "easel.cli.queues", "devices_app"),
+    "shares": CommandEntry("Who used how much of the pool; weights, and what apps keep", "easel.cli.shares"),
     "messages": CommandEntry("Be told by mail, webhook, Slack or Matrix", "easel.cli.messages"),
     "drain": CommandEntry("Give a device no more work, and empty it", "easel.cli.queues", "drain_app"),
     "undrain": CommandEntry("Give a device work again", "easel.cli.queues", "undrain_app"),

@@ -34,6 +34,7 @@ class AttemptOffer:
     waited_s: float
     time_limit_s: float | None = None
     short: bool = False
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

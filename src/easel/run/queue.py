@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from easel.ids import JobId
 from easel.records.queue import Line, Owner
@@ -17,10 +17,15 @@ from easel.run.share import Shares
 
 @dataclass(frozen=True, slots=True)
 class QueueChoice:
-    """The jobs to launch, in order, and the new `served` of each owner that got a turn."""
+    """The jobs to launch, in order, whose they are, and the new `served` of each owner that got a turn.
+
+    `first` are jobs of owners of whom nothing was active: devices begin them before what waits there already.
+    """
 
     jobs: tuple[JobId, ...]
     served: Mapping[Owner, int]
+    owners: tuple[Owner, ...] = ()
+    first: frozenset[JobId] = frozenset()
 
 
 LOOKAHEAD_S = 1.0
@@ -30,8 +35,7 @@ LOOKAHEAD_S = 1.0
 def launch_room(buffer: int, launching: int, cores: float, busy: float, typical_s: float) -> int:
     """How many more jobs may leave the queue: as many as find free cores now, and a second's work beside.
 
-    What has left the queue is served in order: the fewer wait there, the sooner a newcomer's turn comes. Where
-    nothing is known of the devices (`cores` 0) or of the jobs (`typical_s` 0), up to `buffer`.
+    Where nothing is known of the devices (`cores` 0) or of the jobs (`typical_s` 0), up to `buffer`.
     """
     if cores <= 0.0 or typical_s <= 0.0:
         return max(buffer - launching, 0)
@@ -39,10 +43,46 @@ def launch_room(buffer: int, launching: int, cores: float, busy: float, typical_
     return max(min(buffer, most) - launching, 0)
 
 
+def newcomer_room(buffer: int, launching: int, cores: float, busy: float, typical_s: float) -> int:
+    """How many more than `launch_room` may leave the queue of people of whom nothing is active, one for each core.
+
+    They need not wait for the second's work that was let through ahead of them: devices begin them first. Where jobs
+    are too long for any to be let through ahead, the next free core is theirs anyway.
+    """
+    if cores <= 0.0 or typical_s <= 0.0 or int(cores * LOOKAHEAD_S / typical_s) == 0:
+        return 0
+    usual = launch_room(buffer, launching, cores, busy, typical_s)
+    most = math.ceil(max(cores - busy, 0.0)) + int(cores * LOOKAHEAD_S / typical_s) + math.ceil(cores)
+    return max(min(buffer, most) - launching - usual, 0)
+
+
+def kept_room(least: float, cores: float, held: float) -> int:
+    """How many jobs of one core go before everybody else's, for work that holds `held` cores of the pool and is kept a
+    `least` share of it."""
+    return max(math.ceil(least * cores - held - 1e-9), 0)
+
+
+def without(lines: Sequence[Line], chosen: QueueChoice) -> list[Line]:
+    """The lines once these jobs have left them."""
+    gone = set(chosen.jobs)
+    left = []
+    for line in lines:
+        rest = tuple(job for job in line.waiting if job not in gone)
+        taken = sum(turned == line.owner for turned in chosen.owners)
+        usage = line.usage + taken * line.charge
+        left.append(replace(line, waiting=rest, active=line.active + taken, usage=usage))
+    return left
+
+
 def choose(
-    lines: Sequence[Line], room: int, turn: int, others: Mapping[Owner, float] | None = None
+    lines: Sequence[Line],
+    room: int,
+    turn: int,
+    others: Mapping[Owner, float] | None = None,
+    beyond: int = 0,
 ) -> QueueChoice:
-    """Returns at most `room` jobs, one at a time from the line with the best claim.
+    """Returns at most `room` jobs, one at a time from the line with the best claim; and up to `beyond` more of owners
+    of whom nothing is active.
 
     The claim is the share used so far by weight (`Shares`), what was just let through counted as if it had run. Among
     equal claims the line with the fewest active goes first, then the longest unserved. `others` is the usage of
@@ -53,19 +93,29 @@ def choose(
     taken = dict.fromkeys((line.owner for line in open_lines), 0)
     served: dict[Owner, int] = {line.owner: line.served for line in open_lines}
     jobs: list[JobId] = []
+    first: set[JobId] = set()
     turns: dict[Owner, int] = {}
+    owners: list[Owner] = []
 
     def urgency(line: Line) -> tuple[tuple[float, float, float], int, int, Owner]:
         return shares.claim(line), line.active + taken[line.owner], served[line.owner], line.owner
 
-    while open_lines and len(jobs) < room:
-        line = min(open_lines, key=urgency)
+    while open_lines and len(jobs) < room + beyond:
+        able = open_lines
+        if len(jobs) >= room:
+            able = [line for line in open_lines if line.active + taken[line.owner] == 0]
+            if not able:
+                break
+        line = min(able, key=urgency)
         owner = line.owner
         jobs.append(line.waiting[taken[owner]])
+        owners.append(owner)
+        if line.active + taken[owner] == 0:
+            first.add(jobs[-1])
         turn += 1
         taken[owner] += 1
         turns[owner] = served[owner] = turn
         shares.add(owner, line.charge)
         if taken[owner] >= min(len(line.waiting), line.room):
             open_lines.remove(line)
-    return QueueChoice(tuple(jobs), turns)
+    return QueueChoice(tuple(jobs), turns, tuple(owners), frozenset(first))

@@ -210,6 +210,9 @@ class Worker:
             self._refuse(attempt, NO_SANDBOX)
         elif not self.config.capacity.fits(order.resources):
             self._refuse(attempt, f"this device can never hold it: it has {self.config.capacity}")
+        elif order.first:
+            ahead = [key for key in self.waiting if self.attempts[key].order.first]
+            self.waiting = dict.fromkeys([*ahead, order.key, *self.waiting])
         else:
             self.waiting[order.key] = None
 

@@ -41,6 +41,26 @@ class Queues:
         body = ask(wire.ReorderQueue, user=user, first=first)
         return self._client.connection.post(f"{self._path}/order", body, wire.JobIds).items
 
+    def shares(self) -> builtins.list[wire.Share]:
+        """What the project and its users have used of the pool, with their weights and priorities."""
+        return self._client.connection.get(f"{self._client.root}/shares", wire.ShareList).items
+
+    def set_share(
+        self, user: str | None = None, *, weight: float = 1.0, priority: int = 0
+    ) -> builtins.list[wire.Share]:
+        """Weigh a user of the project; without one, the project among all (platform admins)."""
+        body = ask(wire.SetShare, user=user, weight=weight, priority=priority)
+        return self._client.connection.patch(f"{self._client.root}/shares", body, wire.ShareList).items
+
+    def kept_for_apps(self) -> float:
+        """The least share of the pool's cores that trials of apps get, from 0 to 1."""
+        return self._client.connection.get("/api/v1/shares", wire.PoolShares).apps
+
+    def keep_for_apps(self, share: float) -> float:
+        """Keep a least share of the pool's cores for trials of apps. For admins."""
+        body = ask(wire.KeepShares, apps=share)
+        return self._client.connection.put("/api/v1/shares", body, wire.PoolShares).apps
+
     def promises(self) -> PromisesKept:
         """How often what waiting jobs were told about their start and end came true."""
         return self._client.connection.get(f"{self._client.root}/promises", PromisesKept)

@@ -35,13 +35,17 @@ MOST_PASSED = 200
 """So many jobs of a queue that cannot be placed are passed over to find some that can."""
 
 
-def lines(tx: Tx, default_limit: int, at_most: int, able: Placeable | None = None) -> list[Line]:
+def lines(
+    tx: Tx, default_limit: int, at_most: int, able: Placeable | None = None, kind: str | None = None
+) -> list[Line]:
     """Every queue in which something waits, with as many of its first jobs as it may launch, up to `at_most`.
 
-    Jobs that are not `able` to be placed are passed over: they wait in the queue and hold no active slot.
+    Jobs that are not `able` to be placed are passed over: they wait in the queue and hold no active slot. With a
+    `kind` only jobs of that kind are seen.
     """
     ready = exists().where(
         IS_QUEUED,
+        *(() if kind is None else (jobs.c.kind == kind,)),
         jobs.c.project_id == job_queues.c.project_id,
         jobs.c.user_id == job_queues.c.user_id,
         jobs.c.blocked == 0,
@@ -58,7 +62,7 @@ def lines(tx: Tx, default_limit: int, at_most: int, able: Placeable | None = Non
         limit, paused, served = _resolved(settings, owner, default_limit)
         line = Line(owner, (), busy.get(owner, 0), limit, served, paused)
         if line.room > 0:
-            heads = _heads(tx, owner, min(line.room, at_most), able)
+            heads = _heads(tx, owner, min(line.room, at_most), able, kind)
             found.append(Line(owner, heads, line.active, limit, served, paused))
     return found
 
@@ -102,7 +106,9 @@ Placeable = Callable[[Owner, Mapping[str, Any]], bool]
 """Whether the pool could hold a job of this owner with this stored spec."""
 
 
-def _heads(tx: Tx, owner: Owner, count: int, able: Placeable | None = None) -> Sequence[JobId]:
+def _heads(
+    tx: Tx, owner: Owner, count: int, able: Placeable | None = None, kind: str | None = None
+) -> Sequence[JobId]:
     """The first jobs of a queue, those passed over that could not be placed now."""
     query = (
         select(jobs.c.id, jobs.c.spec if able is not None else literal(None).label("spec"))
@@ -111,6 +117,7 @@ def _heads(tx: Tx, owner: Owner, count: int, able: Placeable | None = None) -> S
             jobs.c.project_id == owner[0],
             jobs.c.user_id == owner[1],
             jobs.c.blocked == 0,
+            *(() if kind is None else (jobs.c.kind == kind,)),
             or_(
                 jobs.c.not_before.is_(None),
                 jobs.c.not_before <= tx.now,

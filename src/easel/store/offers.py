@@ -71,6 +71,7 @@ def offer(tx: Tx, executor: str, new: Sequence[NewWork]) -> None:
             "time_limit_s": each.offer.time_limit_s,
             "wants": dict(each.offer.wants),
             "short": each.offer.short,
+            "first": each.offer.first,
             "known": False,
             "received": 0,
             "over": False,
@@ -112,6 +113,13 @@ def ask_kill(tx: Tx, gangs: Mapping[str, int]) -> tuple[list[str], list[str]]:
             tx.execute(update(work).where(work.c.gang.in_(some), work.c.kill < level).values(kill=level))
     fresh = {row.gang for row in rows if not row.over} - begun
     return sorted(fresh), sorted(gangs.keys() - known)
+
+
+def ask_to_give_way(tx: Tx, gangs: Iterable[str]) -> None:
+    """Have the devices that run these attempts ask them to stop at their next checkpoint."""
+    for some in chunks(sorted(gangs)):
+        asked = and_(is_in(tx, work.c.gang, some), work.c.device.is_not(None), work.c.over.is_(False))
+        tx.execute(update(work).where(asked).values(give_way=True))
 
 
 def forget(tx: Tx, gangs: Mapping[str, bool]) -> None:
@@ -166,7 +174,7 @@ def lease_candidates(tx: Tx, executors: Iterable[str], limit: int) -> list[AnyRo
     query = (
         select(work)
         .where(work.c.executor.in_(sorted(set(executors))), WAITS)
-        .order_by(work.c.seq)
+        .order_by(work.c.first.desc(), work.c.seq)
         .limit(limit)
         .with_for_update(skip_locked=True)
     )

@@ -39,6 +39,8 @@ class HeldNow:
     gpus: float
     workers: int
     started_at: datetime | None
+    trial: bool = False
+    """Whether it is a trial of an app."""
 
 
 def accounts(tx: Tx) -> dict[Owner, ShareAccount]:
@@ -88,6 +90,7 @@ def held_now(tx: Tx) -> list[HeldNow]:
         jobs.c.state,
         jobs.c.started_at,
         jobs.c.launched_at,
+        jobs.c.kind,
     ).where(IS_ACTIVE)
     return [
         HeldNow(
@@ -97,6 +100,7 @@ def held_now(tx: Tx) -> list[HeldNow]:
             float(row.gpus or 0.0),
             int(row.workers or 1),
             None if row.state == "launching" else row.started_at or row.launched_at,
+            row.kind == "trial",
         )
         for row in tx.execute(query)
     ]

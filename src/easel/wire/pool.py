@@ -136,3 +136,36 @@ class PutSecret(Request):
 
 class SecretNames(Answer):
     items: list[str]
+
+
+class PoolShares(Answer):
+    """What is kept of the pool for a kind of work."""
+
+    apps: Annotated[
+        float, Field(description="The least share of the pool's cores for trials of apps, 0 to 1")
+    ]
+
+
+class KeepShares(Request):
+    apps: Annotated[float, Field(ge=0, le=1, description="0: nothing is kept; 0.25: a quarter of the cores")]
+
+
+class Share(Answer):
+    """What somebody has used of the pool, fading with time, and what it is held against."""
+
+    user: Annotated[str | None, Field(description="None: the project, among all projects")]
+    core_hours: Annotated[float, Field(description="Used so far; half of it counts after the half-life")]
+    weight: float
+    priority: int
+
+
+class ShareList(Answer):
+    items: list[Share]
+
+
+class SetShare(Request):
+    """`user` null weighs the project among all, which is for platform admins."""
+
+    user: Annotated[str | None, Field(max_length=100)] = None
+    weight: Annotated[float, Field(gt=0, le=1000, description="2 may use twice as much as 1")] = 1.0
+    priority: Annotated[int, Field(ge=-10, le=10, description="Higher goes first, whatever was used")] = 0

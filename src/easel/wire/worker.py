@@ -65,6 +65,10 @@ class Exchange(Request):
     remaining_s: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     wait_s: Annotated[float, Field(ge=0, le=MAX_WAIT_S)] = 0.0
     leaving: bool = False
+    gave_way: Annotated[
+        list[Key] | None,
+        Field(max_length=10_000, description="Attempts asked to stop at a checkpoint; null: it cannot ask"),
+    ] = None
 
 
 class Given(Answer):
@@ -80,6 +84,9 @@ class Orders(Answer):
     session: int
     start: list[Given] = Field(default_factory=list)
     kill: dict[str, bool] = Field(default_factory=dict)
+    give_way: Annotated[list[str], Field(description="Attempts to stop at their next checkpoint")] = Field(
+        default_factory=list
+    )
     forget: dict[str, bool] = Field(default_factory=dict)
     resend: Annotated[
         dict[str, int], Field(description="Attempts whose journals must be sent again, from which entry on")

@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from easel.declare.job import Command, JobSpec
+from easel.declare.job import Command, JobSpec, Trial
 from easel.declare.resources import Resources, Room
 from easel.declare.roles import Role
-from easel.errors import InvalidInput
+from easel.errors import InvalidInput, NotFound
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
-from easel.flow.jobs.shares import charge, set_share
+from easel.flow.jobs.shares import (
+    charge,
+    keep_for_apps,
+    kept_for_apps,
+    set_share,
+    set_share_of,
+    shares_of,
+)
 from easel.flow.jobs.submit import submit_job
 from easel.ids import TokenId
 from easel.records.identity import Caller
@@ -123,3 +130,62 @@ def test_long_jobs_leave_the_queue_as_cores_are_free_and_short_ones_ahead_of_tim
     assert launch_room(256, launching=0, cores=2.0, busy=2.0, typical_s=0.1) == 20
     assert launch_room(256, launching=6, cores=0.0, busy=0.0, typical_s=30.0) == 250
     assert launch_room(4, launching=6, cores=8.0, busy=0.0, typical_s=0.01) == 0
+
+
+def trial(**arguments: object) -> Trial:
+    return Trial("easel.flow.apps.trial:learn", arguments)
+
+
+def test_apps_get_the_share_that_is_kept_for_them_before_jobs_with_a_better_claim(
+    store: Store, launcher: Launcher
+) -> None:
+    ana, bob, root = people(store, "ana", "bob", "root")
+    connect(store, cores=4.0)
+    with store.write() as tx:
+        charge(tx, {(ana.project_id, ana.user.id): 1e6})
+    jobs_of_bob = submit(store, bob, 8)
+    behind = submit(store, ana, 6)
+    trials = submit(store, ana, 4, run=trial())
+    launcher = replace(launcher, buffer=4)
+    with store.write() as tx:
+        with pytest.raises(InvalidInput, match="from 0"):
+            keep_for_apps(tx, root, 1.5)
+        keep_for_apps(tx, root, 0.5)
+        assert kept_for_apps(tx) == 0.5
+    chosen = launched(launcher)
+    assert {job.id for job in trials[:2]} <= chosen, "half of four cores, before her own older jobs"
+    assert chosen.isdisjoint(job.id for job in (*behind, *trials[2:]))
+    assert len(chosen & {job.id for job in jobs_of_bob}) == 2
+    with store.write() as tx:
+        keep_for_apps(tx, root, 0.0)
+    more = launched(replace(launcher, buffer=6))
+    assert more <= {job.id for job in jobs_of_bob}, "nothing is kept any more"
+
+
+def test_a_newcomers_job_leaves_the_queue_before_its_turn_and_is_begun_first(
+    store: Store, launcher: Launcher
+) -> None:
+    ana, bob = people(store, "ana", "bob")
+    connect(store)
+    many = submit(store, ana, 12)
+    orders = launcher.launch("here", lambda tx: None)
+    assert [order.job_id for order in orders] == [job.id for job in many[:8]]
+    assert [order.first for order in orders] == [True, *[False] * 7]
+    (first, _) = submit(store, bob, 2)
+    full = replace(launcher, buffer=9)
+    (given,) = full.launch("here", lambda tx: None)
+    assert given.job_id == first.id
+    assert given.first
+
+
+def test_shares_are_told_with_what_they_are_held_against(store: Store) -> None:
+    ana, root = people(store, "ana", "root")
+    with store.write() as tx:
+        charge(tx, {(ana.project_id, ana.user.id): 7200.0})
+        set_share_of(tx, ana, "ana", 3.0, 2)
+        set_share_of(tx, root, None, 2.0, 0)
+        with pytest.raises(NotFound):
+            set_share_of(tx, ana, "nobody", 1.0, 0)
+        whole, own = shares_of(tx, ana)
+    assert (whole.user, whole.usage, whole.weight) == (None, 7200.0, 2.0)
+    assert (own.user, own.usage, own.weight, own.priority) == ("ana", 7200.0, 3.0, 2)

@@ -2577,6 +2577,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Shares
+         * @description What the project and its users have used of the pool, with their weights and priorities.
+         */
+        get: operations["list_shares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Set Share
+         * @description Weigh a user against the others of the project, or, as a platform admin, the project against others.
+         */
+        patch: operations["set_share"];
+        trace?: never;
+    };
     "/api/v1/projects/{project}/simulations": {
         parameters: {
             query?: never;
@@ -3492,6 +3516,30 @@ export interface paths {
          * @description Log the browser out. The token itself stays valid.
          */
         delete: operations["close_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Kept Shares
+         * @description What of the pool is kept for apps.
+         */
+        get: operations["kept_shares"];
+        /**
+         * Keep Shares
+         * @description Keep a least share of the pool's cores for trials of apps; others use it while no app wants it.
+         */
+        put: operations["keep_shares"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5055,6 +5103,11 @@ export interface components {
              */
             seed?: number;
             /**
+             * Slices
+             * @description The fidelity along which points go on from their checkpoints
+             */
+            slices?: string | null;
+            /**
              * Space
              * @example {
              *       "dimensions": [
@@ -5628,6 +5681,11 @@ export interface components {
              * @default remote
              */
             executor?: string;
+            /**
+             * Gave Way
+             * @description Attempts asked to stop at a checkpoint; null: it cannot ask
+             */
+            gave_way?: string[] | null;
             /** Labels */
             labels?: {
                 [key: string]: string;
@@ -6495,6 +6553,14 @@ export interface components {
             /** Project */
             project: string;
         };
+        /** KeepShares */
+        KeepShares: {
+            /**
+             * Apps
+             * @description 0: nothing is kept; 0.25: a quarter of the cores
+             */
+            apps: number;
+        };
         /** KillJob */
         KillJob: {
             /**
@@ -6979,6 +7045,11 @@ export interface components {
             forget?: {
                 [key: string]: boolean;
             };
+            /**
+             * Give Way
+             * @description Attempts to stop at their next checkpoint
+             */
+            give_way?: string[];
             /** Kill */
             kill?: {
                 [key: string]: boolean;
@@ -7401,6 +7472,17 @@ export interface components {
         PolicyNames: {
             /** Items */
             items: string[];
+        };
+        /**
+         * PoolShares
+         * @description What is kept of the pool for a kind of work.
+         */
+        PoolShares: {
+            /**
+             * Apps
+             * @description The least share of the pool's cores for trials of apps, 0 to 1
+             */
+            apps: number;
         };
         /**
          * PoolUse
@@ -8338,6 +8420,26 @@ export interface components {
              */
             user?: string | null;
         };
+        /**
+         * SetShare
+         * @description `user` null weighs the project among all, which is for platform admins.
+         */
+        SetShare: {
+            /**
+             * Priority
+             * @description Higher goes first, whatever was used
+             * @default 0
+             */
+            priority?: number;
+            /** User */
+            user?: string | null;
+            /**
+             * Weight
+             * @description 2 may use twice as much as 1
+             * @default 1
+             */
+            weight?: number;
+        };
         /** SetTags */
         SetTags: {
             kind: components["schemas"]["Kind"];
@@ -8387,6 +8489,31 @@ export interface components {
              * @description How much its gain counts; 1 is usual
              */
             weight?: number | null;
+        };
+        /**
+         * Share
+         * @description What somebody has used of the pool, fading with time, and what it is held against.
+         */
+        Share: {
+            /**
+             * Core Hours
+             * @description Used so far; half of it counts after the half-life
+             */
+            core_hours: number;
+            /** Priority */
+            priority: number;
+            /**
+             * User
+             * @description None: the project, among all projects
+             */
+            user: string | null;
+            /** Weight */
+            weight: number;
+        };
+        /** ShareList */
+        ShareList: {
+            /** Items */
+            items: components["schemas"]["Share"][];
         };
         /** SignOnWay */
         SignOnWay: {
@@ -14588,6 +14715,72 @@ export interface operations {
             };
         };
     };
+    list_shares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_share: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetShare"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     simulate: {
         parameters: {
             query?: never;
@@ -16491,6 +16684,68 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    kept_shares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolShares"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    keep_shares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeepShares"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolShares"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from easel.declare.resources import Resources
@@ -20,10 +20,10 @@ from easel.records.queue import Line, Owner
 from easel.run.lifecycle import Dequeued, Ended, step, to_json
 from easel.run.order import Order
 from easel.run.placement import could_hold
-from easel.run.queue import choose, launch_room
+from easel.run.queue import choose, kept_room, launch_room, newcomer_room, without
 from easel.run.secret_store import SecretStore
 from easel.run.share import HALF_LIFE_S
-from easel.store import devices, job_attempts, job_queues, jobs, reservations, shares
+from easel.store import devices, job_attempts, job_queues, jobs, pool_shares, reservations, shares
 from easel.store.devices import ENGINES
 from easel.store.engine import AnyRow, NewEvent, Store, Tx
 from easel.store.shares import HeldNow
@@ -53,39 +53,51 @@ class Launcher:
             pool, connected = _pool(tx)
             if connected and not pool:  # all of it is being emptied
                 return []
-            if self._room(tx, pool) <= 0 or not any(line.waiting for line in self._lines(tx, 1, pool)):
+            if sum(self._room(tx, pool)) <= 0 or not any(line.waiting for line in self._lines(tx, 1, pool)):
                 return []
         with self.store.write() as tx:
             guard(tx)
             held = shares.held_now(tx)
-            room = self._room(tx, pool, held)
+            room, beyond = self._room(tx, pool, held)
             turn = job_queues.last_turn(tx)
             typical = job_attempts.typical_seconds(tx) or UNKNOWN_JOB_S
             usage, known = usage_now(tx, held, typical, self.half_life_s)
-            lines = with_shares(self._lines(tx, room, pool), usage, known, typical)
-            choice = choose(lines, room, turn, usage)
-            rows = jobs.rows(tx, choice.jobs)
-            launched = [_launch(tx, rows[job], device) for job in choice.jobs]
+            lines = with_shares(self._lines(tx, room + beyond, pool), usage, known, typical)
+            kept = min(_kept_for_apps(tx, pool, held), room)
+            of_apps = self._lines(tx, kept, pool, "trial") if kept else []
+            own = choose(with_shares(of_apps, usage, known, typical), kept, turn, usage)
+            rest = choose(
+                without(lines, own), room - len(own.jobs), turn + len(own.jobs), usage, beyond=beyond
+            )
+            chosen = (*own.jobs, *rest.jobs)
+            rows = jobs.rows(tx, chosen)
+            launched = [_launch(tx, rows[job], device) for job in chosen]
             jobs.change(tx, [(row, values) for row, values, _ in launched])
             tx.emit_all([event for _, _, event in launched])
-            job_queues.remember_served(tx, choice.served)
-        return self.orders(choice.jobs, guard)
+            job_queues.remember_served(tx, {**own.served, **rest.served})
+        first = own.first | rest.first
+        return [replace(order, first=order.job_id in first) for order in self.orders(chosen, guard)]
 
-    def _room(self, tx: Tx, pool: Sequence[Device], held: Sequence[HeldNow] | None = None) -> int:
-        """How many more may leave the queues; machines of Ray and Slurm come as they are needed."""
+    def _room(self, tx: Tx, pool: Sequence[Device], held: Sequence[HeldNow] | None = None) -> tuple[int, int]:
+        """How many more may leave the queues, and how many beside of people of whom nothing is active.
+
+        Machines of Ray and Slurm come as they are needed.
+        """
         launching = job_queues.launching_count(tx)
         if self.buffer <= launching or any(device.executor in ENGINES for device in pool):
-            return self.buffer - launching
+            return max(self.buffer - launching, 0), 0
         cores = sum(device.capacity.vcpu for device in pool)
         running = shares.held_now(tx) if held is None else held
         busy = sum(job.vcpu * job.workers for job in running if job.started_at is not None)
-        return launch_room(self.buffer, launching, cores, busy, job_attempts.typical_seconds(tx) or 0.0)
+        now = (self.buffer, launching, cores, busy, job_attempts.typical_seconds(tx) or 0.0)
+        return launch_room(*now), newcomer_room(*now)
 
-    def _lines(self, tx: Tx, at_most: int, pool: Sequence[Device]) -> list[Line]:
+    def _lines(self, tx: Tx, at_most: int, pool: Sequence[Device], kind: str | None = None) -> list[Line]:
         """The queues that may launch: those of projects whose budget is spent wait, and jobs that no devices that are
         connected could hold together."""
         spent = spent_projects(tx)
-        found = job_queues.lines(tx, self.max_active, at_most, _able(pool, reservations.kept_now(tx)))
+        able = _able(pool, reservations.kept_now(tx))
+        found = job_queues.lines(tx, self.max_active, at_most, able, kind)
         return [line for line in found if line.owner[0] not in spent]
 
     def orders(self, ids: Sequence[str], guard: Guard) -> list[Order]:
@@ -113,6 +125,15 @@ def _pool(tx: Tx) -> tuple[list[Device], list[Device]]:
     """Returns the connected devices that may be given more work, and all that are connected."""
     known = [device for device in devices.machines(tx) if device.connected]
     return [device for device in known if device.open], known
+
+
+def _kept_for_apps(tx: Tx, pool: Sequence[Device], held: Sequence[HeldNow]) -> int:
+    """How many trials of apps go before everybody's jobs, so that apps have the share that is kept for them."""
+    least = pool_shares.least(tx)
+    if not least:
+        return 0
+    cores = sum(device.capacity.vcpu for device in pool)
+    return kept_room(least, cores, sum(job.vcpu * job.workers for job in held if job.trial))
 
 
 def _able(pool: Sequence[Device], kept: Mapping[str, str]) -> job_queues.Placeable | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from easel.declare.resources import Resources
@@ -12,7 +12,7 @@ from easel.ids import UserId
 from easel.records.identity import Caller
 from easel.records.queue import Line, Owner
 from easel.run.share import CORES_PER_GPU, HALF_LIFE_S, MB_PER_CORE, faded, load
-from easel.store import shares
+from easel.store import identity, pool_shares, shares
 from easel.store.engine import Tx
 from easel.store.shares import PROJECT, HeldNow, ShareAccount
 
@@ -77,6 +77,52 @@ def with_shares(
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class UsedShare:
+    """What a user of a project has used of the pool, faded, in core-seconds, and what it is held against.
+
+    `user` is None for the project itself, among all projects.
+    """
+
+    user: str | None
+    usage: float
+    weight: float
+    priority: int
+
+
+def shares_of(tx: Tx, caller: Caller, half_life_s: float = HALF_LIFE_S) -> list[UsedShare]:
+    """Returns the project's share among all, then those of its users."""
+    known = {owner[1]: one for owner, one in shares.accounts(tx).items() if owner[0] == caller.project_id}
+    names = identity.names_of(tx, [user for user in known if user != PROJECT])
+    used = {
+        user: faded(one.usage, (tx.now - one.used_at).total_seconds(), half_life_s)
+        for user, one in known.items()
+    }
+    whole = known.get(PROJECT, ShareAccount(0.0, tx.now))
+    found = [UsedShare(None, sum(used.values()), whole.weight, whole.priority)]
+    users = sorted((names[user], user) for user in known if user in names)
+    return [*found, *(UsedShare(n, used[u], known[u].weight, known[u].priority) for n, u in users)]
+
+
+def set_share_of(tx: Tx, caller: Caller, user: str | None, weight: float, priority: int) -> None:
+    """`set_share` for a user by name."""
+    who = None if user is None else identity.get_member(tx, caller.project_id, user).user.id
+    set_share(tx, caller, who, weight, priority)
+
+
+def keep_for_apps(tx: Tx, caller: Caller, share: float) -> None:
+    """An admin's word: trials of apps get at least this share of the pool's cores while they wait for any."""
+    if not 0.0 <= share <= 1.0:
+        raise InvalidInput(f"a share of {share:g}: give one from 0 (nothing is kept) to 1 (all of the pool)")
+    pool_shares.keep(tx, share, caller.user.id)
+    tx.emit("share.kept", "apps", actor=caller.user.id, body={"apps": share})
+
+
+def kept_for_apps(tx: Tx) -> float:
+    """The share of the pool that is kept for apps."""
+    return pool_shares.least(tx)
 
 
 def set_share(tx: Tx, caller: Caller, user: UserId | None, weight: float, priority: int = 0) -> None:

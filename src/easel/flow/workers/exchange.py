@@ -47,6 +47,8 @@ class Said:
     ahead: int = 0
     remaining_s: float | None = None
     leaving: bool = False
+    gave_way: frozenset[str] | None = None
+    """Attempts that it has asked to stop at their next checkpoint; None where it cannot ask."""
     again: bool = False
     """The same as before, asked once more on its behalf while it waits."""
 
@@ -57,12 +59,13 @@ class ExchangeReply:
     start: list[dict[str, Any]] = field(default_factory=list)
     kill: dict[str, bool] = field(default_factory=dict)
     forget: dict[str, bool] = field(default_factory=dict)
+    give_way: list[str] = field(default_factory=list)
     resend: dict[str, int] = field(default_factory=dict)
     """Attempts in whose journals an entry is missing here, and from which one on they must be sent again."""
 
     @property
     def empty(self) -> bool:
-        return not (self.start or self.kill or self.forget or self.resend)
+        return not (self.start or self.kill or self.give_way or self.forget or self.resend)
 
 
 def exchange(store: Store, said: Sequence[Said], seal: Seal) -> list[ExchangeReply | EaselError]:
@@ -184,6 +187,8 @@ class _Round:
             # While it waits it may have got work that it had not when it asked.
             if not ended and row.kill > said.attempts.get(key, 0 if said.again else offers.KILL_NOW):
                 answer.kill[key] = row.kill == offers.KILL_NOW
+            if row.give_way and not ended and said.gave_way is not None and key not in said.gave_way:
+                answer.give_way.append(key)
             if not ended:
                 room = _less(room, row)
         if fresh:
@@ -328,6 +333,7 @@ def offer_of(row: AnyRow, tx: Tx) -> AttemptOffer:
         (tx.now - row.offered_at).total_seconds(),
         row.time_limit_s,
         row.short,
+        row.first,
     )
 
 

@@ -65,6 +65,7 @@ class RemoteExecutor:
         self._cursor = 0
         self._starts: dict[str, Order] = {}
         self._kills: dict[str, int] = {}
+        self._yields: set[str] = set()
         self._forgets: dict[str, bool] = {}
         self._reports: list[Report] = []
         self._workers: dict[str, _Heard] = {}
@@ -94,6 +95,7 @@ class RemoteExecutor:
         self._fence = None
         self._starts.clear()
         self._kills.clear()
+        self._yields.clear()
         self._forgets.clear()
         self._reports.clear()
         self._workers.clear()
@@ -120,7 +122,7 @@ class RemoteExecutor:
         self._kills[key] = max(self._kills.get(key, 0), offers.KILL_NOW if force else offers.KILL)
 
     def give_way(self, key: str) -> None:
-        """Nothing: a slice on another machine ends by itself, which is soon."""
+        self._yields.add(key)
 
     def forget(self, key: str, *, over: bool = True) -> None:
         self._forgets[key] = over
@@ -147,7 +149,7 @@ class RemoteExecutor:
     # Commands. ------------------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        if not (self._starts or self._kills or self._forgets):
+        if not (self._starts or self._kills or self._yields or self._forgets):
             return
         with self.store.write() as tx:
             if offers.fence(tx, self.name) != self._fence:
@@ -174,6 +176,7 @@ class RemoteExecutor:
                 for gang in fresh
             ]
             offers.add_reports(tx, stopped)
+            offers.ask_to_give_way(tx, self._yields)
             offers.forget(tx, self._forgets)
             tx.wake()
         self._reports += [
@@ -181,6 +184,7 @@ class RemoteExecutor:
         ]
         self._starts = held
         self._kills.clear()
+        self._yields.clear()
         self._forgets.clear()
 
     def _offers(self, order: Order) -> list[offers.NewWork]:
@@ -299,6 +303,7 @@ def _offer(order: Order) -> AttemptOffer:
         0.0,
         order.time_limit_s,
         isinstance(order.run, Trial),
+        order.first,
     )
 
 

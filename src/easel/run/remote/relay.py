@@ -81,6 +81,7 @@ class Relay:
         self._notes: Mapping[str, str] = {}
         self._attempts: dict[str, int] = {}
         self._trials: set[str] = set()
+        self._gave_way: set[str] = set()
         self._walls: deque[float] = deque(maxlen=16)
         self._news: deque[wire.AttemptNews] = deque()
         self._offers: deque[str] = deque(maxlen=1_000)
@@ -259,6 +260,7 @@ class Relay:
             remaining_s=remaining,
             wait_s=wait_s,
             leaving=leaving,
+            gave_way=sorted(self._gave_way),
         )
 
     def _apply_orders(self, orders: wire.Orders) -> None:
@@ -277,6 +279,10 @@ class Relay:
             if self._attempts.get(key, level) < level:
                 self._attempts[key] = level
                 self._executor.kill(key, force=force)
+        for key in orders.give_way:
+            if key in self._attempts and key not in self._gave_way:
+                self._gave_way.add(key)
+                self._executor.give_way(key)
         for key, seen in orders.resend.items():
             # What was to follow would only be refused too; all of it comes again.
             self._news = deque(each for each in self._news if each.key != key or each.gone is not None)
@@ -285,6 +291,7 @@ class Relay:
             self._executor.forget(key, over=over)
             self._attempts.pop(key, None)
             self._trials.discard(key)
+            self._gave_way.discard(key)
         self._woken.set()
 
     def _leave(self, connection: Connection) -> None:

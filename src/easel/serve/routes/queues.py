@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Response
 from easel.errors import NotFound
 from easel.flow import pool
 from easel.flow.jobs import control
+from easel.flow.jobs import shares as sharing
 from easel.flow.jobs.promises import score_promises
 from easel.flow.operate import drain as drains
 from easel.flow.operate import reserve as reserving
@@ -106,6 +107,42 @@ def cancel_reservation(
     with state.store.write() as tx:
         reserving.cancel(tx, caller, reservation)
     return Response(status_code=204)
+
+
+@router.get("/shares", response_model=wire.PoolShares)
+def kept_shares(state: State, caller: SignedIn) -> wire.PoolShares:
+    """What of the pool is kept for apps."""
+    with state.store.read() as tx:
+        return wire.PoolShares(apps=sharing.kept_for_apps(tx))
+
+
+@router.put("/shares", response_model=wire.PoolShares)
+def keep_shares(state: State, caller: PlatformAdmin, body: wire.KeepShares) -> wire.PoolShares:
+    """Keep a least share of the pool's cores for trials of apps; others use it while no app wants it."""
+    with state.store.write() as tx:
+        sharing.keep_for_apps(tx, caller, body.apps)
+    return wire.PoolShares(apps=body.apps)
+
+
+@router.get("/projects/{project}/shares", response_model=wire.ShareList)
+def list_shares(state: State, caller: Member) -> wire.ShareList:
+    """What the project and its users have used of the pool, with their weights and priorities."""
+    half_life_s = state.settings.share_half_life_days * 86_400.0
+    with state.store.read() as tx:
+        found = sharing.shares_of(tx, caller, half_life_s)
+    items = [
+        wire.Share(user=one.user, core_hours=one.usage / 3600.0, weight=one.weight, priority=one.priority)
+        for one in found
+    ]
+    return wire.ShareList(items=items)
+
+
+@router.patch("/projects/{project}/shares", response_model=wire.ShareList)
+def set_share(state: State, caller: ProjectAdmin, body: wire.SetShare) -> wire.ShareList:
+    """Weigh a user against the others of the project, or, as a platform admin, the project against others."""
+    with state.store.write() as tx:
+        sharing.set_share_of(tx, caller, body.user, body.weight, body.priority)
+    return list_shares(state, caller)
 
 
 def _reservation(one: Reservation) -> wire.Reservation:

@@ -52,11 +52,17 @@ async def exchange(request: Request, state: State, secret: WorkerHash, body: wir
         ahead=body.ahead,
         remaining_s=body.remaining_s,
         leaving=body.leaving,
+        gave_way=None if body.gave_way is None else frozenset(body.gave_way),
     )
     answer = await state.batcher.request(said, 0.0 if body.leaving else body.wait_s)
     given = [wire.Given(**each) for each in answer.start]
     orders = wire.Orders(
-        session=answer.session, start=given, kill=answer.kill, forget=answer.forget, resend=answer.resend
+        session=answer.session,
+        start=given,
+        kill=answer.kill,
+        give_way=answer.give_way,
+        forget=answer.forget,
+        resend=answer.resend,
     )
     return Response(orders.model_dump_json(), media_type="application/json")
 

@@ -19,6 +19,16 @@ shares = Table(
     Column("priority", Integer, nullable=False),
 )
 
+# The least share of the pool's cores that a kind of work gets before others, while it waits for any.
+pool_shares = Table(
+    "pool_shares",
+    metadata,
+    Column("kind", String(20), primary_key=True),
+    Column("least", Float(53), nullable=False),
+    Column("set_by", String(40), nullable=False),
+    Column("set_at", Moment, nullable=False),
+)
+
 # A device that only one project's jobs begin on, for a while.
 reservations = Table(
     "reservations",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text, false
 
 from easel.store.schema.metadata import BigSerial, Moment, metadata
 
@@ -60,6 +60,9 @@ work = Table(
     Column("time_limit_s", Float(53)),
     Column("wants", JSON, nullable=False),
     Column("short", Boolean, nullable=False),
+    # Whether it goes before what waits already, and whether it was asked to stop at its next checkpoint.
+    Column("first", Boolean, nullable=False, server_default=false()),
+    Column("give_way", Boolean, nullable=False, server_default=false()),
     Column("device", String(100)),
     Column("known", Boolean, nullable=False),
     Column("received", BigInteger, nullable=False),
