@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0033"
-down_revision = "0032"
+revision = "0034"
+down_revision = "0033"
 oldest_supported = (
     "0024"  # a table that older releases do not read, columns that they leave at their defaults
 )
