@@ -5,9 +5,7 @@ from alembic import op
 
 revision = "0034"
 down_revision = "0033"
-oldest_supported = (
-    "0024"  # a table that older releases do not read, columns that they leave at their defaults
-)
+oldest_supported = "0024"  # older releases do not read the table, and leave the columns at their defaults
 
 
 def upgrade() -> None:
