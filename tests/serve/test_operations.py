@@ -92,3 +92,14 @@ def test_request_lines_go_to_a_terminal_only_when_asked_for(
     os.close(reading)
     os.close(writing)
     assert ('"request"' in written, "launched" in written) == (shown, True)
+
+
+def test_the_use_of_the_pool_names_other_projects_to_platform_admins_only(world: World) -> None:
+    mine = world.call("astro-member", "GET", "/api/v1/projects/astro/pool/history", params={"hours": 1})
+    assert mine.status_code == 200, mine.text
+    assert mine.json()["step_s"] == 60
+    assert mine.json()["complete"] is True
+    assert world.call("astro-member", "GET", "/api/v1/pool/history").status_code == 403
+    assert world.call("root", "GET", "/api/v1/pool/history").status_code == 200
+    far = world.call("root", "GET", "/api/v1/pool/history", params={"hours": 1e6})
+    assert far.status_code == 422

@@ -94,6 +94,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "mv": CommandEntry("Move files without sending a byte", "easel.cli.files", "mv_app"),
     "filesets": CommandEntry("Named, versioned lists of file versions", "easel.cli.filesets"),
     "tag": CommandEntry("Tag a file, a file set or a job", "easel.cli.artifacts", "tag_app"),
+    "notes": CommandEntry("What people wrote about jobs, models, files", "easel.cli.notes"),
     "find": CommandEntry(
         "Find files, file sets or jobs by their metadata", "easel.cli.artifacts", "find_app"
     ),

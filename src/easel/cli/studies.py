@@ -41,6 +41,11 @@ POINTS: Columns[wire.StudyPoint] = [
     ("job", lambda p: p.job_id),
     ("reason", lambda p: p.reason),
 ]
+IMPORTANCES: Columns[wire.DimensionShare] = [
+    ("dimension", lambda one: one.dimension),
+    ("share", lambda one: f"{one.share:.0%}"),
+    ("", lambda one: "█" * round(20 * one.share)),
+]
 File = Annotated[Path, typer.Argument(help="A YAML file with name, job, space and goal")]
 Budget = Annotated[
     str | None, typer.Option(help="Another total: cost=5, time=3600 (seconds) or count=60 (points)")
@@ -176,6 +181,18 @@ def verify(
             _follow(client, study, detach, as_json)
 
 
+@app.command("importances")
+def importances(
+    study: str,
+    quantity: Annotated[str | None, typer.Option(help="Another quantity than the objective")] = None,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which dimensions matter: how much of what the models predict stays when all others are held."""
+    with connect(project) as client:
+        show_list(client.studies.importances(study, quantity), IMPORTANCES, as_json, "No dimensions.")
+
+
 @app.command("rm")
 def rm(study: str, project: InProject = None) -> None:
     """Forget a study; its jobs and file sets stay."""
@@ -203,7 +220,7 @@ def import_(study: str, file: Path, project: InProject = None) -> None:
     """Take in points measured elsewhere, as `export` writes them."""
     with connect(project) as client:
         new = client.studies.import_csv(study, _text(file))
-    say(f"{new} new points")
+    say(f"{new} new point{'' if new == 1 else 's'}")
 
 
 def _text(file: Path) -> str:
@@ -294,7 +311,9 @@ def _tell_best(found: wire.Study) -> None:
 
 def _failures(found: wire.Study) -> list[str]:
     return [
-        f"{count} points {state}" for state, count in found.points.items() if count and state != "running"
+        f"{count} point{'' if count == 1 else 's'} {state}"
+        for state, count in found.points.items()
+        if count and state != "running"
     ]
 
 

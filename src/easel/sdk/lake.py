@@ -210,6 +210,23 @@ class LakeClient:
         body = ask(wire.SetTags, kind=kind, ref=ref, tags=values, remove=list(remove))
         return self._post("tags", body, wire.Artifact)
 
+    def notes(self, kind: KindName, ref: str) -> list[wire.ArtifactNote]:
+        """Returns what people wrote about a job, a file set (a model is one) or a file, oldest first."""
+        found = self._client.connection.get(
+            f"{self._client.root}/notes", wire.Notes, {"kind": kind, "ref": ref}
+        )
+        return found.items
+
+    def write_note(self, kind: KindName, ref: str, text: str) -> wire.ArtifactNote:
+        """Writes a note on a job, a file set or a file."""
+        return self._post("notes", ask(wire.WriteNote, kind=kind, ref=ref, text=text), wire.ArtifactNote)
+
+    def remove_note(self, kind: KindName, ref: str, note: str) -> None:
+        """Removes a note: one's own, or as an admin of the project anybody's."""
+        self._client.connection.request(
+            "DELETE", f"{self._client.root}/notes/{note}", params={"kind": kind, "ref": ref}
+        )
+
     def find(
         self, kind: KindName, query: str = "", *, sort: str = "", limit: int | None = None
     ) -> Iterator[wire.Artifact]:

@@ -68,6 +68,11 @@ class Queues:
     def devices(self) -> builtins.list[wire.Device]:
         return self._client.connection.get("/api/v1/devices", wire.DeviceList).items
 
+    def use_over_time(self, hours: float = 24.0, *, everywhere: bool = False) -> wire.PoolHistory:
+        """Returns what the project and all others held of the pool; `everywhere`: each project (platform admins)."""
+        path = "/api/v1/pool/history" if everywhere else f"{self._client.root}/pool/history"
+        return self._client.connection.get(path, wire.PoolHistory, {"hours": hours})
+
     def gpu_share(self, memory_gb: float) -> float:
         """Returns the share of a GPU of this pool that has so many GB of memory, for `resources={"gpus": share}`."""
         cards = [one.gpu_memory_mb or 0 for one in self.devices() if one.gpus and one.connected]

@@ -83,6 +83,11 @@ class Studies:
         """How likely the constraints hold over two dimensions."""
         return self._client.connection.get(f"{self._path}/{name}/region", wire.Region, {"x": x, "y": y})
 
+    def importances(self, name: str, quantity: str | None = None) -> builtins.list[wire.DimensionShare]:
+        """Returns how much each dimension matters for a quantity (the objective), the largest first."""
+        path, query = f"{self._path}/{name}/importances", {} if quantity is None else {"quantity": quantity}
+        return self._client.connection.get(path, wire.Importances, query).items
+
     def export_csv(self, name: str) -> str:
         return self._client.connection.request("GET", f"{self._path}/{name}/csv").text
 

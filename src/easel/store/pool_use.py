@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from sqlalchemy import func, select
 
 from easel.store.engine import AnyRow, Tx
-from easel.store.schema.jobs import IS_ACTIVE, jobs
+from easel.store.schema.identity import projects
+from easel.store.schema.jobs import IS_ACTIVE, job_attempts, jobs
 
 _HELD = select(jobs.c.device, jobs.c.project_id, jobs.c.spec["resources"].label("resources")).where(
     IS_ACTIVE, jobs.c.held_at.is_not(None), jobs.c.device.is_not(None)
@@ -25,3 +29,38 @@ def held(tx: Tx) -> list[AnyRow]:
 def waiting(tx: Tx) -> dict[str, int]:
     """How many jobs of each project wait for room."""
     return {row.project_id: row.jobs for row in tx.execute(_WAITING)}
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSpan:
+    """A project held so much of a device from one moment to another; `end` is None while it still does."""
+
+    project: str
+    start: datetime
+    end: datetime | None
+    vcpu: float
+    gpus: float
+
+
+_NEED = (jobs.c.spec["resources"]["vcpu"].as_float(), jobs.c.spec["resources"]["gpus"].as_float())
+_PAST = (
+    select(projects.c.name, job_attempts.c.held_at, job_attempts.c.ended_at, *_NEED)
+    .join_from(job_attempts, jobs, jobs.c.id == job_attempts.c.job_id)
+    .join(projects, projects.c.id == jobs.c.project_id)
+    .where(job_attempts.c.held_at.is_not(None))
+)
+_NOW = (
+    select(projects.c.name, jobs.c.held_at, *_NEED)
+    .join_from(jobs, projects, projects.c.id == jobs.c.project_id)
+    .where(IS_ACTIVE, jobs.c.held_at.is_not(None))
+)
+
+
+def held_since(tx: Tx, since: datetime, most: int) -> list[HeldSpan]:
+    """Returns what was held after a moment: attempts that ended since, the newest `most`, and those that still run."""
+    past = _PAST.where(job_attempts.c.ended_at > since).order_by(job_attempts.c.ended_at.desc()).limit(most)
+    spans = [
+        HeldSpan(name, at, end, vcpu or 0.0, gpus or 0.0) for name, at, end, vcpu, gpus in tx.execute(past)
+    ]
+    now = [HeldSpan(name, at, None, vcpu or 0.0, gpus or 0.0) for name, at, vcpu, gpus in tx.execute(_NOW)]
+    return spans + now

@@ -197,6 +197,29 @@ class SetTags(Request):
     remove: Annotated[list[str], Field(max_length=200, default_factory=list)]
 
 
+class WriteNote(Request):
+    """A note on a job, a model (its file set) or a file."""
+
+    kind: Kind
+    ref: Reference
+    text: Annotated[
+        str, Field(min_length=1, max_length=10_000, examples=["trained on the cleaned catalogue"])
+    ]
+
+
+class ArtifactNote(Answer):
+    id: str
+    user: Annotated[str, Field(description="Who wrote it")]
+    text: str
+    written_at: Moment
+
+
+class Notes(Answer):
+    """What people wrote, oldest first."""
+
+    items: list[ArtifactNote]
+
+
 class Artifact(Answer):
     kind: Kind
     name: str

@@ -130,6 +130,27 @@ class PoolUse(Answer):
     waiting_others: int
 
 
+class HeldOverTime(Answer):
+    """What a project held on average in each span of time."""
+
+    project: Annotated[str, Field(description="`others`: all projects but the caller's, unnamed")]
+    vcpu: list[float]
+    gpus: list[float]
+
+
+class PoolHistory(Answer):
+    """The pool's use over time, in spans of equal length; who used most comes first."""
+
+    since: Moment
+    step_s: Annotated[float, Field(description="How long a span is, in seconds")]
+    vcpu: Annotated[float, Field(description="What the devices that are connected now have")]
+    gpus: float
+    held: list[HeldOverTime]
+    complete: Annotated[
+        bool, Field(description="False: there were so many attempts that the oldest are left out")
+    ]
+
+
 class PutSecret(Request):
     value: Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"^[^\x00]+$")]
 

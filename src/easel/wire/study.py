@@ -210,6 +210,22 @@ class Region(Answer):
     objective: list[list[float | None]]
 
 
+class DimensionShare(Answer):
+    """How much a dimension matters. Dimensions that act together count in each share: they may add up to above 1."""
+
+    dimension: str
+    share: Annotated[
+        float, Field(description="Of the predicted variation, what stays when every other dimension is held")
+    ]
+
+
+class Importances(Answer):
+    """The dimensions of a study by how much they matter for one quantity, the largest first."""
+
+    quantity: str
+    items: list[DimensionShare]
+
+
 class Imported(Answer):
     new: int
 

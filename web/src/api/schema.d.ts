@@ -528,6 +528,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pool/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Pool Use By Project
+         * @description How much of the pool each project held over time.
+         */
+        get: operations["pool_use_by_project"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prices": {
         parameters: {
             query?: never;
@@ -2089,6 +2109,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Notes
+         * @description What people wrote about a job, a file set or a file, oldest first.
+         */
+        get: operations["list_notes"];
+        put?: never;
+        /**
+         * Write Note
+         * @description Write a note on something that you may change.
+         */
+        post: operations["write_note"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notes/{note}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Note
+         * @description Remove a note: your own, or as an admin of the project anybody's.
+         */
+        delete: operations["remove_note"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/pipelines": {
         parameters: {
             query?: never;
@@ -2165,6 +2229,26 @@ export interface paths {
          * @description Who holds the devices now: this project, and all others together.
          */
         get: operations["show_pool"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/pool/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Pool Use Of Project
+         * @description How much of the pool this project held over time, and all others together.
+         */
+        get: operations["pool_use_of_project"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2745,6 +2829,26 @@ export interface paths {
          * @description Points that no other beats in the objective and in everything that the goal lists under `also`.
          */
         get: operations["study_front"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/studies/{name}/importances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Study Importances
+         * @description How much each dimension matters for a quantity, as the study's models predict it.
+         */
+        get: operations["study_importances"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4296,6 +4400,23 @@ export interface components {
             /** Version */
             version: number;
         };
+        /** ArtifactNote */
+        ArtifactNote: {
+            /** Id */
+            id: string;
+            /** Text */
+            text: string;
+            /**
+             * User
+             * @description Who wrote it
+             */
+            user: string;
+            /**
+             * Written At
+             * Format: date-time
+             */
+            written_at: string;
+        };
         /** AskShape */
         AskShape: {
             /**
@@ -5454,6 +5575,19 @@ export interface components {
             /** Values */
             values: (boolean | number | string)[];
         };
+        /**
+         * DimensionShare
+         * @description How much a dimension matters. Dimensions that act together count in each share: they may add up to above 1.
+         */
+        DimensionShare: {
+            /** Dimension */
+            dimension: string;
+            /**
+             * Share
+             * @description Of the predicted variation, what stays when every other dimension is held
+             */
+            share: number;
+        };
         /** DisableUser */
         DisableUser: {
             /**
@@ -6164,6 +6298,21 @@ export interface components {
              */
             severity: "ok" | "warning" | "failed";
         };
+        /**
+         * HeldOverTime
+         * @description What a project held on average in each span of time.
+         */
+        HeldOverTime: {
+            /** Gpus */
+            gpus: number[];
+            /**
+             * Project
+             * @description `others`: all projects but the caller's, unnamed
+             */
+            project: string;
+            /** Vcpu */
+            vcpu: number[];
+        };
         /** Importance */
         Importance: {
             /** Column */
@@ -6175,6 +6324,16 @@ export interface components {
              * @description How much lower the score is when its values are dealt out anew
              */
             drop: number;
+        };
+        /**
+         * Importances
+         * @description The dimensions of a study by how much they matter for one quantity, the largest first.
+         */
+        Importances: {
+            /** Items */
+            items: components["schemas"]["DimensionShare"][];
+            /** Quantity */
+            quantity: string;
         };
         /** Imported */
         Imported: {
@@ -6890,6 +7049,14 @@ export interface components {
              */
             state: string;
         };
+        /**
+         * Notes
+         * @description What people wrote, oldest first.
+         */
+        Notes: {
+            /** Items */
+            items: components["schemas"]["ArtifactNote"][];
+        };
         /** ObjectAddresses */
         ObjectAddresses: {
             /** Items */
@@ -7472,6 +7639,36 @@ export interface components {
         PolicyNames: {
             /** Items */
             items: string[];
+        };
+        /**
+         * PoolHistory
+         * @description The pool's use over time, in spans of equal length; who used most comes first.
+         */
+        PoolHistory: {
+            /**
+             * Complete
+             * @description False: there were so many attempts that the oldest are left out
+             */
+            complete: boolean;
+            /** Gpus */
+            gpus: number;
+            /** Held */
+            held: components["schemas"]["HeldOverTime"][];
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Step S
+             * @description How long a span is, in seconds
+             */
+            step_s: number;
+            /**
+             * Vcpu
+             * @description What the devices that are connected now have
+             */
+            vcpu: number;
         };
         /**
          * PoolShares
@@ -9419,6 +9616,25 @@ export interface components {
             /** Truth */
             truth: unknown;
         };
+        /**
+         * WriteNote
+         * @description A note on a job, a model (its file set) or a file.
+         */
+        WriteNote: {
+            kind: components["schemas"]["Kind"];
+            /**
+             * Ref
+             * @example /data/
+             * @example /@HotpotQA
+             * @example /data/train.json:2
+             */
+            ref: string;
+            /**
+             * Text
+             * @example trained on the cleaned catalogue
+             */
+            text: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -10410,6 +10626,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicyNames"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pool_use_by_project: {
+        parameters: {
+            query?: {
+                /** @description How far back to look */
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolHistory"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -13667,6 +13915,113 @@ export interface operations {
             };
         };
     };
+    list_notes: {
+        parameters: {
+            query: {
+                /** @description job, fileset (a model is one) or file */
+                kind: components["schemas"]["Kind"];
+                ref: string;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notes"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    write_note: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any unique text. A repeated create with the same key answers as the first one did */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WriteNote"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactNote"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_note: {
+        parameters: {
+            query: {
+                /** @description job, fileset (a model is one) or file */
+                kind: components["schemas"]["Kind"];
+                ref: string;
+            };
+            header?: never;
+            path: {
+                note: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_pipelines: {
         parameters: {
             query?: {
@@ -13834,6 +14189,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PoolUse"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pool_use_of_project: {
+        parameters: {
+            query?: {
+                /** @description How far back to look */
+                hours?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolHistory"];
                 };
             };
             /** @description What went wrong and what to do */
@@ -15112,6 +15501,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StudyPoints"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    study_importances: {
+        parameters: {
+            query?: {
+                /** @description Without it, what the study is for */
+                quantity?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Importances"];
                 };
             };
             /** @description What went wrong and what to do */

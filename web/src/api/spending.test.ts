@@ -4,11 +4,15 @@ import { money, promised, standing } from "./spending";
 
 describe("money", () => {
   it("keeps the digits of small sums", () => {
-    expect([money(0), money(12.345, "USD"), money(0.012345), money(0.0000123)]).toEqual([
-      "0.00",
+    const sums = [0, 12.345, 0.012345, 0.0020051, 0.0000123, 0.0000016, 1e-9];
+    expect(sums.map((sum) => money(sum, "USD"))).toEqual([
+      "0.00 USD",
       "12.35 USD",
-      "0.012",
-      "0.000012",
+      "0.012 USD",
+      "0.0020 USD",
+      "0.000012 USD",
+      "0.000002 USD",
+      "under 0.000001 USD",
     ]);
   });
   it("counts what is promised as used", () => {

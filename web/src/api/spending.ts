@@ -28,11 +28,16 @@ export function useBill(project: string, job: string) {
   });
 }
 
-/** Small sums keep their digits: a job may cost a hundredth of a cent. */
+/** Small sums keep two digits, to a millionth, never as powers of ten: a job may cost a hundredth of a cent. */
 export function money(amount: number, currency = ""): string {
-  const digits = amount === 0 || amount >= 1 ? 2 : amount >= 0.01 ? 3 : 6;
-  return `${amount.toFixed(digits)} ${currency}`.trim();
+  if (amount > 0 && amount < MILLIONTH / 2) return `under 0.000001 ${currency}`.trim();
+  const small = amount > 0 && amount < 0.01;
+  const digits = small ? Math.min(6, Math.ceil(-Math.log10(amount)) + 1) : amount > 0 && amount < 1 ? 3 : 2;
+  const shown = amount.toFixed(digits);
+  return `${digits === 3 ? shown.replace(/0$/, "") : shown} ${currency}`.trim();
 }
+
+const MILLIONTH = 1e-6;
 
 /** What running jobs were expected to cost beyond what they have cost; `committed` holds what is spent, too. */
 export function promised(budget: Pick<Budget, "spent" | "committed">): number {

@@ -27,12 +27,15 @@ export function aimOf(study: Pick<Study, "goal">): {
   quantity: string;
   upwards: boolean;
   constraints: string[];
+  /** The quantities that the constraints are about. */
+  constrained: string[];
 } {
   const goal = study.goal as { minimise?: string; maximise?: string; constraints?: string[] };
   return {
     quantity: goal.maximise ?? goal.minimise ?? "",
     upwards: goal.maximise !== undefined,
     constraints: goal.constraints ?? [],
+    constrained: [...new Set((goal.constraints ?? []).map((one) => one.split(/\s*[<>]/, 1)[0]!))],
   };
 }
 
@@ -141,5 +144,21 @@ export function useVerify(project: string, name: string) {
         }),
       ),
     onSettled: () => queries.invalidateQueries({ queryKey: [project, "studies"] }),
+  });
+}
+
+/** How much each dimension matters for a quantity; the models need three points. */
+export function useImportances(project: string, name: string, quantity: string, known: number) {
+  return useQuery({
+    queryKey: [project, "studies", name, "importances", quantity, known],
+    enabled: known > 2,
+    retry: false,
+    placeholderData: (old) => old,
+    queryFn: () =>
+      answer(
+        api.GET("/api/v1/projects/{project}/studies/{name}/importances", {
+          params: { path: { project, name }, query: { quantity } },
+        }),
+      ),
   });
 }

@@ -6,6 +6,7 @@ import { Chart } from "../ui/Chart";
 import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
 import { Loaded } from "../ui/Loaded";
+import { Notes } from "../ui/Notes";
 import { appPlace, DataLink, provenancePlace } from "../ui/places";
 import { Picture } from "../ui/Picture";
 import { Time } from "../ui/Time";
@@ -107,6 +108,7 @@ export function Model({ project, app }: { project: string; app: App }) {
         )}
         <Loaded query={report}>{(found) => <Errors project={project} app={app} report={found} />}</Loaded>
       </div>
+      <Notes project={project} kind="fileset" reference={app.serving.model} />
       <Program app={app} />
     </>
   );

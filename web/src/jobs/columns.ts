@@ -1,4 +1,5 @@
 import type { Schemas } from "../api/client";
+import { money } from "../api/spending";
 import { duration, figure, moment } from "../ui/format";
 
 export type Row = Schemas["JobRow"];
@@ -41,7 +42,7 @@ export function cellOf(row: Row, column: string): Cell {
     case "cost":
       return row.cost === null
         ? { text: "–", value: null }
-        : { text: `${figure(row.cost)} ${row.currency ?? ""}`.trim(), value: row.cost };
+        : { text: money(row.cost, row.currency ?? ""), value: row.cost };
     case "device":
       return text(job.device);
     case "input":

@@ -27,6 +27,7 @@ import { JobCode } from "../ui/JobCode";
 import { Loaded } from "../ui/Loaded";
 import { Log } from "../ui/Log";
 import { Notebook } from "../ui/Notebook";
+import { Notes } from "../ui/Notes";
 import { appPlace, DataLink, pipelinePlace, provenancePlace, studyPlace } from "../ui/places";
 import { isOver, State } from "../ui/State";
 import { Tags } from "../ui/Tags";
@@ -97,6 +98,7 @@ function Shown({ project, job }: { project: string; job: JobFacts }) {
         <h2>Tags</h2>
         <Tags project={project} kind="job" reference={job.id} />
       </section>
+      <Notes project={project} kind="job" reference={job.id} />
       <Curves project={project} job={job} />
       {job.kind === "notebook" && <Notebook job={job} />}
       <JobCode job={job} />

@@ -20,6 +20,7 @@ import { Time } from "../ui/Time";
 
 // Drawn with a library that the rest of the page does not wait for.
 const Happiness = lazy(() => import("../apps/Happiness"));
+const PoolHistory = lazy(() => import("../ui/PoolHistory"));
 
 /** The pool now, who waits, what runs where, what just happened: all of it live. */
 export default function Overview() {
@@ -77,6 +78,9 @@ export default function Overview() {
       <section>
         <h2>Pool</h2>
         <DeviceTable running={running.data ?? []} />
+        <Suspense fallback={null}>
+          <PoolHistory project={project} />
+        </Suspense>
       </section>
       <Suspense fallback={null}>
         <Happiness project={project} />

@@ -10,6 +10,7 @@ import { EventList } from "../ui/Events";
 import { Failure } from "../ui/Failure";
 import { useProjects } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
+import PoolHistory from "../ui/PoolHistory";
 import { Time } from "../ui/Time";
 
 /** For platform admins: all projects, the pool, everything that happens. */
@@ -46,6 +47,7 @@ function ForAdmins() {
       <section>
         <h2>Pool</h2>
         <DeviceTable drains />
+        <PoolHistory />
       </section>
       <Storage />
       <Backups />

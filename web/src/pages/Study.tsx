@@ -1,10 +1,9 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Link, useParams } from "react-router";
 import {
   aimOf,
   dimensionsOf,
   usePoints,
-  useFront,
   useSteer,
   useVerify,
   useStudy,
@@ -17,16 +16,11 @@ import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { Picture } from "../ui/Picture";
 import { Terms } from "../ui/Terms";
-import {
-  frontOption,
-  measured,
-  parallelOption,
-  pointText,
-  sortedPoints,
-  spendingOption,
-  type Sorting,
-} from "../study/pictures";
+import { Front } from "../study/Front";
+import { Importances } from "../study/Importances";
 import { Models } from "../study/Models";
+import { measured, parallelOption, pointText, spendingOption } from "../study/pictures";
+import { Points } from "../study/Points";
 
 const UNITS: Record<string, string> = { cost: "money", time: "seconds", count: "points" };
 
@@ -68,14 +62,13 @@ function Shown({ project, study }: { project: string; study: Facts }) {
           </button>
         )}
       </header>
-      {!running && (
-        <Resume
-          key={study.budget.amount}
-          budget={study.budget}
-          busy={steer.isPending}
-          onResume={(amount) => steer.mutate({ budget: { [study.budget.kind]: amount } })}
-        />
-      )}
+      <Resume
+        key={study.budget.amount}
+        budget={study.budget}
+        running={running}
+        busy={steer.isPending}
+        onResume={(amount) => steer.mutate({ budget: { [study.budget.kind]: amount } })}
+      />
       {steer.error && <Failure error={steer.error} />}
       {study.reason && <p className="notice">{study.reason}</p>}
       <p>
@@ -105,15 +98,15 @@ export function moreBudget(budget: { amount: number; spent: number }): number {
   return budget.spent >= budget.amount ? Number((2 * budget.amount).toPrecision(4)) : budget.amount;
 }
 
-function Resume({
-  budget,
-  busy,
-  onResume,
-}: {
+type ResumeProps = {
   budget: Facts["budget"];
+  running: boolean;
   busy: boolean;
   onResume: (amount: number) => void;
-}) {
+};
+
+/** Another total for the budget: lets an ended study go on, and a running one run longer. */
+function Resume({ budget, running, busy, onResume }: ResumeProps) {
   const [amount, setAmount] = useState(String(moreBudget(budget)));
   return (
     <form
@@ -134,10 +127,15 @@ function Resume({
           onChange={(e) => setAmount(e.target.value)}
         />
       </label>
-      <button type="submit" disabled={busy || Number(amount) <= budget.spent}>
-        Resume
+      <button
+        type="submit"
+        disabled={busy || Number(amount) <= budget.spent || (running && Number(amount) === budget.amount)}
+      >
+        {running ? "Change the budget" : "Resume"}
       </button>
-      <span className="quiet">{figure(budget.spent)} are spent: a larger total lets it go on.</span>
+      <span className="quiet">
+        {figure(budget.spent)} {running ? "are spent so far" : "are spent: a larger total lets it go on"}.
+      </span>
     </form>
   );
 }
@@ -176,10 +174,25 @@ function Best({ project, study }: { project: string; study: Facts }) {
   );
 }
 
-function Pictures({ project, study, points }: { project: string; study: Facts; points: StudyPoint[] }) {
+type PicturesProps = { project: string; study: Facts; points: StudyPoint[] };
+
+function Pictures({ project, study, points }: PicturesProps) {
   const aim = aimOf(study);
   const dimensions = dimensionsOf(study);
   const done = measured(points);
+  const [brushed, setBrushed] = useState<number[] | null>(null);
+  const [anew, setAnew] = useState(0);
+  const unit = UNITS[study.budget.kind] ?? study.budget.kind;
+  const spending = useMemo(() => spendingOption(points, aim.quantity, unit), [points, aim.quantity, unit]);
+  const parallel = useMemo(
+    () => parallelOption(points, dimensions, aim.quantity),
+    [points, dimensions, aim.quantity],
+  );
+  const drawn = done.filter((point) => point.values[aim.quantity] != null);
+  const all = () => {
+    setBrushed(null);
+    setAnew(anew + 1); // drawn anew, without what was brushed
+  };
   if (points.length === 0) return <p className="quiet">No point was started yet.</p>;
   return (
     <>
@@ -189,150 +202,39 @@ function Pictures({ project, study, points }: { project: string; study: Facts; p
             <Picture
               title={`Recommended ${aim.quantity} over what was spent`}
               about={`${aim.quantity} of the recommendation after each of ${done.length} results, over the budget used`}
-              option={spendingOption(points, aim.quantity, UNITS[study.budget.kind] ?? study.budget.kind)}
+              option={spending}
             />
           </div>
           <div className="card">
             <Picture
+              key={anew}
               title="Points, side by side"
               about={`Parallel coordinates of ${done.length} points: their dimensions and what was measured; the table below says the same`}
-              option={parallelOption(points, dimensions, aim.quantity)}
+              option={parallel}
+              onBrush={(chosen) => setBrushed(chosen?.map((i) => drawn[i]?.number ?? -1) ?? null)}
             />
+            <p className="quiet">
+              Drag along an axis to keep only the lines that pass there; the table below follows.
+            </p>
           </div>
+          <Front project={project} study={study} points={points} />
+          <Importances
+            project={project}
+            name={study.name}
+            quantities={[aim.quantity, ...aim.constrained]}
+            known={done.length}
+          />
         </div>
       )}
-      <Front project={project} study={study} points={points} />
       <Models project={project} study={study} points={points} />
       <Points
         project={project}
         points={points}
         quantity={aim.quantity}
         dimensions={dimensions.map((one) => one.name)}
+        brushed={brushed}
+        onAll={all}
       />
     </>
   );
-}
-
-/** The objective against what it costs: those that no other beats in both. */
-function Front({ project, study, points }: { project: string; study: Facts; points: StudyPoint[] }) {
-  const { quantity } = aimOf(study);
-  const done = measured(points);
-  const front = useFront(project, study.name, done.length);
-  const others = [...new Set(done.flatMap((point) => Object.keys(point.values)))].filter(
-    (name) => name !== quantity,
-  );
-  const [chosen, setChosen] = useState("");
-  const other = others.includes(chosen) ? chosen : others[0];
-  if (!front.data || other === undefined) return null;
-  return (
-    <section className="card">
-      <label>
-        {quantity} against
-        <select value={other} onChange={(e) => setChosen(e.target.value)}>
-          {others.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </label>
-      <Picture
-        title="Pareto front"
-        about={`${quantity} against ${other} of ${done.length} points; ${front.data.length} are beaten by no other in everything`}
-        option={frontOption(points, front.data, quantity, other)}
-      />
-    </section>
-  );
-}
-
-type PointsProps = { project: string; points: StudyPoint[]; quantity: string; dimensions: string[] };
-
-function Points({ project, points, quantity, dimensions }: PointsProps) {
-  const [only, setOnly] = useState(false);
-  const [sorting, setSorting] = useState<Sorting>({ by: "#", down: true });
-  const shown = sortedPoints(
-    points.filter((point) => !only || point.feasible),
-    sorting,
-  );
-  const others = [...new Set(points.flatMap((point) => Object.keys(point.values)))].filter(
-    (name) => name !== quantity,
-  );
-  const heading = (name: string) => (
-    <th
-      scope="col"
-      key={name}
-      className="number"
-      aria-sort={sorting.by === name ? (sorting.down ? "descending" : "ascending") : "none"}
-    >
-      <button
-        type="button"
-        className="plain"
-        dir="auto"
-        onClick={() => setSorting({ by: name, down: sorting.by === name ? !sorting.down : false })}
-      >
-        {name} <span aria-hidden="true">{sorting.by === name ? (sorting.down ? "▾" : "▴") : "↕"}</span>
-      </button>
-    </th>
-  );
-  return (
-    <section>
-      <header className="head">
-        <h2>Points</h2>
-        <label className="check">
-          <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only those that
-          meet the constraints
-        </label>
-      </header>
-      <div className="scroll" tabIndex={0} role="region" aria-label="All points">
-        <table>
-          <thead>
-            <tr>
-              {["#", ...dimensions].map(heading)}
-              <th scope="col">State</th>
-              {[quantity, ...others].map(heading)}
-              <th scope="col">Constraints</th>
-              <th scope="col">Job</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((point) => (
-              <tr key={point.number}>
-                <td className="number" title={point.why ?? undefined}>
-                  {point.number}
-                </td>
-                {dimensions.map((name) => (
-                  <td className="number" dir="auto" key={name}>
-                    {shownValue(point.point[name])}
-                  </td>
-                ))}
-                <td>
-                  <span className={`state ${point.state}`} title={point.reason ?? undefined}>
-                    {point.state}
-                  </span>
-                </td>
-                {[quantity, ...others].map((name) => (
-                  <td className="number" key={name}>
-                    {figure(point.values[name])}
-                  </td>
-                ))}
-                <td>{point.feasible === null ? "–" : point.feasible ? "met" : "not met"}</td>
-                <td>
-                  {point.job_id ? (
-                    <Link to={`/p/${encodeURIComponent(project)}/jobs/${point.job_id}`}>
-                      …{point.job_id.slice(-6)}
-                    </Link>
-                  ) : (
-                    "–"
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
-  );
-}
-
-function shownValue(value: unknown): string {
-  if (value === undefined) return "–";
-  return typeof value === "number" ? figure(value) : String(value);
 }

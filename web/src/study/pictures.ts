@@ -1,4 +1,4 @@
-import type { Dimension, Region, Slice, StudyPoint } from "../api/studies";
+import type { Dimension, Region, Slice, Study, StudyPoint } from "../api/studies";
 import { figure } from "../ui/format";
 import { RAMP, told, type Option } from "../ui/Picture";
 import "../ui/shapes";
@@ -120,6 +120,32 @@ export function frontOption(points: StudyPoint[], front: number[], quantity: str
   };
 }
 
+/** Whether more of another quantity than the objective is better, as the goal says; otherwise less is. */
+export function risesIn(goal: Study["goal"], quantity: string): boolean {
+  const { also = {}, constraints = [] } = goal as {
+    also?: Record<string, string>;
+    constraints?: string[];
+  };
+  if (also[quantity]) return also[quantity] === "maximise";
+  return constraints.some((one) => one.split(/\s*>=?\s*/, 1)[0] === quantity && one.includes(">"));
+}
+
+/** The numbers of the completed points that no other beats in two quantities; each is a name and whether it rises. */
+export function paretoOf(points: StudyPoint[], ...of: [[string, boolean], [string, boolean]]): number[] {
+  const known = measured(points)
+    .filter((one) => one.state === "completed" && one.feasible !== false)
+    .map((one) => ({
+      number: one.number,
+      score: of.map(([name, rises]) => (rises ? 1 : -1) * (one.values[name] ?? NaN)),
+    }))
+    .filter((one) => one.score.every((value) => !Number.isNaN(value)));
+  const beats = (a: number[], b: number[]) =>
+    a.every((value, i) => value >= b[i]!) && a.some((value, i) => value > b[i]!);
+  return known
+    .filter((one) => !known.some((other) => beats(other.score, one.score)))
+    .map((one) => one.number);
+}
+
 export type Sorting = { by: string; down: boolean };
 
 /** The points in the order that somebody chose: by number, by a dimension or by what was measured; gaps last. */
@@ -163,12 +189,14 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
     visualMap: {
       show: true,
       dimension: axes.length - 1,
-      min: Math.min(...scores, 0),
-      max: Math.max(...scores, 0.0001),
+      min: Math.min(...scores),
+      max: Math.max(...scores) + 1e-12,
       right: 0,
       bottom: 0,
       itemHeight: 90,
       precision: 3,
+      text: [quantity, ""],
+      formatter: (value: number) => figure(value),
       inRange: { color: [...RAMP].reverse() },
     },
     series: [{ type: "parallel", smooth: false, lineStyle: { width: 1.5, opacity: 0.7 }, data: values }],

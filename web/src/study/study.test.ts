@@ -2,7 +2,16 @@ import { describe, expect, it } from "vitest";
 import { aimOf, dimensionsOf, type StudyPoint } from "../api/studies";
 import { moreBudget } from "../pages/Study";
 import { EMPTY, studyOf } from "./form";
-import { FEASIBILITY, frontOption, measured, recommended, regionOption, sortedPoints } from "./pictures";
+import {
+  FEASIBILITY,
+  frontOption,
+  measured,
+  paretoOf,
+  recommended,
+  regionOption,
+  risesIn,
+  sortedPoints,
+} from "./pictures";
 
 const point = (more: Partial<StudyPoint>) =>
   ({
@@ -48,8 +57,33 @@ describe("studies", () => {
       quantity: "cost",
       upwards: false,
       constraints: ["a >= 1"],
+      constrained: ["a"],
     });
     expect(dimensionsOf({ space: {} })).toEqual([]);
+  });
+  it("join the completed points that no other beats in two quantities", () => {
+    const one = (number: number, a: number, cost: number, more: Partial<StudyPoint> = {}) =>
+      point({ number, told: number, state: "completed", feasible: true, values: { a, cost }, ...more });
+    const found = [
+      one(0, 0.9, 8),
+      one(1, 0.8, 2),
+      one(2, 0.8, 3), // the one before is as good for less
+      one(3, 0.7, 9),
+      one(4, 0.99, 1, { feasible: false }),
+      one(5, 0.99, 1, { state: "failed" }),
+      one(6, 0.95, 1, { values: { a: 0.95 } }), // its cost is not known
+    ];
+    expect(paretoOf(found, ["a", true], ["cost", false])).toEqual([0, 1]);
+    expect(paretoOf(found, ["a", true], ["cost", true])).toEqual([0, 3]);
+  });
+  it("know from the goal what is better", () => {
+    const goal = { maximise: "a", also: { speed: "maximise" }, constraints: ["recall >= 0.9", "cost <= 2"] };
+    expect(["speed", "recall", "cost", "memory"].map((name) => risesIn(goal, name))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
   it("are drawn in the order in which results came, running points left out", () => {
     const found = [point({ number: 0, told: 1 }), point({ number: 1 }), point({ number: 2, told: 0 })];

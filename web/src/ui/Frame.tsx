@@ -6,6 +6,7 @@ import { problemFrom } from "../api/problem";
 import { LiveProject, useConnection } from "../live/Live";
 import { Session, useMe } from "../session";
 import { isOpen, useDevices } from "./Devices";
+import { linesFor } from "./inCode";
 import { Loaded } from "./Loaded";
 import { opensPalette, type Goal } from "./palette";
 import { useTitles } from "./title";
@@ -14,6 +15,7 @@ import { rememberedTheme, setTheme, type Theme } from "./theme";
 
 const LAST = "easel-project";
 const Palette = lazy(() => import("./Palette"));
+const InCode = lazy(() => import("./InCode"));
 
 export function useProjects() {
   const path = { params: { query: { limit: 200 } } };
@@ -114,6 +116,7 @@ function Bar() {
       <Switcher />
       <span className="spring" />
       {project && <GoTo project={project} />}
+      <ShowInCode />
       {project && <Pulse />}
       <ThemeChoice />
       <Link to="/account" className="me" title="Your account and tokens">
@@ -156,6 +159,26 @@ function GoTo({ project }: { project: string }) {
       {open && (
         <Suspense fallback={null}>
           <Palette project={project} pages={pages} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+/** What the page shows, as lines for a shell and for Python. */
+function ShowInCode() {
+  const { pathname, search } = useLocation();
+  const [open, setOpen] = useState(false);
+  const lines = linesFor(pathname, search);
+  if (!lines) return null;
+  return (
+    <>
+      <button type="button" className="small goto" title="This page in code" onClick={() => setOpen(true)}>
+        <i aria-hidden="true">{"</>"}</i> <span>In code</span>
+      </button>
+      {open && (
+        <Suspense fallback={null}>
+          <InCode lines={lines} onClose={() => setOpen(false)} />
         </Suspense>
       )}
     </>

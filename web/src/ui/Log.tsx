@@ -6,6 +6,7 @@ import { follow, type Connection } from "../live/stream";
 import { Failure } from "./Failure";
 import { Link, useSearchParams } from "react-router";
 import { clock, plural } from "./format";
+import { directiveIn } from "./directives";
 
 const LINE = 20;
 
@@ -88,6 +89,18 @@ function useLines(project: string, job: string): { lines: LogLine[]; state: Conn
   return { lines, state };
 }
 
+/** What the line tells the platform, in plain words; any other line as it is. */
+function spoken(text: string) {
+  const told = directiveIn(text);
+  if (!told) return text;
+  return (
+    <>
+      <small className="stream">{told.what} </small>
+      {told.text}
+    </>
+  );
+}
+
 type LinesProps = { lines: LogLine[]; following: boolean; timed: boolean; wanted: number | null };
 
 /** Every number is a link to its line, for sending; what went to standard error is marked by a word and a colour. */
@@ -134,7 +147,7 @@ function Lines({ lines, following, timed, wanted }: LinesProps) {
               <span dir="auto">
                 {timed && <time dateTime={line.at}>{clock(line.at)} </time>}
                 {line.stream === "err" && <small className="stream">stderr </small>}
-                {line.text}
+                {spoken(line.text)}
               </span>
             </div>
           );

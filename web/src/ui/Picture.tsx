@@ -35,6 +35,8 @@ type Props = {
   over?: Option;
   height?: number;
   onPick?: (index: number, series: number) => void;
+  /** Of parallel coordinates: the indices of the lines within what was dragged along axes; null without any. */
+  onBrush?: (indices: number[] | null) => void;
   /** New data come while somebody looks: what they have zoomed to stays. */
   live?: boolean;
   /** Dragging zooms, a double click shows all again. */
@@ -54,6 +56,7 @@ export function Picture(props: Props) {
     over,
     height = 300,
     onPick,
+    onBrush,
     live = false,
     zoom = false,
     group,
@@ -63,6 +66,8 @@ export function Picture(props: Props) {
   const chart = useRef<ECharts | null>(null);
   const pick = useRef(onPick);
   pick.current = onPick;
+  const brush = useRef(onBrush);
+  brush.current = onBrush;
   const dark = useDark();
 
   useEffect(() => {
@@ -70,6 +75,7 @@ export function Picture(props: Props) {
     if (!element) return;
     const made = init(element, dark ? "dark" : undefined, { renderer: "canvas", height });
     made.on("click", (event) => pick.current?.(event.dataIndex, event.seriesIndex ?? 0));
+    made.on("axisareaselected", () => brush.current?.(brushedIn(made)));
     if (zoom)
       made.getZr().on("dblclick", () => made.dispatchAction({ type: "dataZoom", start: 0, end: 100 }));
     if (group !== undefined) {
@@ -140,6 +146,15 @@ export function Picture(props: Props) {
       <div ref={box} role="img" aria-label={about} />
     </figure>
   );
+}
+
+/** The lines of the first series that pass every dragged interval; null where nothing was dragged. */
+function brushedIn(chart: ECharts): number[] | null {
+  type Parallel = { getRawIndicesByActiveState?: (state: string) => number[] };
+  const model = (chart as unknown as { getModel(): { getSeriesByIndex(i: number): Parallel } }).getModel();
+  const series = model.getSeriesByIndex(0);
+  const out = series.getRawIndicesByActiveState?.("inactive") ?? [];
+  return out.length === 0 ? null : (series.getRawIndicesByActiveState?.("active") ?? []);
 }
 
 function fileName(title: string): string {

@@ -57,7 +57,7 @@ def set_tags(
     """Set and remove tags; returns the artifact and all tags that it has now."""
     rights = rights_of(tx, caller)
     found = find_artifact(tx, caller, rights, kind, reference)
-    if not _may_write(rights, found):
+    if not may_change(rights, found):
         raise Denied(f"you may read {found.name} but not change it: ask an admin of this project for a grant")
     fixed = next((key for key in (*values, *remove) if kind is Kind.JOB and key.startswith("param.")), None)
     if fixed is not None:
@@ -102,8 +102,8 @@ def _acceptable(tag: NewTag) -> bool:
     return True
 
 
-def _may_write(rights: Rights, found: Artifact) -> bool:
-    """Every member may tag every job."""
+def may_change(rights: Rights, found: Artifact) -> bool:
+    """Whether the caller may tag it or write notes on it; every member may do so with every job."""
     match found.kind:
         case Kind.FILE:
             return rights.writes_path(found.name)

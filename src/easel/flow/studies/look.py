@@ -21,8 +21,9 @@ from easel.store import jobs, studies, tenants
 from easel.store.engine import Tx
 from easel.store.paging import Page
 from easel.tenancy.keeper import Keeper
-from easel.tune import report
+from easel.tune import importance, report
 from easel.tune.exchange.csv import from_csv, to_csv
+from easel.tune.importance import DimensionShare
 from easel.tune.recommend import nearest
 from easel.tune.tuner import Tuner
 
@@ -144,6 +145,11 @@ def slice_along(tuner: Tuner, dimension: str) -> report.DimensionProfile:
 
 def region_over(tuner: Tuner, x: str, y: str) -> report.Region:
     return report.region_over(tuner.state, x, y, around(tuner))
+
+
+def importances(tuner: Tuner, quantity: str | None) -> list[DimensionShare]:
+    """Returns how much each dimension matters for a quantity, the study's objective where none is named."""
+    return importance.importances(tuner.state, quantity)
 
 
 def front(tuner: Tuner, points: Sequence[StudyPoint]) -> list[StudyPoint]:

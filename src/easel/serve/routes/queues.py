@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from easel.errors import NotFound
-from easel.flow import pool
+from easel.flow import pool, pool_history
 from easel.flow.jobs import control
 from easel.flow.jobs import shares as sharing
 from easel.flow.jobs.promises import score_promises
@@ -192,6 +192,34 @@ def show_pool(state: State, caller: Member) -> wire.PoolUse:
         for name, use in sorted(found.devices.items())
     ]
     return wire.PoolUse(items=items, waiting=found.waiting_mine, waiting_others=found.waiting_others)
+
+
+Hours = Annotated[float, Query(gt=0, le=pool_history.MOST_HOURS, description="How far back to look")]
+
+
+@router.get("/projects/{project}/pool/history", response_model=wire.PoolHistory)
+def pool_use_of_project(state: State, caller: Member, hours: Hours = 24.0) -> wire.PoolHistory:
+    """How much of the pool this project held over time, and all others together."""
+    with state.store.read() as tx:
+        return _history(pool_history.use_over_time(tx, caller, hours))
+
+
+@router.get("/pool/history", response_model=wire.PoolHistory)
+def pool_use_by_project(state: State, caller: PlatformAdmin, hours: Hours = 24.0) -> wire.PoolHistory:
+    """How much of the pool each project held over time."""
+    with state.store.read() as tx:
+        return _history(pool_history.use_over_time(tx, None, hours))
+
+
+def _history(found: pool_history.PoolHistory) -> wire.PoolHistory:
+    return wire.PoolHistory(
+        since=found.since,
+        step_s=found.step.total_seconds(),
+        vcpu=found.vcpu,
+        gpus=found.gpus,
+        held=[wire.HeldOverTime.model_validate(one) for one in found.held],
+        complete=found.complete,
+    )
 
 
 @router.get("/projects/{project}/promises", response_model=PromisesKept)

@@ -232,6 +232,26 @@ def study_region(state: State, caller: Member, name: Name, x: Dimension, y: Dime
     )
 
 
+@router.get("/{name}/importances", response_model=wire.Importances)
+def study_importances(
+    state: State,
+    caller: Member,
+    name: Name,
+    quantity: Annotated[
+        str | None, Query(max_length=100, description="Without it, what the study is for", examples=["cost"])
+    ] = None,
+) -> wire.Importances:
+    """How much each dimension matters for a quantity, as the study's models predict it."""
+    with state.store.read() as tx:
+        study = look.find_study(tx, caller, name)
+        tuner = look.observed(tx, study)
+    found = look.importances(tuner, quantity)
+    return wire.Importances(
+        quantity=quantity or study.spec.goal.quantity,
+        items=[wire.DimensionShare(dimension=one.dimension, share=one.share) for one in found],
+    )
+
+
 @router.get("/{name}/csv", response_class=PlainTextResponse)
 def export_csv(state: State, caller: Member, name: Name) -> PlainTextResponse:
     """Every measured point as a row."""

@@ -149,6 +149,7 @@ job_attempts = Table(
     Column("log_lines", BigInteger, nullable=False),
     Column("billed", Boolean, nullable=False),
     Index(None, "job_id", "attempt", unique=True),
+    Index("ix_job_attempts_ended", "ended_at"),
     Index("ix_job_attempts_unbilled", "seq", postgresql_where=_UNBILLED, sqlite_where=_UNBILLED),
 )
 IS_UNBILLED = job_attempts.c.billed == literal_column("false")

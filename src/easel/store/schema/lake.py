@@ -208,6 +208,19 @@ tags = Table(
     ),
 )
 
+# What people wrote about a file version, a set version (a model is one) or a job.
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("project_id", String(40), nullable=False),
+    Column("artifact_id", BigInteger, nullable=False),
+    Column("user_id", String(40), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("written_at", Moment, nullable=False),
+    Index("ix_notes_artifact", "artifact_id", "written_at"),
+)
+
 # The graph: `target` was made from `source`, by a job or by a file-set creation.
 lineage = Table(
     "lineage",
