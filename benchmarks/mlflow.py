@@ -1,14 +1,16 @@
 """Easel against MLflow's own server: the same requests, the same data, one PostgreSQL, one machine, one run.
 
-    python benchmarks/mlflow.py --mlflow PYTHON [--quick] [--out docs/results/mlflow.md]
+    python benchmarks/mlflow.py --mlflow PYTHON [--quick] [--keep FOLDER] [--only PART,PART] [--out docs/results/mlflow.md]
 
-`PYTHON` is an interpreter whose environment has `mlflow` and `psycopg2-binary`.
+`PYTHON` is an interpreter whose environment has `mlflow` and `psycopg2-binary`. Parts are batch, crowd, history and
+searches. Filling two databases takes minutes: with `--keep` they stay in FOLDER, and the next measurement finds them.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
 import signal
@@ -30,12 +32,14 @@ from sqlalchemy import create_engine, text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from easel.store.engine import Store
+from easel.store.job_series import Series, outline
 from easel.testing.postgres import Postgres
 from easel.testing.postgres import running as running_postgres
 from easel.testing.server import running as running_easel
 
 EXPERIMENT = "1"
-SEARCHES = {
+SEARCHES: dict[str, dict[str, Any]] = {
     "newest": {},
     "metric over": {"filter": "metrics.m0 > 0.9"},
     "metric and param": {"filter": "metrics.m0 > 0.9 and params.p1 = '3'"},
@@ -55,10 +59,10 @@ SELECT a.name, CAST(:project AS varchar), CAST(:owner AS varchar), 'run-' || a.i
   json_build_object('name', 'run', 'run', json_build_object('kind', 'free', 'user', 'ann')),
   'finished', 0, 0, 0, 1, 0, 0, 0, false, 0, 0, a.id, a.created_at * 1000, a.created_at * 1000, a.created_at * 1000, 1
 FROM artifacts a WHERE a.project_id = CAST(:project AS varchar) AND a.name LIKE 'job_0000%';
-INSERT INTO job_series (job_id, attempt, name, closed, open, project_id, last_step, last_at, last, low, high)
-SELECT 'job_' || lpad(i::text, 26, '0'), 1, 'm' || k, 0, 1, CAST(:project AS varchar), 0, 1000,
-  ((i::bigint * (7919 + k * 101)) % 100000) / 100000.0, 0, 1
-FROM generate_series(1, CAST(:n AS integer)) i, generate_series(0, 4) k;
+INSERT INTO job_series (job_id, attempt, name, closed, open, project_id, artifact_id, last_step, last_at, last, low, high)
+SELECT a.name, 1, 'm' || k, 0, 1, a.project_id, a.id, 0, 1000,
+  ((substr(a.name, 5)::bigint * (7919 + k * 101)) % 100000) / 100000.0, 0, 1
+FROM artifacts a, generate_series(0, 4) k WHERE a.project_id = CAST(:project AS varchar) AND a.name LIKE 'job_0000%';
 INSERT INTO tags (artifact_id, key, project_id, kind, text)
 SELECT a.id, 'param.p' || k, CAST(:project AS varchar), 'job', ((substr(a.name, 5)::bigint / (k + 1)) % 10)::text
 FROM artifacts a, generate_series(0, 4) k WHERE a.project_id = CAST(:project AS varchar) AND a.name LIKE 'job_0000%';
@@ -89,8 +93,8 @@ SELECT 'mlflow.runName', 'run-' || i, lpad(i::text, 32, '0') FROM generate_serie
 OUR_POINTS = """
 INSERT INTO job_metrics (job_id, attempt, name, step, value, at)
 SELECT CAST(:run AS varchar), 1, 'long', i, sin(i / 1000.0), i * 1000 FROM generate_series(1, CAST(:n AS integer)) i;
-INSERT INTO job_series (job_id, attempt, name, closed, open, project_id, last_step, last_at, last, low, high)
-SELECT CAST(:run AS varchar), 1, 'long', 0, 0, project_id, CAST(:n AS bigint), 0, 0, -1, 1 FROM jobs WHERE id = CAST(:run AS varchar)
+INSERT INTO job_series (job_id, attempt, name, closed, open, project_id, artifact_id, last_step, last_at, last, low, high)
+SELECT CAST(:run AS varchar), 1, 'long', 0, 0, project_id, artifact_id, CAST(:n AS bigint), 0, 0, -1, 1 FROM jobs WHERE id = CAST(:run AS varchar)
 """
 THEIR_POINTS = """
 INSERT INTO metrics (key, value, timestamp, run_uuid, step, is_nan)
@@ -125,9 +129,10 @@ class Peer:
 
 
 @contextlib.contextmanager
-def easel(database: str, folder: Path) -> Iterator[Peer]:
+def easel(database: str, folder: Path, new: bool = True) -> Iterator[Peer]:
     with running_easel(folder, database) as server:
-        server.client().projects.create("lab")
+        if new:
+            server.client().projects.create("lab")
         headers = {"Authorization": f"Bearer {server.admin_token}"}
         with httpx.Client(base_url=f"{server.address}/mlflow/lab", headers=headers, timeout=600) as http:
             yield Peer("Easel", http, database)
@@ -218,7 +223,7 @@ def crowd(peer: Peer, clients: int, batches: int) -> tuple[int, float, float]:
 def whole_history(peer: Peer, run: str) -> int:
     count, token = 0, None
     while True:
-        params = {"run_id": run, "metric_key": "long", "max_results": 25_000}
+        params: dict[str, Any] = {"run_id": run, "metric_key": "long", "max_results": 25_000}
         answer = peer.http.get(
             "/api/2.0/mlflow/metrics/get-history", params=params | ({"page_token": token} if token else {})
         )
@@ -230,13 +235,36 @@ def whole_history(peer: Peer, run: str) -> int:
             return count
 
 
-def measure(ours: Peer, theirs: Peer, quick: bool) -> list[tuple[str, str, str]]:
+Lines = list[tuple[str, str, str]]
+
+
+def prepare(ours: Peer, theirs: Peer, runs: int, points: int, kept: Path | None) -> dict[str, str]:
+    """Fill both databases, unless that was done before; returns the run of each peer that has a long history."""
+    note = kept / "filled.json" if kept else None
+    if note is not None and note.exists():
+        filled: dict[str, str] = json.loads(note.read_text())
+        return filled
     peers = (ours, theirs)
-    lines: list[tuple[str, str, str]] = []
     for peer in peers:
         peer.call("experiments/create", {"name": "bench"})
+    engine = create_engine(ours.database.replace("postgresql:", "postgresql+psycopg:", 1))
+    with engine.connect() as conn:
+        project, owner = conn.execute(text("SELECT p.id, u.id FROM projects p, users u LIMIT 1")).one()
+    engine.dispose()
+    found = {peer.name: peer.new_run() for peer in peers}
+    ours.fill(OURS, project=project, owner=owner, n=runs)
+    theirs.fill(THEIRS, n=runs)
+    ours.fill(OUR_POINTS, run=found["Easel"], n=points)
+    theirs.fill(THEIR_POINTS, run=found["MLflow"], n=points)
+    if note is not None:
+        note.write_text(json.dumps(found))
+    return found
+
+
+def batches(ours: Peer, theirs: Peer, quick: bool) -> Lines:
+    lines = []
     for keys in (10, 1000):
-        runs = {peer.name: peer.new_run() for peer in peers}
+        runs = {peer.name: peer.new_run() for peer in (ours, theirs)}
         step = iter(range(0, 10**9, 1000))
 
         def log(
@@ -244,45 +272,59 @@ def measure(ours: Peer, theirs: Peer, quick: bool) -> list[tuple[str, str, str]]
         ) -> None:
             peer.call("runs/log-batch", {"run_id": runs[peer.name], "metrics": batch(keys, 1000, next(step))})
 
-        one, two = in_turn(peers, 5 if quick else 15, log)
+        one, two = in_turn((ours, theirs), 5 if quick else 15, log)
         lines.append((f"log-batch, 1,000 metrics of {keys} keys", compared(one, two), "≥ 5 ×"))
-    errors, median, p99 = crowd(ours, 50, 5 if quick else 12)
-    told = f"{errors} errors, median {median * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms"
-    lines.append(("50 clients log at once (20 metrics a second each)", told, "no error, p99 < 250 ms"))
-    errors, median, p99 = crowd(theirs, 50, 5 if quick else 12)
-    told = f"{errors} errors, median {median * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms"
-    lines.append(("the same, MLflow's own", told, ""))
-    points = 100_000 if quick else 1_000_000
-    run_ids = {peer.name: peer.new_run() for peer in peers}
-    ours.fill(OUR_POINTS, run=run_ids["Easel"], n=points)
-    theirs.fill(THEIR_POINTS, run=run_ids["MLflow"], n=points)
-    for peer in peers:
-        assert whole_history(peer, run_ids[peer.name]) == points
-    one = seconds(lambda: whole_history(ours, run_ids["Easel"]))
-    two = seconds(lambda: whole_history(theirs, run_ids["MLflow"]))
-    lines.append((f"get-history of {points:,} points, in pages", compared(one, two), ""))
     return lines
 
 
-def searches(ours: Peer, theirs: Peer, runs: int, quick: bool) -> list[tuple[str, str, str]]:
-    engine = create_engine(ours.database.replace("postgresql:", "postgresql+psycopg:", 1))
-    with engine.connect() as conn:
-        project, owner = conn.execute(text("SELECT p.id, u.id FROM projects p, users u LIMIT 1")).one()
-    engine.dispose()
-    ours.fill(OURS, project=project, owner=owner, n=runs)
-    theirs.fill(THEIRS, n=runs)
+def crowds(ours: Peer, theirs: Peer, quick: bool) -> Lines:
+    lines = []
+    for peer, target in ((ours, "no error, p99 < 250 ms"), (theirs, "")):
+        errors, median, p99 = crowd(peer, 50, 5 if quick else 12)
+        told = f"{errors} errors, median {median * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms"
+        lines.append((f"50 clients log at once (20 metrics a second each), {peer.name}", told, target))
+    return lines
+
+
+def own_series(ours: Peer, run: str) -> int:
+    """Every point of the series as the store itself reads it: what the pages of Easel rest on."""
+    store = Store(ours.database)
+    try:
+        with store.read() as tx:
+            return outline(tx, Series(run, 1, "long"), read_whole=10**9)[0]
+    finally:
+        store.close()
+
+
+def histories(ours: Peer, theirs: Peer, runs: dict[str, str], quick: bool) -> Lines:
+    points = own_series(ours, runs["Easel"])
+    own = min(seconds(lambda: own_series(ours, runs["Easel"])) for _ in range(3))
+    for peer in (ours, theirs)[: 1 if quick else 2]:
+        assert whole_history(peer, runs[peer.name]) == points
+    one = min(seconds(lambda: whole_history(ours, runs["Easel"])) for _ in range(3))
+    two = seconds(lambda: whole_history(theirs, runs["MLflow"]))
+    return [
+        (
+            f"get-history of {points:,} points, in pages",
+            f"{compared(one, two)}; our own series read by the store: {own * 1000:.1f} ms, {own / one:.2f} ×",
+            "≥ 1 × our own series",
+        )
+    ]
+
+
+def searches(ours: Peer, theirs: Peer, quick: bool) -> Lines:
     lines = []
     for name, body in SEARCHES.items():
         asked = {"experiment_ids": [EXPERIMENT], "max_results": 100, **body}
         found = [peer.call("runs/search", asked) for peer in (ours, theirs)]
         names = [[run["info"]["run_name"] for run in each.get("runs", [])] for each in found]
         assert len(names[0]) == len(names[1]), (name, len(names[0]), len(names[1]))
-        one, two = in_turn(
-            (ours, theirs), 5 if quick else 9, lambda peer, asked=asked: peer.call("runs/search", asked)
-        )  # type: ignore[misc]
-        lines.append(
-            (f"search of {runs:,} runs, {name}: {len(names[0])} found", compared(one, two), "≥ 10 ×, < 50 ms")
-        )
+
+        def ask(peer: Peer, asked: dict[str, Any] = asked) -> object:
+            return peer.call("runs/search", asked)
+
+        one, two = in_turn((ours, theirs), 5 if quick else 9, ask)
+        lines.append((f"search, {name}: {len(names[0])} found", compared(one, two), "≥ 10 ×, < 50 ms"))
     return lines
 
 
@@ -295,6 +337,8 @@ def main() -> None:
     parser.add_argument("--mlflow", required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--keep", type=Path, help="where the filled databases stay for the next measurement")
+    parser.add_argument("--only", default="batch,crowd,history,searches")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     said = subprocess.run(
@@ -303,8 +347,10 @@ def main() -> None:
         text=True,
         check=True,
     )
-    with tempfile.TemporaryDirectory() as scratch, running_postgres() as postgres:
-        lines = _run(asked, postgres, Path(scratch))
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = asked.keep.resolve() if asked.keep else None
+        with running_postgres(kept / "postgres" if kept else None) as postgres:
+            lines = _run(asked, postgres, kept, kept or Path(scratch))
     head = (
         f"`python benchmarks/mlflow.py --mlflow PYTHON{' --quick' if asked.quick else ''}`, "
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {platform.python_version()}, "
@@ -318,14 +364,24 @@ def main() -> None:
         asked.out.write_text(page)
 
 
-def _run(asked: argparse.Namespace, postgres: Postgres, scratch: Path) -> list[tuple[str, str, str]]:
+def _run(asked: argparse.Namespace, postgres: Postgres, kept: Path | None, folder: Path) -> Lines:
+    filled = kept is not None and (kept / "filled.json").exists()
     for name in ("ours", "theirs"):
-        (scratch / name).mkdir()
+        (folder / name).mkdir(exist_ok=filled)
+        if not filled:
+            postgres.create(name)
     with (
-        easel(postgres.create("ours"), scratch / "ours") as ours,
-        mlflow(asked.mlflow, postgres.create("theirs"), scratch / "theirs") as theirs,
+        easel(postgres.url("ours"), folder / "ours", new=not filled) as ours,
+        mlflow(asked.mlflow, postgres.url("theirs"), folder / "theirs") as theirs,
     ):
-        return measure(ours, theirs, asked.quick) + searches(ours, theirs, asked.runs, asked.quick)
+        runs = prepare(ours, theirs, asked.runs, 100_000 if asked.quick else 1_000_000, kept)
+        parts: dict[str, Callable[[], Lines]] = {
+            "batch": lambda: batches(ours, theirs, asked.quick),
+            "crowd": lambda: crowds(ours, theirs, asked.quick),
+            "history": lambda: histories(ours, theirs, runs, asked.quick),
+            "searches": lambda: searches(ours, theirs, asked.quick),
+        }
+        return [line for name in asked.only.split(",") for line in parts[name]()]
 
 
 if __name__ == "__main__":

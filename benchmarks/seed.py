@@ -345,6 +345,7 @@ def _series(tx: Tx, project: ProjectId, job: str, count: int) -> None:
                 "job_id": job,
                 "attempt": 1,
                 "project_id": project,
+                "artifact_id": None,
                 "name": "loss",
                 "step": step,
                 "value": 2.0 * math.exp(-6 * step / count) + 0.1 * rng.random(),

@@ -224,6 +224,88 @@ def test_a_folder_of_mlflow_is_brought_in_once(server: ServerProcess, tmp_path: 
     target.close()
 
 
+def a_folder_with_a_logged_model(folder: Path) -> None:
+    """As MLflow 3's file store writes it: a run read data, made a model and measured it; a version was registered."""
+    experiment = folder / "5"
+    run, model = experiment / "0123abcd", experiment / "models" / "m-77"
+    write(experiment / "meta.yaml", "experiment_id: '5'\nlifecycle_stage: active\nname: old\n")
+    write(
+        run / "meta.yaml",
+        "run_id: 0123abcd\nrun_name: ancient\nuser_id: ann\nstatus: 3\nstart_time: 1000\nend_time: 2000\n"
+        "lifecycle_stage: deleted\nartifact_uri: x\n",
+    )
+    write(run / "metrics" / "loss", "1000 0.5 3\n")
+    write(run / "inputs" / "d1" / "meta.yaml", "source_id: d1\ntags: {mlflow.data.context: train}\n")
+    write(
+        experiment / "datasets" / "d1" / "meta.yaml",
+        "name: iris\ndigest: abc\nsource: '{}'\nsource_type: local\n",
+    )
+    write(run / "outputs" / "m-77" / "meta.yaml", "step: 3\n")
+    write(
+        model / "meta.yaml",
+        "model_id: m-77\nname: forest\nexperiment_id: '5'\nstatus: 2\nmodel_type: tree\nsource_run_id: 0123abcd\n"
+        "lifecycle_stage: active\n",
+    )
+    write(model / "params" / "depth", "4")
+    write(model / "tags" / "author", "ann")
+    write(model / "metrics" / "loss", "1000 0.5 3 0123abcd iris abc\n")
+    write(model / "artifacts" / "MLmodel", "flavors: {}\n")
+    write(model / "artifacts" / "data" / "weights.bin", "bytes")
+    registered = folder / "models" / "flora"
+    write(registered / "meta.yaml", "name: flora\n")
+    write(
+        registered / "version-1" / "meta.yaml",
+        f"version: 1\nsource: {model}/artifacts\nrun_id: 0123abcd\ncurrent_stage: None\nmodel_id: m-77\n",
+    )
+
+
+def test_logged_models_are_moved_in_and_out_with_all_that_names_them(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    """From a folder to Easel, from there to another server, each twice: the second time finds everything there."""
+    a_folder_with_a_logged_model(tmp_path / "mlruns")
+    for project in ("models-in", "models-out"):
+        server.client().projects.create(project)
+    here, there = (
+        TrackingServer(f"{server.address}/mlflow/{project}", server.admin_token)
+        for project in ("models-in", "models-out")
+    )
+    for first in (True, False):
+        for source, target in ((MlrunsFolder(tmp_path / "mlruns"), here), (here, there)):
+            moved = MlflowMove(source, target).everything()
+            assert moved.failed == []
+            assert (moved.logged_models, moved.versions) == ((1, 1) if first else (0, 0))
+    (experiment,) = [each for each in there.experiments() if each.name == "old"]
+    (run,) = there.runs(experiment.id)
+    (model,) = there.logged_models(experiment.id)
+    assert run.deleted
+    assert [(use.model_id, use.step) for use in run.models_made] == [(model.id, 3)]
+    assert [each["dataset"]["name"] for each in run.datasets] == ["iris"]
+    assert (model.name, model.status, model.run_id) == ("forest", "LOGGED_MODEL_READY", run.id)
+    assert (model.params, model.tags["author"]) == ({"depth": "4"}, "ann")
+    (metric,) = model.metrics
+    assert (metric.key, metric.point.value, metric.run_id, metric.dataset_name) == (
+        "loss",
+        0.5,
+        run.id,
+        "iris",
+    )
+    assert len(list(there.history(run.id, "loss"))) == 1
+    assert {file.path: file.size for file in there.logged_files(model)} == {
+        "MLmodel": 12,
+        "data/weights.bin": 5,
+    }
+    assert b"".join(there.read_logged(model, "data/weights.bin")) == b"bytes"
+    (registered,) = there.models()
+    assert registered.versions[0].model_id == model.id
+    assert {file.path for file in there.version_files(registered.versions[0])} == {
+        "MLmodel",
+        "data/weights.bin",
+    }
+    here.close()
+    there.close()
+
+
 class BrokenFolder(MlrunsFolder):
     """A source that goes away in the middle of a file."""
 

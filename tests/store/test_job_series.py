@@ -22,6 +22,7 @@ def log(tx: Tx, points: dict[int, float | None], of: Series = OF) -> None:
         {
             **of._asdict(),
             "project_id": "prj_1",
+            "artifact_id": 1,
             "step": step,
             "value": value,
             "text": None if value is not None else "nan",

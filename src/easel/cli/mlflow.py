@@ -39,7 +39,7 @@ def import_mlflow(
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring experiments, runs, histories, artifacts and registered models. Repeating continues where it stopped."""
+    """Bring experiments, runs, histories, files, logged and registered models. Repeating continues where it stopped."""
     with connect(project) as client:
         here = _here(client)
         there = TrackingServer(source) if "://" in source else MlrunsFolder(Path(source))
@@ -52,7 +52,7 @@ def export_mlflow(
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the project's runs, their histories and files, and registered models to an MLflow server."""
+    """Write the project's runs, their histories and files, logged and registered models to an MLflow server."""
     with connect(project) as client:
         _finish(_moved(MlflowMove(_here(client), TrackingServer(target))), as_json)
 
@@ -78,7 +78,8 @@ def _finish(summary: MoveSummary, as_json: bool) -> None:
     else:
         say(
             f"{summary.runs} runs with {summary.points} points and {summary.files} files came "
-            f"({summary.there} were there), of {summary.experiments} new experiments; {summary.models} models with "
+            f"({summary.there} were there), of {summary.experiments} new experiments; "
+            f"{summary.logged_models} logged models; {summary.models} registered models with "
             f"{summary.versions} versions."
         )
         for each in summary.failed:

@@ -145,6 +145,7 @@ def _series(row: Mapping[str, Any]) -> Series:
 def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "project_id": row["project_id"],
+        "artifact_id": row["artifact_id"],
         "last_step": row["step"],
         "last_at": row["at"],
         "last": _INFINITE.get(row["text"], row["value"]),
@@ -194,6 +195,7 @@ def _merge(tx: Tx, values: Sequence[Mapping[str, Any]]) -> Sequence[AnyRow]:
         set_={
             "open": old.open + new.open,
             "project_id": new.project_id,
+            "artifact_id": new.artifact_id,
             **newest,
             "low": case((or_(old.low.is_(None), new.low < old.low), new.low), else_=old.low),
             "high": case((or_(old.high.is_(None), new.high > old.high), new.high), else_=old.high),

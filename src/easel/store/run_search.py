@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, FromClause, Select, and_, case, exists, func, literal, or_, select
 
 from easel.ids import ProjectId
 from easel.records.run import RunRecord
@@ -94,13 +94,7 @@ def _by_metric(
     first = request.order[0]
     query = _base(tx, project_id, request).join(
         job_series,
-        and_(
-            job_series.c.job_id == jobs.c.id,
-            job_series.c.attempt == jobs.c.attempt,
-            job_series.c.project_id == project_id,
-            job_series.c.name == first.key,
-            job_series.c.last.is_not(None),
-        ),
+        and_(*_series_of_run(job_series, project_id, first.key), job_series.c.last.is_not(None)),
     )
     order: list[SortKey] = [(job_series.c.last, first.descending)]
     for number, key in enumerate(request.order[1:]):
@@ -144,31 +138,49 @@ def _base(tx: Tx, project_id: ProjectId, request: RunSearch) -> Select[*tuple[An
         query = query.where(jobs.c.deleted_at.is_(None))
     elif request.view is View.DELETED:
         query = query.where(jobs.c.deleted_at.is_not(None))
-    return query.where(*(_condition(tx, project_id, term) for term in request.terms))
+    for number, term in enumerate(request.terms):
+        joined = _beside(tx, project_id, term, number)
+        query = query.where(_condition(tx, project_id, term)) if joined is None else query.join(*joined)
+    return query
+
+
+def _beside(tx: Tx, project_id: ProjectId, term: RunTerm, number: int) -> tuple[FromClause, Condition] | None:
+    """Returns the one row beside the run that fulfils the term, to be joined by the number of the run's artifact: so
+    the indexes of several terms are joined with each other before any run is read."""
+    if term.of == "metric":
+        series = job_series.alias(f"of_{number}")
+        return series, and_(
+            *_series_of_run(series, project_id, term.key),
+            _COMPARE[term.operator](series.c.last, term.value),
+        )
+    if term.of in ("parameter", "tag") and term.operator != "IS NULL":
+        given = tags.alias(f"of_{number}")
+        told = () if term.operator == "IS NOT NULL" else (_tag_condition(tx, given, term),)
+        return given, and_(*_tag_of_run(given, project_id, term), *told)
+    return None
+
+
+def _series_of_run(series: FromClause, project_id: ProjectId, name: str) -> tuple[Condition, ...]:
+    return (
+        series.c.artifact_id == jobs.c.artifact_id,
+        series.c.attempt == jobs.c.attempt,
+        series.c.project_id == project_id,
+        series.c.name == name,
+    )
+
+
+def _tag_of_run(given: FromClause, project_id: ProjectId, term: RunTerm) -> tuple[Condition, ...]:
+    return (
+        given.c.artifact_id == jobs.c.artifact_id,
+        given.c.project_id == project_id,
+        given.c.kind == literal("job"),
+        given.c.key == (PARAM + term.key if term.of == "parameter" else tag_key(term.key)),
+    )
 
 
 def _condition(tx: Tx, project_id: ProjectId, term: RunTerm) -> Condition:
-    if term.of == "metric":
-        return _some(
-            job_series.c.job_id == jobs.c.id,
-            job_series.c.attempt == jobs.c.attempt,
-            job_series.c.project_id == project_id,
-            job_series.c.name == term.key,
-            _COMPARE[term.operator](job_series.c.last, term.value),
-        )
-    if term.of in ("parameter", "tag"):
-        key = PARAM + term.key if term.of == "parameter" else tag_key(term.key)
-        here = (
-            tags.c.artifact_id == jobs.c.artifact_id,
-            tags.c.project_id == project_id,
-            tags.c.kind == literal("job"),
-            tags.c.key == key,
-        )
-        if term.operator == "IS NULL":
-            return ~_some(*here)
-        if term.operator == "IS NOT NULL":
-            return _some(*here)
-        return _some(*here, _tag_condition(tx, term))
+    if term.of in ("parameter", "tag"):  # without the tag: with one it is joined
+        return ~_some(*_tag_of_run(tags, project_id, term))
     if term.of == "dataset":
         column = run_datasets.c[term.key]
         return _some(
@@ -190,15 +202,15 @@ def _some(*conditions: Condition) -> Condition:
     return exists(select(literal(1)).where(*conditions).correlate(jobs))
 
 
-def _tag_condition(tx: Tx, term: RunTerm) -> Condition:
+def _tag_condition(tx: Tx, given: FromClause, term: RunTerm) -> Condition:
     text = str(term.value)
     if term.operator == "=":
         if len(text) > SHORT:
-            return and_(tags.c.text == text[:SHORT], tags.c.whole == text)
+            return and_(given.c.text == text[:SHORT], given.c.whole == text)
         if len(text) < SHORT:  # of a longer one the text has this length: the index alone answers
-            return tags.c.text == text
-        return and_(tags.c.text == text, tags.c.whole.is_(None))
-    return textual(tx, func.coalesce(tags.c.whole, tags.c.text), term.operator, text)
+            return given.c.text == text
+        return and_(given.c.text == text, given.c.whole.is_(None))
+    return textual(tx, func.coalesce(given.c.whole, given.c.text), term.operator, text)
 
 
 def textual(tx: Tx, column: ColumnElement[Any], how: str, value: Any) -> Condition:

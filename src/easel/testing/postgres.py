@@ -27,8 +27,9 @@ class Postgres:
         log = self._folder / "log"
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-w", "-l", str(log), "-o", options, "start")
 
-    def stop(self) -> None:
-        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "-w", "stop")
+    def stop(self, how: str = "immediate") -> None:
+        """`fast` writes all to disk first, so that the next start need not recover."""
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", how, "-w", "stop")
 
     @property
     def pid(self) -> int:
@@ -68,25 +69,28 @@ def find_binaries() -> Path | None:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Postgres]:
-    """Start a server; stop it and remove its folder at the end."""
+def running(kept: Path | None = None) -> Iterator[Postgres]:
+    """Start a server; stop it and remove its folder at the end, unless it is to be `kept` for the next time."""
     binaries = find_binaries()
     if binaries is None:
         raise RuntimeError("no PostgreSQL here: install Debian's package `postgresql`")
-    folder = Path(tempfile.mkdtemp(prefix="easel-pg-"))
+    folder = kept or Path(tempfile.mkdtemp(prefix="easel-pg-"))
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
         server = Postgres(binaries, folder, _free_port())
-        server.initialise()
+        if not (folder / "data").exists():
+            server.initialise()
         server.start()
         try:
             yield server
         finally:
             with contextlib.suppress(RuntimeError):
-                server.stop()
+                server.stop("fast" if kept else "immediate")
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free_port() -> int:

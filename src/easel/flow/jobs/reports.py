@@ -45,6 +45,7 @@ def metric_row(
     finite = not isinstance(value, str)
     return {
         "project_id": job.project_id,
+        "artifact_id": job.artifact_id,
         "job_id": job.id,
         "attempt": attempt,
         "name": name,

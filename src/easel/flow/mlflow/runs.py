@@ -45,7 +45,7 @@ _STATES = {
     "FAILED": JobState.FAILED,
     "KILLED": JobState.KILLED,
 }
-_STATUSES = {
+STATUSES = {
     JobState.QUEUED: "SCHEDULED",
     JobState.LAUNCHING: "SCHEDULED",
     JobState.DOWNLOADING: "SCHEDULED",
@@ -99,11 +99,11 @@ class WholeRun:
 
 
 def status_of(state: JobState) -> str:
-    return _STATUSES[state]
+    return STATUSES[state]
 
 
 def states_of(status: str) -> list[str]:
-    return [state.value for state, name in _STATUSES.items() if name == status]
+    return [state.value for state, name in STATUSES.items() if name == status]
 
 
 def moment(milliseconds: int) -> datetime:
@@ -348,6 +348,7 @@ def _row(record: RunRecord, point: MetricPoint) -> dict[str, Any]:
     finite = math.isfinite(point.value)
     return {
         "project_id": record.project_id,
+        "artifact_id": record.artifact_id,
         "job_id": record.id,
         "attempt": record.attempt,
         "name": point.key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from easel.flow.mlflow.artifacts import SCHEME
 from easel.flow.mlflow.errors import invalid
 from easel.flow.mlflow.experiments import number_of
 from easel.flow.mlflow.pages import offset_of, token_of
@@ -20,11 +21,10 @@ from easel.flow.mlflow.query import (
     parse_filter,
     parse_order,
 )
-from easel.flow.mlflow.runs import USER, WholeRun, moment, states_of, whole
+from easel.flow.mlflow.runs import STATUSES, USER, WholeRun, moment, states_of, whole
 from easel.records.identity import Caller
-from easel.store import run_pages, run_search
+from easel.store import run_pages, run_search, runs
 from easel.store.engine import AnyRow, Tx
-from easel.store.run_pages import WrittenRun as WrittenRun
 from easel.store.run_search import RunOrder, RunSearch, RunTerm
 from easel.store.run_search import View as View
 from easel.store.runs import RUN_COLUMNS, run_of
@@ -59,8 +59,8 @@ def search(
     max_results: int = 1000,
     order_by: Sequence[str] = (),
     page_token: str | None = None,
-) -> tuple[Sequence[WholeRun | WrittenRun], str | None]:
-    """A page of runs with all that they logged, and the token of the next page."""
+) -> tuple[Sequence[WholeRun | str], str | None]:
+    """A page of runs with all that they logged, as records or as JSON, and the token of the next page."""
     if not 1 <= max_results <= MAX_RESULTS:
         raise invalid(
             f"Invalid value {max_results} for parameter 'max_results' supplied: it must be between 1 and {MAX_RESULTS}"
@@ -73,23 +73,24 @@ def search(
     if not wanted:
         return [], None
     request = RunSearch(wanted, view, terms, order, offset, max_results + 1)
-    rows = run_search.rows(tx, caller.project_id, request, _columns(tx))
+    writes = tx.conn.dialect.name == "postgresql"
+    rows = run_search.rows(tx, caller.project_id, request, _WRITTEN if writes else RUN_COLUMNS)
     token = token_of(offset + max_results) if len(rows) > max_results else None
-    return _with_logs(tx, caller, rows[:max_results]), token
+    page = rows[:max_results]
+    return _completed(tx, caller, page) if writes else whole(tx, caller, [run_of(row) for row in page]), token
 
 
-def _columns(tx: Tx) -> run_search.Columns:
-    return run_pages.COLUMNS if tx.conn.dialect.name == "postgresql" else RUN_COLUMNS
+_WRITTEN = run_pages.written_columns(STATUSES, SCHEME)
 
 
-def _with_logs(tx: Tx, caller: Caller, rows: Sequence[AnyRow]) -> Sequence[WholeRun | WrittenRun]:
-    """Runs whose log the database wrote already, and the others with theirs."""
-    if tx.conn.dialect.name != "postgresql":
-        return whole(tx, caller, [run_of(row) for row in rows])
-    written = [run_pages.written_of(row) for row in rows]
-    left = [run_of(row) for row, each in zip(rows, written, strict=True) if each is None]
-    others = iter(whole(tx, caller, left) if left else ())
-    return [each or next(others) for each in written]
+def _completed(tx: Tx, caller: Caller, rows: Sequence[AnyRow]) -> Sequence[WholeRun | str]:
+    """Runs that the database wrote as JSON, and the others as records."""
+    left = [run_id for run_id, written in rows if written is None]
+    if not left:
+        return [written for _, written in rows]
+    known = runs.find_many(tx, caller.project_id, left)
+    others = iter(whole(tx, caller, [known[run_id] for run_id in left]))
+    return [next(others) if written is None else written for _, written in rows]
 
 
 def _term(each: Comparison) -> RunTerm:

@@ -14,13 +14,17 @@ from easel.errors import InvalidInput
 from easel.sdk.mlflow.records import (
     MovedExperiment,
     MovedFile,
+    MovedLoggedModel,
+    MovedMetric,
     MovedModel,
     MovedPoint,
     MovedRun,
+    MovedUse,
     MovedVersion,
 )
 
 _STATUSES = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}
+_MODEL_STATUSES = {1: "LOGGED_MODEL_PENDING", 2: "LOGGED_MODEL_READY", 3: "LOGGED_MODEL_UPLOAD_FAILED"}
 _STAGED = {"None", "Staging", "Production", "Archived"}
 
 
@@ -32,6 +36,7 @@ class MlrunsFolder:
             )
         self._folder = folder
         self._runs: dict[str, Path] = {}
+        self._logged: dict[str, Path] = {}
 
     def close(self) -> None:
         return None
@@ -70,6 +75,16 @@ class MlrunsFolder:
                     tags=tags,
                     metrics=[str(p.relative_to(metrics)) for p in sorted(metrics.rglob("*")) if p.is_file()],
                     artifact_uri=str(told.get("artifact_uri", "")),
+                    datasets=_datasets(meta.parent),
+                    models_read=[
+                        MovedUse(str(each["source_id"]))
+                        for each in _metas(meta.parent / "inputs")
+                        if str(each.get("source_id", "")).startswith("m-")
+                    ],
+                    models_made=[
+                        MovedUse(path.parent.name, int(_yaml(path).get("step") or 0))
+                        for path in sorted((meta.parent / "outputs").glob("m-*/meta.yaml"))
+                    ],
                 )
 
     def history(self, run_id: str, key: str) -> Iterator[MovedPoint]:
@@ -82,6 +97,33 @@ class MlrunsFolder:
 
     def read(self, run: MovedRun, path: str) -> Iterator[bytes]:
         return _bytes(self._runs[run.id] / "artifacts" / path)
+
+    def logged_models(self, experiment_id: str) -> Iterator[MovedLoggedModel]:
+        for parent in (self._folder, self._folder / ".trash"):
+            for meta in sorted((parent / experiment_id / "models").glob("m-*/meta.yaml")):
+                told = _yaml(meta)
+                if told.get("lifecycle_stage") == "deleted":
+                    continue
+                model_id = str(told.get("model_id") or meta.parent.name)
+                self._logged[model_id] = meta.parent
+                status = told.get("status")
+                yield MovedLoggedModel(
+                    id=model_id,
+                    name=str(told.get("name") or ""),
+                    status=_MODEL_STATUSES.get(status, str(status or "")),  # type: ignore[arg-type]
+                    model_type=str(told.get("model_type") or ""),
+                    run_id=str(told.get("source_run_id") or ""),
+                    params=_files(meta.parent / "params"),
+                    tags=_files(meta.parent / "tags"),
+                    metrics=list(_model_metrics(meta.parent / "metrics")),
+                    artifact_uri=str(told.get("artifact_location") or ""),
+                )
+
+    def logged_files(self, model: MovedLoggedModel) -> Iterator[MovedFile]:
+        yield from _below(self._logged[model.id] / "artifacts")
+
+    def read_logged(self, model: MovedLoggedModel, path: str) -> Iterator[bytes]:
+        return _bytes(self._logged[model.id] / "artifacts" / path)
 
     def models(self) -> list[MovedModel]:
         found = []
@@ -110,6 +152,7 @@ class MlrunsFolder:
             stage if stage in _STAGED else "None",
             str(told.get("description") or ""),
             _files(meta.parent / "tags"),
+            str(told.get("model_id") or ""),
         )
 
     def version_files(self, version: MovedVersion) -> Iterator[MovedFile]:
@@ -142,6 +185,37 @@ def _files(folder: Path) -> dict[str, str]:
         return {}
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_text().removesuffix("\n") for path in found}
+
+
+def _metas(folder: Path) -> list[dict[str, Any]]:
+    return [_yaml(path) for path in sorted(folder.glob("*/meta.yaml"))]
+
+
+def _datasets(run: Path) -> list[dict[str, Any]]:
+    """What a run read, as MLflow's API says it."""
+    found = []
+    for told in _metas(run / "inputs"):
+        meta = run.parent / "datasets" / str(told.get("source_id", "")) / "meta.yaml"
+        if not meta.is_file():
+            continue
+        tags = told.get("tags") or {}
+        dataset = {name: str(value) for name, value in _yaml(meta).items() if value is not None}
+        found.append(
+            {"dataset": dataset, "tags": [{"key": str(k), "value": str(v)} for k, v in tags.items()]}
+        )
+    return found
+
+
+def _model_metrics(folder: Path) -> Iterator[MovedMetric]:
+    """Each line is a time, a value, a step, a run, and perhaps the name and the digest of a data set."""
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
+        if not path.is_file():
+            continue
+        for line in path.read_text().splitlines():
+            at, value, step, run_id, *dataset = line.split(" ")
+            point = MovedPoint(_float(value), int(at), int(step))
+            named = (dataset[0], dataset[1]) if len(dataset) == 2 else (None, None)
+            yield MovedMetric(path.relative_to(folder).as_posix(), point, run_id, *named)
 
 
 def _below(folder: Path) -> Iterator[MovedFile]:

@@ -1,10 +1,10 @@
-"""What is moved: experiments, runs, points of metrics, registered models. And who has it."""
+"""What is moved: experiments, runs, points of metrics, logged and registered models. And who has it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,16 @@ class MovedExperiment:
     deleted: bool = False
 
 
+class MovedUse(NamedTuple):
+    """A logged model that a run read or made, and at which step it made it."""
+
+    model_id: str
+    step: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class MovedRun:
-    """Times in milliseconds; `metrics` are the keys of its series."""
+    """Times in milliseconds; `metrics` are the keys of its series, `datasets` what MLflow calls `dataset_inputs`."""
 
     id: str
     name: str
@@ -30,6 +37,9 @@ class MovedRun:
     tags: Mapping[str, str]
     metrics: Sequence[str]
     artifact_uri: str
+    datasets: Sequence[Mapping[str, Any]] = ()
+    models_read: Sequence[MovedUse] = ()
+    models_made: Sequence[MovedUse] = ()
 
 
 class MovedPoint(NamedTuple):
@@ -43,6 +53,31 @@ class MovedFile(NamedTuple):
     size: int
 
 
+class MovedMetric(NamedTuple):
+    """What a run measured of a logged model, on a data set if one is named."""
+
+    key: str
+    point: MovedPoint
+    run_id: str
+    dataset_name: str | None = None
+    dataset_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MovedLoggedModel:
+    """A model that a run logged (MLflow 3), with its files below `artifact_uri`."""
+
+    id: str
+    name: str
+    status: str
+    model_type: str
+    run_id: str
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    metrics: Sequence[MovedMetric]
+    artifact_uri: str
+
+
 @dataclass(frozen=True, slots=True)
 class MovedVersion:
     version: int
@@ -51,6 +86,7 @@ class MovedVersion:
     stage: str
     description: str
     tags: Mapping[str, str]
+    model_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +112,12 @@ class TrackingSource(Protocol):
     def files(self, run: MovedRun) -> Iterator[MovedFile]: ...
 
     def read(self, run: MovedRun, path: str) -> Iterator[bytes]: ...
+
+    def logged_models(self, experiment_id: str) -> Iterator[MovedLoggedModel]: ...
+
+    def logged_files(self, model: MovedLoggedModel) -> Iterator[MovedFile]: ...
+
+    def read_logged(self, model: MovedLoggedModel, path: str) -> Iterator[bytes]: ...
 
     def models(self) -> list[MovedModel]: ...
 

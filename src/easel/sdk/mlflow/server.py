@@ -16,9 +16,12 @@ from easel.errors import Denied, EaselError, InvalidInput, NotFound, TryLater, U
 from easel.sdk.mlflow.records import (
     MovedExperiment,
     MovedFile,
+    MovedLoggedModel,
+    MovedMetric,
     MovedModel,
     MovedPoint,
     MovedRun,
+    MovedUse,
     MovedVersion,
 )
 
@@ -26,6 +29,7 @@ ARTIFACTS = "mlflow-artifacts:"
 _AGAIN = frozenset({429, 502, 503, 504})
 _REFUSALS = {401: Unauthenticated, 403: Denied, 404: NotFound}
 PAGE = 1000
+_LOGGED_PAGE = 50
 
 
 class TrackingServer:
@@ -149,6 +153,38 @@ class TrackingServer:
                 _checked(answer)
             yield from answer.iter_bytes(1 << 20)
 
+    def logged_models(self, experiment_id: str) -> Iterator[MovedLoggedModel]:
+        """Returns the models that runs logged; a server before 3.0 knows none."""
+        try:
+            body = {"experiment_ids": [experiment_id], "max_results": _LOGGED_PAGE}
+            for each in self._pages("logged-models/search", "models", body):
+                yield _logged(each)
+        except NotFound:
+            return
+
+    def logged_model(self, model_id: str) -> MovedLoggedModel:
+        return _logged(self.call("GET", f"logged-models/{quote(model_id)}")["model"])
+
+    def logged_files(self, model: MovedLoggedModel) -> Iterator[MovedFile]:
+        folders = [""]
+        while folders:
+            listed = self.call(
+                "GET",
+                f"logged-models/{quote(model.id)}/artifacts/directories",
+                artifact_directory_path=folders.pop() or None,
+            )
+            for each in listed.get("files", []):
+                if each.get("is_dir"):
+                    folders.append(each["path"])
+                else:
+                    yield MovedFile(each["path"], int(each.get("file_size", 0)))
+
+    def read_logged(self, model: MovedLoggedModel, path: str) -> Iterator[bytes]:
+        return self._bytes(
+            f"/ajax-api/2.0/mlflow/logged-models/{quote(model.id)}/artifacts/files",
+            {"artifact_file_path": path},
+        )
+
     def models(self) -> list[MovedModel]:
         found = []
         token: str | None = None
@@ -174,6 +210,7 @@ class TrackingServer:
                     each.get("current_stage", "None"),
                     each.get("description", ""),
                     _tags(each.get("tags")),
+                    each.get("model_id") or "",
                 )
                 for each in page.get("model_versions", [])
                 if each["name"] == given["name"]
@@ -220,13 +257,13 @@ class TrackingServer:
 
     # Writing. ---------------------------------------------------------------------------------------------------
 
-    def put_file(self, run: MovedRun, path: str, chunks: Iterable[bytes]) -> None:
-        if not run.artifact_uri.startswith(ARTIFACTS):
+    def put_file(self, to: MovedRun | MovedLoggedModel, path: str, chunks: Iterable[bytes]) -> None:
+        if not to.artifact_uri.startswith(ARTIFACTS):
             raise InvalidInput(
-                f"{self.address} keeps files at {run.artifact_uri}, where only it can write: start it with "
+                f"{self.address} keeps files at {to.artifact_uri}, where only it can write: start it with "
                 "--serve-artifacts"
             )
-        full = quote(f"{artifact_path(run.artifact_uri)}/{path}")
+        full = quote(f"{artifact_path(to.artifact_uri)}/{path}")
         answer = self.http.put(
             f"{self.address}/api/2.0/mlflow-artifacts/artifacts/{full}", content=iter(chunks)
         )
@@ -238,6 +275,44 @@ class TrackingServer:
         ]
         self.call("POST", "runs/log-batch", {"run_id": run_id, "metrics": metrics})
 
+    def log_model_metric(self, run_id: str, model_id: str, metric: MovedMetric) -> None:
+        """Say what a run measured of a logged model. The run has the point already and keeps it once."""
+        value, timestamp, step = metric.point
+        said: dict[str, Any] = {
+            "key": metric.key,
+            "value": _number(value),
+            "timestamp": timestamp,
+            "step": step,
+            "model_id": model_id,
+        }
+        if metric.dataset_name and metric.dataset_digest:
+            said |= {"dataset_name": metric.dataset_name, "dataset_digest": metric.dataset_digest}
+        self.call("POST", "runs/log-batch", {"run_id": run_id, "metrics": [said]})
+
+
+def _logged(given: Mapping[str, Any]) -> MovedLoggedModel:
+    info, data = given["info"], given.get("data", {})
+    return MovedLoggedModel(
+        id=info["model_id"],
+        name=info.get("name", ""),
+        status=str(info.get("status", "")),
+        model_type=info.get("model_type", ""),
+        run_id=info.get("source_run_id", ""),
+        params=_tags(data.get("params")),
+        tags=_tags(info.get("tags")),
+        metrics=[
+            MovedMetric(
+                each["key"],
+                MovedPoint(float(each["value"]), int(each["timestamp"]), int(each.get("step", 0))),
+                each.get("run_id", ""),
+                each.get("dataset_name"),
+                each.get("dataset_digest"),
+            )
+            for each in data.get("metrics", [])
+        ],
+        artifact_uri=info.get("artifact_uri", ""),
+    )
+
 
 def artifact_path(uri: str) -> str:
     return urlsplit(uri).path.strip("/")
@@ -245,6 +320,7 @@ def artifact_path(uri: str) -> str:
 
 def _run(given: Mapping[str, Any]) -> MovedRun:
     info, data = given["info"], given.get("data", {})
+    read, made = given.get("inputs", {}), given.get("outputs", {})
     return MovedRun(
         id=info["run_id"],
         name=info.get("run_name", ""),
@@ -257,6 +333,11 @@ def _run(given: Mapping[str, Any]) -> MovedRun:
         tags=_tags(data.get("tags")),
         metrics=[each["key"] for each in data.get("metrics", [])],
         artifact_uri=info.get("artifact_uri", ""),
+        datasets=read.get("dataset_inputs", []),
+        models_read=[MovedUse(each["model_id"]) for each in read.get("model_inputs", [])],
+        models_made=[
+            MovedUse(each["model_id"], int(each.get("step", 0))) for each in made.get("model_outputs", [])
+        ],
     )
 
 

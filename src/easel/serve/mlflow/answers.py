@@ -12,7 +12,6 @@ import orjson
 from easel.flow.mlflow.artifacts import SCHEME, ListedFile, model_uri, run_uri
 from easel.flow.mlflow.metrics import Point
 from easel.flow.mlflow.runs import WholeRun, milliseconds, status_of
-from easel.flow.mlflow.search import WrittenRun
 from easel.records.run import (
     DatasetUse,
     Experiment,
@@ -70,16 +69,12 @@ def _info(record: RunRecord, name: str, user: str, location: str | None) -> Json
     return found
 
 
-def _written(of: WrittenRun) -> Json:
-    logged = {"metrics": of.metrics, "params": of.params, "tags": of.tags}
-    data = {name: orjson.Fragment(text) for name, text in logged.items() if text is not None}
-    return {"info": _info(of.record, of.name, of.user, of.location), "data": data, "inputs": {}}
+def found_run(of: WholeRun | str) -> Json | orjson.Fragment:
+    """Returns a run as a search found it: what the database wrote as JSON is passed on as it is."""
+    return orjson.Fragment(of) if isinstance(of, str) else run(of)
 
 
-def run(of: WholeRun | WrittenRun) -> Json:
-    """`json_of` writes it: what the database wrote as JSON is passed on."""
-    if isinstance(of, WrittenRun):
-        return _written(of)
+def run(of: WholeRun) -> Json:
     log = of.log
     data: Json = {}
     if log.metrics:

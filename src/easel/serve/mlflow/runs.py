@@ -182,7 +182,7 @@ def search_runs(state: AppState, caller: Caller, ask: AskedFields) -> Json:
             page_token=ask.text("page_token"),
         )
     return answers.without_none(
-        {"runs": [answers.run(each) for each in found] or None, "next_page_token": token}
+        {"runs": [answers.found_run(each) for each in found] or None, "next_page_token": token}
     )
 
 

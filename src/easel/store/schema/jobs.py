@@ -103,6 +103,7 @@ jobs = Table(
         "submitted_at",
         postgresql_include=["id", "artifact_id", "attempt", "deleted_at"],
     ),
+    Index("ix_jobs_artifact", "artifact_id"),
     Index("ix_jobs_pipeline", "pipeline_id"),
     Index("ix_jobs_signature", "project_id", "signature"),
     Index(
@@ -236,7 +237,14 @@ job_series = Table(
     Column("last_text", String(4)),
     Column("low", Float(53)),
     Column("high", Float(53)),
-    Index("ix_job_series_last", "project_id", "name", "last", "job_id", postgresql_include=["attempt"]),
+    Column("artifact_id", BigInteger),
+    Index("ix_job_series_last", "project_id", "name", "last", "artifact_id", postgresql_include=["attempt"]),
+    Index(
+        "ix_job_series_artifact",
+        "artifact_id",
+        "name",
+        postgresql_include=["attempt", "last", "project_id"],
+    ),
     Index("ix_job_series_low", "project_id", "name", "low", "job_id"),
     Index("ix_job_series_high", "project_id", "name", "high", "job_id"),
 )
