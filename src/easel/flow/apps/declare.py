@@ -103,7 +103,7 @@ def _rescore(tx: Tx, app: App, metric: str) -> None:
 
 
 def _kept_until_scored(
-    tx: Tx, app: App, trials: Sequence[AppTrial], found: Mapping[JobId, AnyRow], metric: str
+    tx: Tx, app: App, trials: Sequence[AppTrial], found: Mapping[str, AnyRow], metric: str
 ) -> JobId | None:
     """The best trial serves until others have been scored by the costs; its score is what it costs at most."""
     best = best_of(tx, app)

@@ -48,7 +48,6 @@ def _edges(grey: Array) -> NDArray[np.float64]:
     turn = np.floor((np.arctan2(down, across) % np.pi) / np.pi * TURNS).astype(int) % TURNS
     size = EDGES // CELLS
     cell = np.add.outer(np.arange(EDGES) // size * CELLS, np.arange(EDGES) // size)
-    found = np.bincount((cell * TURNS + turn).ravel(), strength.ravel(), CELLS * CELLS * TURNS)
-    length = float(np.linalg.norm(found))
-    whole: NDArray[np.float64] = found / length if length > 1e-9 else found
-    return whole
+    counts = np.bincount((cell * TURNS + turn).ravel(), strength.ravel(), CELLS * CELLS * TURNS)
+    found: NDArray[np.float64] = np.asarray(counts, dtype=np.float64)
+    return found / max(float(np.linalg.norm(found)), 1e-9)
