@@ -323,3 +323,60 @@ def test_a_slice_that_the_platform_lost_says_nothing_of_its_candidate(engine: En
     would_decide(fresh)
     (rebuilt,) = fresh.keeper.state.tenants.values()
     assert rebuilt.taken[rebuilt.candidates.index(name)]
+
+
+def test_a_slice_that_ends_by_itself_when_it_is_asked_to_give_way_counts_for_all_that_it_reached(
+    engine: EngineUnderTest,
+) -> None:
+    pool = PoolUnderTest(engine.lake)
+    pool.device()
+    app(engine, "flowers")
+    for _ in range(200):
+        (job,) = pool.turn()
+        told = arguments(job)
+        candidate = told["candidate"]
+        if "until" in told and candidate["family"] != "ensemble" and goes_on(Candidate.from_json(candidate)):
+            with engine.store.read() as tx:
+                if app_trials.brief(tx):
+                    break
+        pool.end(job, 0.6, result={"reached": told.get("until", 1.0)})
+    pool.begin(job)
+    app(engine, "birds", seed=7)
+    pool.turn()
+    assert asked(engine) == [job.id]
+    pool.end(job, 0.7, result={"reached": told["until"]})  # it was at its end before it heard of it
+    (next_one,) = pool.turn()
+    assert next_one.spec.tags["app"] == "birds", "the newcomer has its turn"
+    with engine.store.read() as tx:
+        (row,) = [one for one in app_trials.trials(tx) if one.job_id == job.id]
+        assert jobs.giving_way(tx) == frozenset()
+    assert (row.share, row.quality) == (told["until"], 0.7)
+    pool.turn()
+    assert asked(engine) == [job.id], "nobody is asked for what has been given already"
+
+
+@pytest.mark.parametrize("slower", [[100.0] * 24, [1.0] * 12 + [100.0] * 12], ids=["lies", "slows down"])
+def test_a_device_slower_than_it_says_costs_time_and_neither_candidates_nor_turns(
+    engine: EngineUnderTest, slower: list[float]
+) -> None:
+    pool = PoolUnderTest(engine.lake)
+    pool.device("honest")
+    pool.device("quick", notes={"label speed": "4"})
+    app(engine, "flowers", n=40)
+    app(engine, "birds", seed=7, n=40)
+    served: dict[str, int] = {}
+    for factor in slower:
+        pool.turn()
+        for job in pool.waiting():
+            late = factor if job.spec.wants else 1.0
+            served[str(job.spec.wants)] = served.get(str(job.spec.wants), 0) + 1
+            pool.end(job, 0.7, seconds=late, result={"reached": arguments(job).get("until", 1.0)})
+    pool.keeper.turn()
+    assert len(served) == 2, "both devices had work all the time"
+    with engine.store.read() as tx:
+        trials = [one for one in app_trials.trials(tx) if one.ended_at is not None]
+    assert all(one.quality == 0.7 for one in trials), "what took long counts like anything else"
+    tenants = pool.keeper.state.tenants.values()
+    assert all(np.isfinite(tenant.costs(ANY)[tenant.open]).all() for tenant in tenants)
+    fresh = PoolUnderTest(engine.lake)
+    assert would_decide(pool) == would_decide(fresh), "whoever takes over decides the same"
