@@ -25,7 +25,8 @@ import numpy as np
 
 from easel.declare.parse import parse_program
 from easel.errors import EaselError
-from easel.flow.apps.beliefs import LEARN, Costs
+from easel.flow.apps.beliefs import Costs
+from easel.flow.apps.learned_book import LearnedBook
 from easel.match.loop import Diverged
 from easel.match.metrics import metric_for
 from easel.match.propose import propose_candidates
@@ -145,7 +146,7 @@ def run(
     tenant = Tenant(
         name,
         tuple(candidate.name for candidate in candidates),
-        LEARN(()).prior(name, candidates, summary).belief(),
+        LearnedBook(()).prior(name, candidates, summary).belief(),
         Costs(()).seconds(candidates),
         ceiling=1.0,
     )
