@@ -12,6 +12,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one, show_table
+from easel.cli.top import bar, watch
 from easel.errors import EaselError, InvalidInput
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Jobs: list, show, follow, kill, rerun.")
 
+PROGRESS = "[EASEL_PROGRESS]"
 WAITING_S = 3.0
 """How long a job may wait before the command line says why."""
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or the end of it")]
@@ -110,6 +112,19 @@ def show(job: JobArgument, project: InProject = None, as_json: AsJson = False) -
     """Everything about one job."""
     with connect(project) as client:
         show_one(client.jobs.get(job).about, as_json)
+
+
+@app.command("top")
+def top(
+    every: Annotated[float, typer.Option(min=0.5, metavar="SECONDS", help="Draw it anew so often")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show it once and end")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many")] = 40,
+    project: InProject = None,
+    as_json: AsJson = False,
+) -> None:
+    """What runs and what waits now, with bars of progress, until Ctrl-C."""
+    with connect(project) as client:
+        watch(client, None if once or as_json else every, limit, as_json)
 
 
 ATTEMPTS: Columns[wire.JobAttempt] = [
@@ -257,4 +272,16 @@ def _tell_end(job: JobHandle) -> None:
 
 
 def _print(line: wire.LogLine) -> None:
+    if line.text.startswith(PROGRESS) and sys.stderr.isatty():
+        _draw(line.text.removeprefix(PROGRESS).strip())
+        return
     print(line.text, file=sys.stderr if line.stream == "err" else sys.stdout, flush=True)
+
+
+def _draw(text: str) -> None:
+    """Draw how much is done in place of the line that says so; the next line of the log is printed over it."""
+    try:
+        share = float(text.rstrip("% ")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        return
+    print(f"{bar(share)}\r", end="\n" if share >= 1.0 else "", file=sys.stderr, flush=True)

@@ -1,7 +1,8 @@
 """Keeping a bounded log of an unbounded stream: its first and last bytes, and of each line its beginning.
 
 Chunks are cut at line ends, so that a reader never sees half a line; a line longer than the limit is cut and
-says so. Between head and tail a gap tells how much was left out. Facts are parsed from all lines.
+says so. A bar that redraws itself with carriage returns becomes a line for every tenth of its way. Between head and
+tail a gap tells how much was left out. Facts are parsed from all lines.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from easel.run.entries import EntryBody, LoggedLines, MetricPoints, ProgressMade
 from easel.run.journal import Journal
 from easel.run.loglines import Fact, Metric, ProgressLine, TagLine, has_directive, parse
 from easel.run.order import LogLimits
+from easel.run.redrawn import Redrawn
 
 STREAMS = ("out", "err", "platform")
 FLUSH_BYTES = 256 * 1024
@@ -53,11 +55,14 @@ class LogWriter:
         self._steps: dict[str, int] = {}
         self._closed = False
         self._secrets = forms_of(secrets)
+        self._redrawn = {stream: Redrawn() for stream in STREAMS}
 
     def feed(self, stream: str, data: bytes) -> None:
         data = self._partial[stream] + data
         for secret in self._secrets:
             data = data.replace(secret, MASK)
+        if b"\r" in data:
+            data = self._redrawn[stream].settle(data)
         cut = data.rfind(b"\n") + 1
         lines, rest = data[:cut], data[cut:]
         if self._cutting[stream] or self._has_long_line(lines):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from easel.clock import Clock, SystemClock
 from easel.declare.dimensions import Dimension, Value
@@ -101,6 +101,12 @@ class LocalStudy:
         return self.tuner.state.spent
 
 
+@overload
+def minimise(f: Defining, space: None = None, quantity: Quantities = "loss", **others: Any) -> LocalStudy: ...
+@overload
+def minimise(
+    f: Objective, space: Space | Iterable[Dimension], quantity: Quantities = "loss", **others: Any
+) -> LocalStudy: ...
 def minimise(
     f: Objective | Defining,
     space: Space | Iterable[Dimension] | None = None,
@@ -116,6 +122,14 @@ def minimise(
     return run(f, space, {"minimise": quantity}, **others)
 
 
+@overload
+def maximise(
+    f: Defining, space: None = None, quantity: Quantities = "score", **others: Any
+) -> LocalStudy: ...
+@overload
+def maximise(
+    f: Objective, space: Space | Iterable[Dimension], quantity: Quantities = "score", **others: Any
+) -> LocalStudy: ...
 def maximise(
     f: Objective | Defining,
     space: Space | Iterable[Dimension] | None = None,

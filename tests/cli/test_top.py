@@ -1,0 +1,28 @@
+"""What runs, drawn for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from easel.cli.top import bar, lasting
+
+
+@pytest.mark.parametrize(
+    ("share", "drawn"),
+    [
+        (0.0, "----------   0 %"),
+        (0.4, "####------  40 %"),
+        (1.5, "########## 150 %"),
+        (1.0, "########## 100 %"),
+    ],
+)
+def test_a_bar_shows_how_much_is_done(share: float, drawn: str) -> None:
+    assert bar(share, 10) == drawn
+
+
+def test_a_job_that_has_not_begun_lasts_nothing() -> None:
+    assert lasting(None) is None
+    begun = datetime.now(UTC) - timedelta(hours=1, minutes=2, seconds=3)
+    assert lasting(begun) in ("1:02:03", "1:02:04")
