@@ -99,7 +99,7 @@ def _until_running(job: JobHandle) -> None:
 
 
 def _until_open(client: Client, job: JobHandle, patience_s: float = 120.0) -> None:
-    """Until its program answers: then the browser will find it."""
+    """Waits until its program answers: then the browser will find it."""
     _until_running(job)
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:

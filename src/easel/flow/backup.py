@@ -90,7 +90,7 @@ def backups_in(place: Place) -> list[str]:
 
 
 def surplus(names: Sequence[str], keep: int) -> list[str]:
-    """Those to remove so that the newest `keep` are left."""
+    """Returns those to remove so that the newest `keep` are left."""
     return sorted(names)[: max(0, len(names) - keep)]
 
 

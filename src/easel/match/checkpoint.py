@@ -117,7 +117,7 @@ def restore(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Te
 
 
 def restored(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]] | None:
-    """As `restore`; None, with the learners as they were, where the file is damaged or of another kind of training."""
+    """Restores as `restore` does; None where the file is damaged or foreign, and the learners stay as they were."""
     before = snapshot(learners, {})
     try:
         return restore(path, learners)

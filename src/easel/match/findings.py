@@ -150,7 +150,7 @@ def _trained(
     folds: NDArray[np.int64],
     conditions: Conditions,
 ) -> Model:
-    """With three folds of its own, enough for its temperature and its margins; or with those by group or time."""
+    """Trains with three folds of its own, enough for temperature and margins; or with those by group or time."""
     marked = program.column_of("group") is not None or program.column_of("time") is not None
     own = folds.tolist() if marked else [k % 3 for k in range(len(examples))]
     return train(candidate, program, examples, own, replace(conditions, until=None)).model

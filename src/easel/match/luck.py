@@ -18,7 +18,7 @@ FEWEST = 20
 def choice_luck(
     task: Task, metric: str, truth: NDArray[Any], members: Mapping[str, NDArray[Any]], seed: int = 0
 ) -> float | None:
-    """By how much the best of these candidates scores too high, being the best by the same examples.
+    """Returns by how much the best of these candidates scores too high, being the best by the same examples.
 
     Examples are resampled: the best by those drawn is scored on those that were not (bootstrap bias corrected
     cross-validation, Tsamardinos et al. 2018). Never below 0; None where there are too few examples.

@@ -73,7 +73,7 @@ def objects_of(given: Any, names: Sequence[str]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Without types of NumPy; what is not a number is missing."""
+    """Returns the value without types of NumPy; what is not a number is missing."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if isinstance(value, float) and value != value else value

@@ -258,7 +258,7 @@ class Agent:
 
     @contextlib.contextmanager
     def _exec_socket(self, process: subprocess.Popen[bytes], launch: Launch) -> Iterator[ExecSocket | None]:
-        """While the command runs, its owner may come in. A job whose socket cannot be made runs all the same."""
+        """Lets the owner come in while the command runs. A job whose socket cannot be made runs all the same."""
         root = self.folders.root
         try:
             inside = Inside(

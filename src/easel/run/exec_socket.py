@@ -186,7 +186,7 @@ class _Visit:
         return pid, ours
 
     def _carry(self, ours: int, rest: bytes) -> None:
-        """Both ways until the program has said everything, or the visitor leaves."""
+        """Carries bytes both ways until the program has said everything, or the visitor leaves."""
         reader = frames.FrameReader()
         self._take(ours, reader, rest)
         while True:

@@ -54,7 +54,7 @@ def preload(names: list[str]) -> None:
 def main(
     listener: socket.socket, address: str, cache: Path, names: list[str], home: Path | None = None
 ) -> None:
-    """Until the worker closes `listener`. With `home`, trials run behind walls that hide it."""
+    """Forks on request until the worker closes `listener`. With `home`, trials run behind walls that hide it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     preload(names)

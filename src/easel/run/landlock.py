@@ -39,7 +39,7 @@ def available() -> bool:
 
 
 def restrict(rules: Iterable[tuple[Path, int]]) -> None:
-    """From now on this process may do only what a rule says to what lies at its path or below; no TCP at all.
+    """Restricts this process to what a rule allows for what lies at its path or below; no TCP at all.
 
     Paths that are not there are left out. Call it while there is one thread.
     """

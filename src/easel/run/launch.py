@@ -154,7 +154,7 @@ def checkpoint_folder(home: Path, job_id: str) -> Path:
 
 
 def _tracking(order: Order, walled: bool) -> dict[str, str]:
-    """With these `mlflow.start_run()` attaches to the job's own run."""
+    """Returns the variables with which `mlflow.start_run()` attaches to the job's own run."""
     if order.tracking is None:
         return {}
     apart = walled and not order.host_network

@@ -266,7 +266,7 @@ def _run_cells(notebook: dict[str, Any], codes: list[int], first: int, teller: T
 
 
 def plain(text: str) -> str:
-    """Without the colours of a terminal."""
+    """Returns the text without the colours of a terminal."""
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
 
 

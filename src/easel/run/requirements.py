@@ -26,7 +26,7 @@ class PackageList:
         return bool(self.constraints) or all("==" in line for line in self.lines)
 
     def plus(self, *names: str) -> PackageList:
-        """These too, unless they are asked for already."""
+        """Adds these, unless they are asked for already."""
         asked = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0].lower() for line in self.lines}
         return PackageList((*self.lines, *(n for n in names if n not in asked)), self.constraints)
 

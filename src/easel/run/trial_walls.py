@@ -106,7 +106,7 @@ def learn_imports(names: Iterable[str]) -> None:
 
 
 def put_up(folders: Folders, checkpoint: Path, home: Path) -> None:
-    """In the child: no privileges, no internet, no files of others, whatever the code in it turns into."""
+    """Walls the child in: no privileges, no internet, no files of others, whatever its code turns into."""
     folders.tmp.mkdir(parents=True, exist_ok=True)
     os.environ["TMPDIR"] = str(folders.tmp)
     tempfile.tempdir = None

@@ -51,10 +51,7 @@ class CurvePrior:
     log_cost: CellPrior
 
     def moved(self, quality: Array, log_cost: Array) -> CurvePrior:
-        (
-            """For a tenant whose candidates end so much higher, as an angle, and whose costs are that much larger."""
-            ""
-        )
+        """Returns the prior for a tenant whose candidates end so much higher, as an angle, and cost that much more."""
         E = len(self.rungs)
         return CurvePrior(
             self.rungs,

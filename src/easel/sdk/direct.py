@@ -25,7 +25,7 @@ class Direct:
 
     @cached_property
     def _plain(self) -> httpx.Client:
-        """No token here: a signed address is the permission, and another host must not see it."""
+        """Opens a client without the token: a signed address is the permission, and another host must not see it."""
         import httpx
 
         return httpx.Client(

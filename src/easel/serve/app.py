@@ -116,7 +116,7 @@ def _recent(store: Store) -> Recent[Any]:
 
 
 def _providers(settings: Settings, store: Store) -> dict[str, Any]:
-    """Those of the settings; their library is needed only where there are some."""
+    """Returns the providers of the settings; their library is needed only where there are some."""
     if not settings.sign_on:
         return {}
     try:

@@ -287,7 +287,7 @@ def _refusal(kind: str, message: str, **details: Any) -> bytes:
 
 
 def walls(home: Path, models: Path) -> None:
-    """From now on this process reads the system, Python and the folder of models; it has no network."""
+    """Lets this process read only the system, Python and the folder of models, without a network."""
     from easel.run import landlock
     from easel.run.trial_walls import system_rules, wall_in
 

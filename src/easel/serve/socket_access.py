@@ -80,7 +80,7 @@ class SessionAccess(SocketAccess):
         return self.admit(app_state(request), secret, request)
 
     def admit(self, state: AppState, secret: Secret, connection: HTTPConnection) -> Caller:
-        """Whoever is no member does not learn that there is such a session, nor in which project."""
+        """Lets members in; others do not learn that there is such a session, nor in which project."""
         try:
             return authenticate(state.store, secret, self.level, self.project(connection), _ACT)
         except NotFound:

@@ -208,7 +208,7 @@ _GPUS = func.coalesce(jobs.c.spec["resources"]["gpus"].as_float(), 0.0) * func.c
 
 
 def charges(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[Charge]:
-    """By project and person. With `idle_gpus` only of jobs that held GPUs and never had anything in their memory."""
+    """Returns sums by project and person; with `idle_gpus` of jobs that never had anything in their GPUs' memory."""
     query = select(
         bill_lines.c.project_id,
         bill_lines.c.user_id,

@@ -101,7 +101,7 @@ class Tx:
 
     @contextmanager
     def planned_anew(self) -> Iterator[None]:
-        """For questions whose best plan depends on their values: PostgreSQL keeps no plan of them."""
+        """Plans each question anew, where the best plan depends on its values."""
         driver: Any = self.conn.connection.driver_connection
         if self.conn.dialect.name != "postgresql":
             yield
@@ -186,7 +186,7 @@ class Store:
 
     @contextmanager
     def glance(self) -> Iterator[Tx]:
-        """For one question: without a transaction around it, which would take two more trips to the database."""
+        """Opens a reading for one question, without a transaction, which would take two more trips to the database."""
         if self.is_sqlite:
             with self.read() as tx:
                 yield tx

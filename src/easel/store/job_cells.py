@@ -41,7 +41,7 @@ def put(tx: Tx, cells: Sequence[CellRow]) -> None:
 
 
 def of_job(tx: Tx, job_id: str, attempt: int, since: int = -1) -> list[CellRow]:
-    """Those that changed after the journal's entry `since`, in the order of the notebook."""
+    """Returns those that changed after the journal's entry `since`, in the order of the notebook."""
     query = select(job_cells).where(
         job_cells.c.job_id == job_id, job_cells.c.attempt == attempt, job_cells.c.number > since
     )

@@ -324,7 +324,7 @@ def wants_of_queued(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, s
 
 
 def want_nothing(tx: Tx, job_ids: Sequence[JobId]) -> None:
-    """These, as far as they wait, may run on any device."""
+    """Lets these, as far as they wait, run on any device."""
     for job_id in job_ids:
         here = (jobs.c.id == job_id, IS_QUEUED)
         row = tx.execute(select(jobs.c.spec).where(*here)).first()
@@ -339,7 +339,7 @@ def giving_way(tx: Tx) -> frozenset[JobId]:
 
 
 def ask_to_give_way(tx: Tx, job_ids: Sequence[JobId]) -> list[JobId]:
-    """Those that were asked now: they run, and had not been asked before."""
+    """Asks these; returns those that run and had not been asked before."""
     asked = []
     for job_id in job_ids:
         here = (jobs.c.id == job_id, IS_ACTIVE, jobs.c.give_way.is_(False))

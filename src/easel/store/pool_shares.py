@@ -19,7 +19,7 @@ def least(tx: Tx, kind: str = APPS) -> float:
 
 
 def keep(tx: Tx, share: float, by: UserId, kind: str = APPS) -> None:
-    """From now on this share is kept for such work."""
+    """Keeps this share for such work from now on."""
     made = insert_or(tx, pool_shares).values(kind=kind, least=share, set_by=by, set_at=tx.now)
     names = ("least", "set_by", "set_at")
     tx.execute(

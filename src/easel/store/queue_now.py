@@ -51,14 +51,14 @@ def promises(tx: Tx, job_ids: Iterable[str]) -> dict[str, AnyRow]:
 
 
 def took(tx: Tx, project_id: str, name: str, among: int = 20) -> list[float]:
-    """For how many seconds the last jobs of this name that finished held their devices."""
+    """Returns for how many seconds the last jobs of this name that finished held their devices."""
     of_name = and_(jobs.c.project_id == project_id, jobs.c.name == name, jobs.c.state == "finished")
     query = select(_HELD_AT.label("held_at"), jobs.c.ended_at).where(of_name).order_by(jobs.c.seq.desc())
     return _seconds(tx, query.limit(among))
 
 
 def took_lately(tx: Tx, among: int = 50) -> list[float]:
-    """For how many seconds the last jobs of anybody that finished held their devices."""
+    """Returns for how many seconds the last jobs of anybody that finished held their devices."""
     query = select(_HELD_AT.label("held_at"), jobs.c.ended_at).where(jobs.c.state == "finished")
     return _seconds(tx, query.order_by(jobs.c.seq.desc()).limit(among))
 

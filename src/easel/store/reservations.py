@@ -22,7 +22,7 @@ def add(tx: Tx, device: str, project_id: ProjectId, start: datetime, end: dateti
 
 
 def to_come(tx: Tx) -> list[Reservation]:
-    """Those that are not over, by when they begin."""
+    """Returns those that are not over, by when they begin."""
     query = (
         select(reservations, projects.c.name)
         .join(projects, projects.c.id == reservations.c.project_id)

@@ -106,7 +106,7 @@ def add_rule(tx: Tx, project_id: ProjectId, user_id: UserId, rule: Retention) ->
 
 
 def rules(tx: Tx, project_id: ProjectId | None = None) -> list[RetentionRule]:
-    """Those of a project, or all."""
+    """Returns the rules of a project, or all."""
     query = select(retention_rules).order_by(retention_rules.c.created_at, retention_rules.c.id)
     if project_id is not None:
         query = query.where(retention_rules.c.project_id == project_id)

@@ -25,7 +25,7 @@ class Holding:
 
 
 def holdings(tx: Tx, project_id: ProjectId | None = None) -> list[Holding]:
-    """By project and creator, the largest first."""
+    """Returns what is held by project and creator, the largest first."""
     files = select(
         artifacts.c.project_id,
         artifacts.c.creator.label("user_id"),

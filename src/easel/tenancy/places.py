@@ -102,7 +102,7 @@ def wants_of(device: Device) -> dict[str, str]:
 
 
 def strayed(wanted: Iterable[Mapping[str, str]], devices: Sequence[Device]) -> list[bool]:
-    """For each of what jobs want whether no device that may get work has it."""
+    """Returns for each of what jobs want whether no device that may get work has it."""
     there = [device.labels for device in devices if device.open]
     return [bool(asked) and not any(asked.items() <= labels.items() for labels in there) for asked in wanted]
 

@@ -127,7 +127,7 @@ _NONE = _Sums()
 
 
 def cost_until(share: float) -> float:
-    """Of a whole trial that costs 1: in proportion to the share, with a tenth of it to begin with."""
+    """Returns what a share of a trial costs whose whole costs 1: in proportion, with a tenth of it to begin with."""
     return 0.1 + 0.9 * share
 
 
@@ -181,7 +181,7 @@ class Costs:
         self._factors: dict[str, float] = {}
 
     def factor(self, name: str) -> float:
-        """By how much the candidate's first guess was wrong so far; of one that `seconds` was asked about."""
+        """Returns by how much the candidate's first guess was wrong so far; of one that `seconds` was asked about."""
         return self._factors.get(name, 1.0)
 
     def seconds(self, candidates: Sequence[Candidate]) -> Array:

@@ -86,7 +86,7 @@ def is_sliced(seconds: Array) -> bool:
 
 
 def _curves(past: Sequence[PastTrial]) -> list[dict[tuple[str, int], tuple[float, float]]]:
-    """For each app `(candidate, rung) → (score, seconds until there for a second of the first guess)`, newest last.
+    """Returns for each app `(candidate, rung) → (score, seconds until there for one of the first guess)`, newest last.
 
     Only apps of which a part of a trial is known, in metrics that have a scale of their own.
     """

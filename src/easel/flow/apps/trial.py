@@ -102,7 +102,7 @@ def read_examples(
 
 
 def part_of_many(until: float | None, count: int) -> Wanted | None:
-    """Of `count` examples those that a slice of this share trains on, and a few thousand to validate it; None: all.
+    """Returns which of `count` examples a slice of this share trains on and is validated by; None means all.
 
     By the digest, so that a larger share has those of a smaller one too.
     """

@@ -72,7 +72,7 @@ def _near(found: Sequence[PromiseOutcome]) -> float | None:
 
 
 def score_promises(tx: Tx, caller: Caller | None, last: int = LAST) -> PromiseScore:
-    """Of the caller's project; with None of everybody."""
+    """Scores promises to the caller's project; with None to everybody."""
     project = None if caller is None else caller.project_id
     return score(
         [_came_to(row) for row in promises.came_true(tx, project, last) if row.held_at and row.ended_at]

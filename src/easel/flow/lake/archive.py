@@ -82,10 +82,10 @@ class _Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Does nothing: no byte is kept back."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file is open."""
 
     def take(self) -> bytes:
         parts, self._parts = self._parts, []

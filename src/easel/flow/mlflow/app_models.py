@@ -39,7 +39,7 @@ def every(tx: Tx, caller: Caller) -> list[RegisteredModel]:
 
 
 def versions(tx: Tx, caller: Caller, name: str | None = None) -> list[ModelVersion]:
-    """Of one app or of all, oldest first."""
+    """Returns the versions of one app or of all, oldest first."""
     return [
         version
         for app in apps.list_apps(tx, caller.project_id)

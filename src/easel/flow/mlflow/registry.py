@@ -185,7 +185,7 @@ def find_version(tx: Tx, caller: Caller, name: str, version: str) -> ModelVersio
 
 
 def versions_of(tx: Tx, caller: Caller, name: str | None = None) -> list[ModelVersion]:
-    """Of one model or of all, with those of apps; by name and number."""
+    """Returns the versions of one model or of all, with those of apps; by name and number."""
     kept = model_registry.versions(tx, caller.project_id, name=name)
     if name is not None and kept:
         return kept
@@ -195,7 +195,7 @@ def versions_of(tx: Tx, caller: Caller, name: str | None = None) -> list[ModelVe
 
 
 def all_models(tx: Tx, caller: Caller) -> list[RegisteredModel]:
-    """By name."""
+    """Returns every model of the project, by name."""
     kept = model_registry.all_models(tx, caller.project_id)
     names = {model.name for model in kept}
     return sorted(

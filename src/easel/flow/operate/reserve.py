@@ -50,7 +50,7 @@ def reserve(tx: Tx, caller: Caller, device: str, project: str, start: datetime, 
 
 
 def to_come(tx: Tx, caller: Caller) -> list[Reservation]:
-    """Those that are not over; of projects that the caller cannot enter without their names."""
+    """Returns those that are not over; projects that the caller cannot enter are not named."""
     known = set(identity.projects_of(tx, caller.user.id))
     return [
         one if caller.user.platform_admin or one.project_id in known else _unnamed(one)

@@ -29,7 +29,7 @@ class StorageReport:
 
 
 def storage_report(tx: Tx, project_id: ProjectId | None = None) -> StorageReport:
-    """For one project or for all."""
+    """Returns what is stored, for one project or for all."""
     found = storage.holdings(tx, project_id)
     people = identity.names_of(tx, list({each.user_id for each in found}))
     projects = {each.project_id: identity.find_project(tx, each.project_id) for each in found}

@@ -30,7 +30,7 @@ class ChargeLine:
 
 
 def chargeback(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[ChargeLine]:
-    """By project and person, the dearest first. With `idle_gpus` only of jobs that held GPUs and never used them."""
+    """Returns sums by project and person, the dearest first; with `idle_gpus` of jobs that never used their GPUs."""
     found = billing.charges(tx, month, idle_gpus=idle_gpus)
     people = identity.names_of(tx, list({each.user_id for each in found}))
     projects = {key: identity.find_project(tx, ProjectId(key)) for key in {each.project_id for each in found}}
@@ -110,7 +110,7 @@ def as_pdf(lines: Sequence[ChargeLine], month: str) -> bytes:
 
 
 def _money(amount: float, currency: str) -> str:
-    """With the currency's code: the fonts that every PDF reader has do not have every sign."""
+    """Writes an amount with the currency's code: the fonts that every PDF reader has do not have every sign."""
     shown = money(amount, currency)
     return shown if shown.isascii() else f"{amount:,.2f} {currency}"
 

@@ -48,7 +48,7 @@ def _rounds(candidate: Candidate) -> int:
 
 
 def _grow(estimator: Any, before: Any, x: Any, y: Any, to: int, stop: Callable[[], bool]) -> Any:
-    """Whoever goes on draws other rows and columns than the first rounds did."""
+    """Adds rounds, which draw other rows and columns than the first did."""
     from lightgbm.callback import EarlyStopException
 
     so_far = 0 if before is None else _grown(before)

@@ -146,7 +146,7 @@ class Relay:
     # The worker. ----------------------------------------------------------------------------------------------
 
     def _connect(self, stopping: threading.Event) -> None:
-        """Until the worker answers. One that goes away before it does is started again."""
+        """Connects until the worker answers. One that goes away before it does is started again."""
         while not self._connected and self._refused is None and not stopping.is_set():
             self._away = False
             self._executor.connect(self._fence, {})

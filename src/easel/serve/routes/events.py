@@ -46,7 +46,7 @@ def platform_events(state: State, caller: PlatformAdmin, page: Paging) -> Page[E
 
 
 def _named(tx: Tx, events: Sequence[records.Event]) -> list[Event]:
-    """With the name of whoever did it, also of a platform admin or of somebody who left."""
+    """Returns events with the name of whoever did it, also of a platform admin or of somebody who left."""
     names = names_of(tx, [each.actor for each in events if each.actor])
     return [
         Event.model_validate(each).model_copy(update={"actor_name": names.get(each.actor or "")})

@@ -215,7 +215,7 @@ def _offer(offer: Offer, now: datetime) -> wire.Offer:
 
 
 def _moment(now: datetime, seconds: float) -> datetime | None:
-    """None where that is never, or beyond what a calendar has."""
+    """Returns the moment, or None where that is never, or beyond what a calendar has."""
     return now + timedelta(seconds=seconds) if seconds < MOST_AHEAD_S else None
 
 

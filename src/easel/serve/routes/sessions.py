@@ -81,7 +81,7 @@ def _target(path: bytes, query: bytes) -> bytes:
 
 
 def _headers_in(request: HTTPConnection, port: int) -> list[tuple[bytes, bytes]]:
-    """Those of the caller, without what proves to us who they are."""
+    """Returns the caller's headers without what proves to us who they are."""
     kept = [
         (name, value)
         for name, value in request.headers.raw
@@ -96,7 +96,7 @@ def _headers_in(request: HTTPConnection, port: int) -> list[tuple[bytes, bytes]]
 
 
 def _headers_out(headers: list[tuple[bytes, bytes]], job: str) -> list[tuple[bytes, bytes]]:
-    """Those of the program; its cookies stay under its own path and cannot stand for ours."""
+    """Returns the program's headers; its cookies stay under its own path and cannot stand for ours."""
     found: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         if name.lower() in _HOPS:

@@ -65,7 +65,7 @@ async def shell(
 
 
 async def _carry(socket: WebSocket, streams: Streams) -> None:
-    """Both ways until the program ends, the visitor leaves, or may no longer be here."""
+    """Carries bytes both ways until the program ends, the visitor leaves, or may no longer be here."""
     inwards = asyncio.create_task(_in(socket, streams[1]))
     outwards = asyncio.create_task(_out(socket, streams[0]))
     while not (inwards.done() or outwards.done()):

@@ -107,7 +107,7 @@ def keep_known(tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
 
 
 def forget_places(tx: Tx, places: Mapping[bytes, Location]) -> None:
-    """These bytes are damaged there: whoever brings them again says where they are."""
+    """Forgets where damaged bytes were: whoever brings them again says where they are."""
     for digest, place in sorted(places.items()):
         here = (blobs.c.digest == digest, blobs.c.object == place.object, blobs.c.offset == place.offset)
         tx.execute(delete(blobs).where(*here))
