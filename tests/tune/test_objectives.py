@@ -12,6 +12,7 @@ from easel.declare.goal import Direction, parse_goal
 from easel.declare.study import parse_study
 from easel.errors import InvalidInput
 from easel.study import Finished, Float, Space, Tuner
+from easel.tune.recommend import nearest
 
 SPACE = Space((Float("x", 0.0, 1.0), Float("y", 0.0, 1.0)))
 
@@ -102,3 +103,15 @@ def test_no_run_is_ended_by_its_curve_where_there_are_several_objectives() -> No
 def test_a_trial_that_returns_only_one_of_the_objectives_is_told_so() -> None:
     with pytest.raises(InvalidInput, match="returned no f2"):
         easel.minimise(lambda point: {"f1": point["x"]}, SPACE, ["f1", "f2"], budget={"count": 9})
+
+
+def test_nothing_is_recommended_while_no_trial_measured_every_objective() -> None:
+    tuner = Tuner(SPACE, parse_goal({"minimise": ["f1", "f2"], "budget": {"count": 9}}))
+    tuner.tell({"x": 0.5, "y": 0.5}, {"f1": 1.0})
+    tuner.tell({"x": 0.1, "y": 0.5}, {"f2": 1.0})
+    assert tuner.recommend() is None
+    assert nearest(tuner.state) is None
+    tuner.tell({"x": 0.2, "y": 0.2}, {"f1": 3.0, "f2": 4.0})
+    found = tuner.recommend()
+    assert found is not None
+    assert found.point == {"x": 0.2, "y": 0.2}

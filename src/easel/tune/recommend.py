@@ -99,9 +99,11 @@ def nearest(state: State) -> NearMiss | None:
     ranked = []
     for i, observation in enumerate(state.observations):
         values = state.values(observation)
-        value = values.get(goal.quantity, math.nan)
-        if observation.outcome is not PointOutcome.COMPLETED or not math.isfinite(value):
+        if observation.outcome is not PointOutcome.COMPLETED:
             continue
+        if not all(math.isfinite(values.get(name, math.nan)) for name in goal.objectives):
+            continue
+        value = values[goal.quantity]
         judged = goal.at.value == "any" or space.is_target(observation.point)
         missed = tuple(constraint for constraint in goal.constraints if not constraint.holds(values))
         gaps = [_gap(constraint, values.get(constraint.quantity, math.nan)) for constraint in missed]

@@ -132,10 +132,11 @@ class Tuner:
         self.tell(trial, values, PointOutcome.FAILED)
 
     def recommend(self) -> Recommendation | None:
-        """Returns the point to use now; None while the objective was never measured."""
-        if not np.isfinite(self.state.measurements(self.problem.goal.quantity)).any():
-            return None
+        """Returns the point to use now; None while no trial has measured every objective."""
         goal = self.problem.goal
+        measured = [np.isfinite(self.state.measurements(name)) for name in goal.objectives]
+        if not np.all(measured, axis=0).any():
+            return None
         found = self.strategy.recommend(
             weighed(self.state, equal_weights(goal)) if goal.others else self.state
         )
