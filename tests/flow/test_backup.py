@@ -129,6 +129,28 @@ def test_pruning_keeps_the_newest_and_every_blob_that_they_name(
     assert (backups_in(place), _names(place.blobs())) == (names[2:], {kept})
 
 
+def test_a_backup_that_died_before_its_manifest_is_pruned_once_it_cannot_be_alive(
+    sqlite_store: Store, place: Place, tmp_path: Path
+) -> None:
+    clock = sqlite_store.clock = FakeClock()
+    blobs = LocalBlobs(tmp_path / "blobs")
+    died = clock.now().strftime("%Y%m%d-%H%M%S")
+    (tmp_path / "part").write_bytes(b"cut off")
+    place.put_file(f"{died}/{DATABASE}", tmp_path / "part")
+    if isinstance(place, FolderPlace):
+        place.put_file(f"{died}/objects.txt.gz.partial", tmp_path / "part")
+    orphaned = put(place.blobs(), "orphaned", b"of the dead one")
+    clock.advance(3600)
+    made = backup(sqlite_store, blobs, place)
+    assert prune(place, 5, now=clock.now()) == []
+    assert prune(place, 5, spare=timedelta(0), now=clock.now()) == [died]
+    assert place.names(f"{died}/", partial=True) == []
+    assert (backups_in(place), orphaned in _names(place.blobs())) == (
+        [made.name],
+        True,
+    )  # by the real clock it is young
+
+
 def test_a_damaged_blob_is_not_copied_and_is_told(sqlite_store: Store, tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path / "blobs")
     digest = put(blobs, "one", b"good")

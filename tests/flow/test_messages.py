@@ -23,7 +23,7 @@ from easel.errors import InvalidInput, NotFound, TryLater
 from easel.flow.messages import channels, outward
 from easel.flow.messages.channels import ChannelWish
 from easel.flow.messages.compose import note
-from easel.flow.messages.deliver import MailServer, MessageSender, deliver
+from easel.flow.messages.deliver import MailServer, MessageSender, deliver, forget_old
 from easel.flow.messages.keys import ChannelKeys
 from easel.flow.messages.timing import PAUSES_S, allowed_at, next_try
 from easel.ids import JobId, TokenId, UserId
@@ -317,3 +317,44 @@ def test_what_is_no_channel_is_refused_in_words(lab: Lab) -> None:
     for way, address, more in wrong:
         with pytest.raises(InvalidInput):
             lab.channel(way, address, **more)
+
+
+def test_a_channel_follows_its_new_times_and_what_is_not_named_stays(lab: Lab, receiver: Receiver) -> None:
+    way = lab.channel(ChannelKind.WEBHOOK, receiver.url, quiet=QuietHours(22 * 60, 7 * 60))
+    lab.warn()
+    sender = MessageSender(KEYS, None, LOOPBACK)
+    deliver(lab.store, sender)
+    assert (receiver.got, lab.states()) == ([], [Delivery.WAITING])
+    with lab.store.write() as tx:
+        changed = channels.change(tx, lab.ana, way.id, {"quiet": None, "zone": "Europe/Zurich"})
+    assert (changed.quiet, changed.zone, changed.topics) == (None, "Europe/Zurich", way.topics)
+    deliver(lab.store, sender)
+    assert lab.states() == [Delivery.SENT]
+    with lab.store.write() as tx, pytest.raises(InvalidInput, match="time zone"):
+        channels.change(tx, lab.ana, way.id, {"zone": "Mars/Base"})
+
+
+def test_messages_that_are_over_are_kept_for_as_long_as_the_setting_says(
+    lab: Lab, receiver: Receiver
+) -> None:
+    lab.channel(ChannelKind.WEBHOOK, receiver.url)
+    sender = MessageSender(KEYS, None, LOOPBACK, keep=timedelta(days=30))
+    lab.warn()
+    deliver(lab.store, sender)
+    lab.clock.advance(29 * 86_400)
+    lab.warn(1.0)  # and this one waits
+    assert forget_old(lab.store, sender) == 0
+    lab.clock.advance(2 * 86_400)
+    assert (forget_old(lab.store, sender), lab.states()) == (1, [Delivery.WAITING])
+
+
+def test_the_outbox_says_what_waits_and_why_without_saying_what(lab: Lab, receiver: Receiver) -> None:
+    lab.channel(ChannelKind.WEBHOOK, receiver.url)
+    receiver.answers = [503]
+    lab.warn()
+    deliver(lab.store, MessageSender(KEYS, None, LOOPBACK))
+    with lab.store.read() as tx:
+        found = channels.look_at_outbox(tx)
+    assert (found.waiting, found.failed, found.channels) == (1, 0, 1)
+    assert found.oldest_waiting == lab.clock.now()
+    assert ["answered 503" in each for each in found.failures] == [True]

@@ -7,24 +7,31 @@ import hashlib
 import hmac
 import json
 import re
+import threading
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from joserfc import jwt
 from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 from tests.serve.conftest import World
 from tests.serve.oidc import CLIENT, HostileProvider, running
 from tests.serve.test_people import ASTRO, ok
 
+from easel.clock import SystemClock
 from easel.declare.roles import Role
 from easel.declare.sign_on import GroupRules, OidcSettings
 from easel.flow.first_start import create_platform_admin
 from easel.flow.sign_on.rules import rights_by
+from easel.sdk.sign_on import loopback_login
 from easel.serve.app import create_app
 from easel.serve.settings import Settings
 from easel.store.engine import Store
@@ -350,3 +357,92 @@ def test_the_higher_role_counts_and_a_group_outside_gives_nothing() -> None:
     assert rights_by(rules, ["staff", "a", "b"]).roles == {"astro": Role.ADMIN}
     assert rights_by(rules, ["a"]).roles == {}
     assert not rights_by(rules, ["a"]).allowed
+
+
+def test_a_browser_of_this_machine_comes_back_to_the_command_line_and_brings_no_token(world: World) -> None:
+    seen: list[str] = []
+
+    def allow(address: str) -> bool:
+        """The person's browser: it looks at the page, allows, and goes where the page sends it."""
+        query = parse_qs(urlsplit(address).query)
+        code, port, state = query["code"][0], query["port"][0], query["state"][0]
+        told = ok(world.call("astro-member", "POST", f"/api/v1/device/{code}", json={"allow": True}))
+        seen.append(told["code"])
+        stranger = urllib.request.Request(f"http://127.0.0.1:{port}/?state=wrong&code={told['code']}")
+        back = f"http://127.0.0.1:{port}/?state={state}&code={told['code']}"
+
+        def go() -> None:
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(stranger)
+            urllib.request.urlopen(back).read()
+
+        threading.Thread(target=go, daemon=True).start()
+        return True
+
+    http = cast(httpx.Client, world.http)
+    secret = loopback_login(http, "easel on a laptop", allow, SystemClock())
+    assert secret is not None
+    assert secret not in seen
+    world.tokens["laptop"] = secret
+    assert ok(world.call("laptop", "GET", "/api/v1/me"))["user"]["name"] == "astro-member"
+
+
+def test_without_what_the_browser_brought_a_loopback_log_in_gives_nothing(world: World) -> None:
+    begun = ok(world.http.post("/api/v1/device/code", data={"client_id": "x", "loopback": "true"}))
+    ok(world.call("astro-member", "POST", f"/api/v1/device/{begun['user_code']}", json={"allow": True}))
+    form = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+        "device_code": begun["device_code"],
+    }
+    for brought in ({}, {"code": "guessed"}):
+        refused = world.http.post("/api/v1/device/token", data={**form, **brought})
+        assert (refused.status_code, refused.json()["error"]) == (400, "authorization_pending")
+
+
+def _logout_token(provider: HostileProvider, **changes: Any) -> str:
+    now = int(time.time())
+    event: dict[str, Any] = {"http://schemas.openid.net/event/backchannel-logout": {}}
+    claims = {"iss": provider.issuer, "aud": CLIENT, "iat": now, "exp": now + 120, "jti": "1", "sub": "s-1"}
+    claims = {**claims, "events": event, **changes}
+    header = {"alg": "RS256", "kid": "one", "typ": "logout+jwt"}
+    return jwt.encode(header, {k: v for k, v in claims.items() if v is not None}, provider.signs_with)
+
+
+def _log_out(site: World, token: str, way: str = "uni") -> int:
+    return int(site.http.post(f"/api/v1/sign-on/{way}/log-out", data={"logout_token": token}).status_code)
+
+
+def test_a_log_out_at_the_provider_ends_the_sessions_here(site: World, provider: HostileProvider) -> None:
+    log_in(site, provider)
+    ok(site.http.get("/api/v1/me"))
+    assert _log_out(site, _logout_token(provider)) == 200
+    assert site.http.get("/api/v1/me").status_code == 401
+    provider.claims = {"sid": "tab-2"}
+    log_in(site, provider)
+    assert _log_out(site, _logout_token(provider, sub=None, sid="tab-1", iat=int(time.time()) + 5)) == 200
+    ok(site.http.get("/api/v1/me"))  # another session of theirs was ended, not this one
+    assert _log_out(site, _logout_token(provider, sub=None, sid="tab-2", iat=int(time.time()) + 5)) == 200
+    assert site.http.get("/api/v1/me").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"events": {}},
+        {"nonce": "n"},
+        {"iss": "https://elsewhere.example"},
+        {"aud": "another client"},
+        {"sub": None},
+        {"jti": None},
+        {"exp": 1_000_000_000},
+        {"iat": 1_000_000_000},
+    ],
+    ids=str,
+)
+def test_a_logout_token_that_lies_ends_nothing(
+    site: World, provider: HostileProvider, lie: dict[str, Any]
+) -> None:
+    log_in(site, provider)
+    assert _log_out(site, _logout_token(provider, **lie)) == 400
+    assert _log_out(site, provider.id_token()) == 400  # an ID token is no logout token
+    ok(site.http.get("/api/v1/me"))

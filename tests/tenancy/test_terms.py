@@ -20,6 +20,7 @@ from easel.records.app import AppTrial
 from easel.records.standing import Account, Standing
 from easel.records.tenant import TermLimits
 from easel.store import app_trials, apps, tenants
+from easel.store.events import events_after
 from easel.testing.engine import EngineUnderTest
 from easel.testing.pool import PoolUnderTest
 
@@ -198,3 +199,30 @@ def test_an_admins_limits_hold_for_what_is_asked_after_them(engine: EngineUnderT
     with engine.store.read() as tx:
         kept = tenants.terms(tx, apps.all_apps(tx)[0].id)
     assert (kept.weight, kept.budget_micros) == (2.0, 5_000_000)
+
+
+def test_an_app_that_is_done_is_told_once_and_again_after_it_tried_more(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    say(engine, "mine", until=0.5)
+    pool = pool_of(engine)
+    assert done(engine) == []  # nothing was tried: that it has nothing to do is no news
+    (job,) = pool.turn()
+    pool.end(job, 0.6)
+    pool.turn()
+    (told,) = done(engine)
+    assert "has what was asked for: 0.6 of 0.5" in told
+    pool.restart()
+    pool.turn()
+    assert len(done(engine)) == 1
+    say(engine, "mine", until=0.9)
+    (job,) = pool.turn()
+    pool.end(job, 0.95)
+    pool.turn()
+    assert "0.95 of 0.9" in done(engine)[-1]
+    assert len(done(engine)) == 2
+
+
+def done(engine: EngineUnderTest) -> list[str]:
+    with engine.store.read() as tx:
+        found = events_after(tx, None, 0, 10_000)
+    return [str(each.body["reason"]) for each in found if each.kind == "app.done"]

@@ -39,6 +39,7 @@ const router = createBrowserRouter([
       { path: "account", lazy: page(() => import("./pages/Account")) },
       { path: "audit", lazy: page(() => import("./pages/Audit")) },
       { path: "device", lazy: page(() => import("./pages/Device")) },
+      { path: "messages", lazy: page(() => import("./pages/Messages")) },
       { path: "platform", lazy: page(() => import("./pages/Platform")) },
       {
         path: "p/:project",

@@ -242,7 +242,7 @@ def set_terms(
 ) -> None:
     """Say how much an app matters, until when, for how much money, and what is enough."""
     with connect(project) as client:
-        tell(name, client.apps.set(name, **asked(weight, deadline, budget, until, pause)))
+        tell(name, client.apps.set(name, **asked(weight, deadline, budget, until, pause)), client)
 
 
 @app.command("metric")

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 from easel.cli.output import AsJson, console, say
-from easel.errors import EaselError
+from easel.errors import EaselError, Unauthenticated
 from easel.version import __version__
 
 app = typer.Typer()
@@ -39,6 +39,9 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "s3": ("boto3",),
     "ray": ("ray",),
+    "sign-on": ("authlib", "joserfc", "ldap3"),
+    "traces": ("opentelemetry",),
+    "reports": ("fpdf",),
 }
 PROGRAMS = {
     "bwrap": "jobs of users run in a sandbox (Debian: bubblewrap)",
@@ -73,6 +76,7 @@ def doctor(
         _make_private()
     findings = [finding for check in CHECKS for finding in check()]
     findings += _stored(fix=fix, deep=deep)
+    findings += _faults()
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -86,15 +90,13 @@ def doctor(
 
 def _make_private() -> None:
     """The home can be entered, and keys and the database be read, by their owner alone."""
+    from easel.flow.operate.faults import PRIVATE
     from easel.serve.settings import load
 
     folder = load().folder
     if not folder.is_dir():
         return
-    kept = [
-        folder,
-        *(path for name in ("easel.sqlite*", "*.key", "run/*.token") for path in folder.glob(name)),
-    ]
+    kept = [folder, *(path for name in PRIVATE for path in folder.glob(name))]
     for path in kept:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:
@@ -171,10 +173,7 @@ def _home() -> Iterator[Finding]:
     if not folder.exists():
         yield Finding("home", "missing", f"{folder} does not exist yet: `easel up` makes it")
         return
-    if folder.stat().st_mode & 0o077:
-        yield Finding("home", "wrong", f"{folder} can be entered by others: `easel doctor --fix`")
-    free = shutil.disk_usage(folder).free / 2**30
-    yield Finding("home", "ok" if free > 1 else "wrong", f"{folder}, {free:.1f} GiB free")
+    yield Finding("home", "ok", str(folder))
     yield from _database(settings.database)
 
 
@@ -252,6 +251,41 @@ def _stored(*, fix: bool, deep: bool) -> Iterator[Finding]:
         yield Finding("stale mounts", "ok", "none")
 
 
+STATES: dict[str, State] = {"ok": "ok", "warning": "missing", "failed": "wrong"}
+
+
+def _faults() -> Iterator[Finding]:
+    """Disk, file modes, clock, lost workers, backups and tokens of an installation that is here."""
+    if importlib.util.find_spec("sqlalchemy") is None:
+        return
+    from easel.flow.operate.faults import examine_installation
+    from easel.serve.housekeeping import place_of
+    from easel.serve.settings import load
+    from easel.store.engine import Store
+    from easel.store.migrate import SchemaFit, look_at_schema
+
+    try:
+        settings = load()
+        if not settings.folder.is_dir():
+            return
+        store = Store(settings.database)
+        try:
+            if look_at_schema(store)[1] in (SchemaFit.CURRENT, SchemaFit.NEWER):
+                free = shutil.disk_usage(settings.folder).free
+                for check in examine_installation(
+                    store,
+                    settings.folder,
+                    settings.least_free_mb << 20,
+                    free,
+                    lambda target: place_of(settings, target),
+                ):
+                    yield Finding(check.name, STATES[check.severity.value], check.detail)
+        finally:
+            store.close()
+    except EaselError:
+        return  # `_home` has said what is wrong
+
+
 def _server() -> Iterator[Finding]:
     from easel.sdk.client import Client
 
@@ -259,6 +293,10 @@ def _server() -> Iterator[Finding]:
         with Client(attempts=1) as client:
             me = client.whoami()
         yield Finding("server", "ok", f"{client.server}, logged in as {me.user.name}")
+    except Unauthenticated as error:
+        yield Finding(
+            "server", "wrong", f"{error.message}; your token has expired or was revoked: `easel login`"
+        )
     except EaselError as error:
         yield Finding("server", "missing", error.message)
 

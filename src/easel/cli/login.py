@@ -33,20 +33,25 @@ def login(
     ] = None,
     with_code: Annotated[
         bool | None,
-        typer.Option("--code/--token", help="Show a code for a browser, or ask for a token"),
+        typer.Option("--code/--token", help="Show a code for any browser, or ask for a token"),
     ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open a browser of this machine, which comes back by itself")
+    ] = False,
 ) -> None:
     """Log in and remember it. The token is asked for, or read from standard input when that is a pipe.
 
-    With --code, and where people sign on elsewhere, a code is shown to type into a browser that is logged in.
+    Where people sign on elsewhere, a browser is opened and comes back by itself (--browser); over SSH a code is shown
+    to type into a browser that is logged in anywhere (--code).
     """
     from easel.sdk.client import Client
 
     server = server.rstrip("/")
-    if with_code is None:
+    if with_code is None and not browser:
         with_code = sys.stdin.isatty() and _signs_on(server)
-    if with_code:
-        secret = _by_code(server)
+        browser = with_code and _has_browser()
+    if with_code or browser:
+        secret = _without_token(server, browser=browser)
     else:
         secret = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     credentials = Credentials(server.rstrip("/"), secret.strip(), project)
@@ -75,26 +80,35 @@ def _signs_on(server: str) -> bool:
             ) from error
 
 
-def _by_code(server: str) -> str:
+def _without_token(server: str, *, browser: bool) -> str:
+    """The token from a browser: one of this machine where `browser` says so, else any one by a code."""
+    import webbrowser
+
     import httpx
 
-    from easel.sdk.sign_on import device_login, open_http
+    from easel.sdk.sign_on import device_login, loopback_login, open_http
 
     def show(shown: Shown) -> None:
         say(f"Open {shown.page} in any browser, and type in this code: {shown.code}")
-        local = not os.environ.get("SSH_CONNECTION") and (
-            sys.platform == "darwin" or os.environ.get("DISPLAY")
-        )
-        import webbrowser
 
-        if local and webbrowser.open(shown.complete):
-            say("A browser was opened: check that it shows this code, and allow it there.")
+    def open_browser(address: str) -> bool:
+        say(f"Allow this log-in in your browser. If none has opened: {address}")
+        return webbrowser.open(address)
 
+    client = f"easel on {platform.node()}"
     try:
         with open_http(server) as http:
-            return device_login(http, f"easel on {platform.node()}", show, SystemClock())
+            secret = loopback_login(http, client, open_browser, SystemClock()) if browser else None
+            return secret or device_login(http, client, show, SystemClock())
     except httpx.TransportError as error:
         raise TryLater(f"no answer from {server} ({type(error).__name__}): is the address right?") from error
+
+
+def _has_browser() -> bool:
+    """Whether a browser that opens here is in front of the person."""
+    return not os.environ.get("SSH_CONNECTION") and bool(
+        sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
 
 
 @logout_app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Be told of what happens: by mail, webhook, Slack or Matrix.")
 
+TOPICS = "job-ended, job-failed, app-improved, app-done, study-finished, budget, device-lost, backup-failed"
 CHANNELS: Columns[wire.Channel] = [
     ("id", lambda c: c.id),
     ("way", lambda c: c.way),
@@ -48,9 +49,7 @@ def add(
     address: Annotated[str, typer.Argument(help="A mail address, or where to send")],
     about: Annotated[
         list[str] | None,
-        typer.Option(
-            help="job-ended, job-failed, app-improved, study-finished, budget, device-lost, backup-failed; repeatable"
-        ),
+        typer.Option(help=f"{TOPICS}; repeatable"),
     ] = None,
     quiet: Annotated[str | None, typer.Option(help="Send nothing then: 22:00-07:00")] = None,
     digest: Annotated[
@@ -81,6 +80,31 @@ def test(channel: str) -> None:
     with connect() as client:
         client.messages.test(channel)
     say("On its way; `easel messages log` says what became of it")
+
+
+@app.command("set")
+def change(
+    channel: str,
+    about: Annotated[list[str] | None, typer.Option(help=f"{TOPICS}; repeatable")] = None,
+    quiet: Annotated[str | None, typer.Option(help="Send nothing then: 22:00-07:00, or none")] = None,
+    digest: Annotated[str | None, typer.Option(help="All of a day as one message: 08:00, or none")] = None,
+    zone: Annotated[str | None, typer.Option(help="The time zone of these times: Europe/Zurich")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change what is sent by it, and when. What is not given stays."""
+    wanted: dict[str, Any] = {}
+    if about:
+        wanted["topics"] = about
+    if zone:
+        wanted["zone"] = zone
+    if quiet:
+        wanted["quiet"] = None if quiet == "none" else _hours(quiet)
+    if digest:
+        wanted["digest_at"] = None if digest == "none" else digest
+    if not wanted:
+        raise InvalidInput("say what to change: --about, --quiet, --digest or --zone")
+    with connect() as client:
+        show_one(client.messages.change(channel, **wanted), as_json)
 
 
 @app.command("stop")

@@ -73,8 +73,9 @@ def start(
                 show_one(planned, True)
                 return
             show_list(planned.runs, RUN_COLUMNS, False, "No runs.")
-        likely = f", likely {planned.likely_cost:.4f}" if planned.likely_cost is not None else ""
-        say(f"{len(planned.runs)} of {planned.grid} runs, at most {planned.most_cost:.4f}{likely}")
+        currency = client.currency()
+        likely = f", likely {planned.likely_cost:.4f} {currency}" if planned.likely_cost is not None else ""
+        say(f"{len(planned.runs)} of {planned.grid} runs, at most {planned.most_cost:.4f} {currency}{likely}")
         if dry_run:
             return
         made = client.profiles.start(name, template, **fields)

@@ -29,7 +29,13 @@ ValuesOption = Annotated[
 ]
 ConfidenceOption = Annotated[float | None, typer.Option(help="0.95: keep the limits with 95 % probability")]
 
-OFFERS: Columns[wire.Offer] = [
+
+def offers_in(currency: str) -> Columns[wire.Offer]:
+    """The columns of offers, with what they cost in a currency."""
+    return [*_SIZE, (f"cost ({currency})", lambda o: f"{o.cost:.5f}"), *_REST]
+
+
+_SIZE: Columns[wire.Offer] = [
     ("vCPU", lambda o: f"{o.vcpu:g}"),
     ("MB", lambda o: f"{o.memory_mb:g}"),
     ("GPUs", lambda o: f"{o.gpus:g}" if o.gpus else None),
@@ -37,7 +43,8 @@ OFFERS: Columns[wire.Offer] = [
     ("90 % interval", lambda o: f"{spell(o.low_seconds)} – {spell(o.high_seconds)}"),
     ("starts about", lambda o: time_of_day(o.wait_seconds)),
     ("ends by", lambda o: time_of_day(o.sure_seconds)),
-    ("cost", lambda o: f"{o.cost:.5f}"),
+]
+_REST: Columns[wire.Offer] = [
     ("outside the profile", lambda o: ", ".join(o.extrapolated) or None),
 ]
 
@@ -57,7 +64,8 @@ def estimate(
     shapes = [(c, m, g) for g in numbers(gpus) for c in numbers(cpus) for m in numbers(memory)]
     with connect(project) as client:
         found = client.profiles.estimate(name, read_values(values), shapes, confidence)
-    show_list(found, OFFERS, as_json, "Nothing.")
+        columns = [] if as_json else offers_in(client.currency())
+    show_list(found, columns, as_json, "Nothing.")
 
 
 @provision_app.command()
@@ -95,9 +103,9 @@ def provision(
         if as_json:
             show_one(made, True)
         elif front:
-            show_list(made.front, OFFERS, False, "No size has enough memory.")
+            show_list(made.front, offers_in(client.currency()), False, "No size has enough memory.")
         else:
-            _tell(made)
+            _tell(made, client.currency())
         if not made.feasible and not front:
             raise typer.Exit(5)
         if made.job is not None and not (detach or as_json):
@@ -126,15 +134,15 @@ def promises(project: InProject = None, as_json: AsJson = False) -> None:
         )
 
 
-def _tell(made: wire.Provisioned) -> None:
+def _tell(made: wire.Provisioned, currency: str) -> None:
     if made.offer is not None:
-        show_list([made.offer], OFFERS, False, "")
+        show_list([made.offer], offers_in(currency), False, "")
         return
     say(f"Not possible: {made.why}.")
     for way in made.nearest:
         size = f"{way.offer.vcpu:g} vCPU, {way.offer.memory_mb:g} MB"
         size += f", {way.offer.gpus:g} GPUs" if way.offer.gpus else ""
-        say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f}")
+        say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f} {currency}")
 
 
 def read_values(text: str) -> dict[str, float] | list[float]:

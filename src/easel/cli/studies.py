@@ -75,7 +75,7 @@ def set_terms(
 ) -> None:
     """Say how much a study matters, until when, for how much money, and what is enough."""
     with connect(project) as client:
-        tell(name, client.studies.set(name, **asked(weight, deadline, budget, until, pause)))
+        tell(name, client.studies.set(name, **asked(weight, deadline, budget, until, pause)), client)
 
 
 @app.command("run")

@@ -12,6 +12,7 @@ from easel.cli.output import AsJson, InProject, say, show_one, time_of_day
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from easel.sdk.client import Client
     from easel.wire.app import App
     from easel.wire.terms import Terms
 
@@ -85,13 +86,13 @@ def _time(text: str) -> tuple[int, int]:
     return int(hour), int(minute or 0)
 
 
-def tell(name: str, terms: Terms) -> None:
+def tell(name: str, terms: Terms, client: Client) -> None:
     """What holds now, in one line."""
     parts = [f"weight {terms.weight:g}"]
     if terms.deadline is not None:
         parts.append(f"until {terms.deadline.astimezone():%a %d %b %H:%M}")
     if terms.budget is not None:
-        parts.append(f"budget {terms.budget:g}")
+        parts.append(f"budget {terms.budget:g} {client.currency()}")
     if terms.until is not None:
         parts.append(f"enough at {terms.until:g}")
     if terms.paused:

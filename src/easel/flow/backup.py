@@ -29,6 +29,8 @@ from easel.store.migrate import migrate
 from easel.version import __version__
 
 DATABASE, MANIFEST, OBJECTS, SECRETS = "database.jsonl.gz", "backup.json", "objects.txt.gz", "secrets"
+_NAME = "%Y%m%d-%H%M%S"
+"""A backup is named for the moment at which it was begun."""
 Progress = Callable[[str, int], None]
 log = logging.getLogger("easel.backup")
 
@@ -59,7 +61,7 @@ def backup(
     In this order every row of the copy finds its bytes: bytes are there before a row names them, and blobs
     never change. A blob that the place has already is not copied again, so a nightly backup is small.
     """
-    name = store.clock.now().strftime("%Y%m%d-%H%M%S")
+    name = store.clock.now().astimezone(UTC).strftime(_NAME)
     with tempfile.TemporaryDirectory(prefix="easel-backup-") as folder:
         local = Path(folder)
         with gzip.open(local / DATABASE, "wb", compresslevel=5) as out:
@@ -94,20 +96,39 @@ def surplus(names: Sequence[str], keep: int) -> list[str]:
     return sorted(names)[: max(0, len(names) - keep)]
 
 
-def prune(place: Place, keep: int, spare: timedelta = timedelta(days=1)) -> list[str]:
-    """Remove all but the newest `keep` backups, and the blobs that none of those left names; returns what went.
+def unfinished_in(place: Place, before: datetime) -> list[str]:
+    """Returns backups without a manifest that were begun before a moment, the oldest first: whoever made them died."""
+    whole = set(backups_in(place))
+    begun = {name.partition("/")[0] for name in place.names(partial=True) if "/" in name} - whole
+    return sorted(name for name in begun if (at := _begun_at(name)) is not None and at < before)
 
-    Blobs younger than `spare` stay: they may belong to a backup that is being made.
+
+def _begun_at(name: str) -> datetime | None:
+    """When a backup of this name was begun; None for what is no backup."""
+    try:
+        return datetime.strptime(name, _NAME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def prune(
+    place: Place, keep: int, spare: timedelta = timedelta(days=1), now: datetime | None = None
+) -> list[str]:
+    """Remove all but the newest `keep` backups, those that were never finished, and the blobs that none of those left
+    names; returns what went.
+
+    What is younger than `spare` stays: it may belong to a backup that is being made.
     """
-    gone = surplus(backups_in(place), keep)
+    limit = (now or datetime.now(UTC)) - spare
+    gone = [*surplus(backups_in(place), keep), *unfinished_in(place, limit)]
     for name in gone:
-        for file in place.names(f"{name}/"):
+        for file in place.names(f"{name}/", partial=True):
             place.delete(file)
     if gone:
         needed = {digest for name in backups_in(place) for digest in _objects_of(place, name)}
-        stored, before = place.blobs(), datetime.now(UTC) - spare
+        stored = place.blobs()
         for each in list(stored.objects()):
-            if each.digest not in needed and each.modified <= before:
+            if each.digest not in needed and each.modified <= limit:
                 stored.delete(each.digest)
     return gone
 

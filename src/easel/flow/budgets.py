@@ -9,7 +9,7 @@ from typing import Any
 
 from easel.declare.resources import Resources
 from easel.errors import QuotaExhausted
-from easel.flow.prices import draw_bill, price_history
+from easel.flow.prices import book_now, draw_bill, price_history
 from easel.ids import ProjectId
 from easel.price.bill import BillLine, micros_after
 from easel.price.budget import (
@@ -113,7 +113,7 @@ def check_admission(tx: Tx, caller: Caller, estimate_micros: int = 0) -> None:
         return
     lock(tx, f"budget {caller.project_id}")
     spending = spending_of(tx, caller.project_id, budget.period)
-    answer = admit(budget, spending, estimate_micros, _reserve(tx))
+    answer = admit(budget, spending, estimate_micros, _reserve(tx), book_now(tx).currency)
     if isinstance(answer, Refuse):
         raise QuotaExhausted(answer.why)
 

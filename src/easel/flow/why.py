@@ -12,6 +12,7 @@ from easel.flow.jobs.admission import QueueAdmission
 from easel.flow.jobs.expected import ExpectedTimes, expected_times
 from easel.flow.jobs.promises import correction
 from easel.flow.jobs.waiting import why_waiting
+from easel.flow.prices import book_now
 from easel.flow.words import standing as words
 from easel.ids import JobId
 from easel.records.app import App, AppTrial
@@ -119,7 +120,7 @@ def _of_tenant(
 def _blocked(kind: str, name: str, obstacle: Obstacle, since: datetime | None, tx: Tx) -> Account:
     if obstacle.by is not None:
         obstacle = replace(obstacle, by=identity.names_of(tx, [obstacle.by])[obstacle.by])
-    told = words.sentence(kind, name, obstacle, since, tx.now)
+    told = words.sentence(kind, name, obstacle, since, tx.now, book_now(tx).currency)
     return Account(obstacle.kind, told, obstacle.since or since)
 
 

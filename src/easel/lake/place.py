@@ -24,8 +24,10 @@ class Place(Protocol):
     def get_file(self, name: str, target: Path) -> None:
         """Copy a file from here. NotFound if there is none."""
 
-    def names(self, prefix: str = "") -> list[str]:
-        """The names that begin with `prefix`, sorted; those of blobs are left out."""
+    def names(self, prefix: str = "", *, partial: bool = False) -> list[str]:
+        """The names that begin with `prefix`, sorted; those of blobs are left out.
+
+        With `partial` those of copies that were cut off are among them: `delete` removes them too."""
 
     def delete(self, name: str) -> None:
         """Remove a file; one that is gone already is fine."""
@@ -62,7 +64,7 @@ class FolderPlace:
         except FileNotFoundError:
             raise NotFound(f"there is no {name} in {self._folder}") from None
 
-    def names(self, prefix: str = "") -> list[str]:
+    def names(self, prefix: str = "", *, partial: bool = False) -> list[str]:
         if not self._folder.is_dir():
             return []
         found: list[str] = []
@@ -71,7 +73,9 @@ class FolderPlace:
             if at == self._folder:
                 folders[:] = [folder for folder in folders if folder != BLOBS]
             found += [str((at / file).relative_to(self._folder)) for file in files]
-        return sorted(name for name in found if name.startswith(prefix) and not name.endswith(".partial"))
+        return sorted(
+            name for name in found if name.startswith(prefix) and (partial or not name.endswith(".partial"))
+        )
 
     def delete(self, name: str) -> None:
         path = self._folder / name
@@ -111,8 +115,8 @@ class BucketPlace:
         with in_bucket():
             self._client.download_file(self._bucket, self._prefix + name, str(target))
 
-    def names(self, prefix: str = "") -> list[str]:
-        """Folders are asked for one by one, so that millions of blobs are not listed."""
+    def names(self, prefix: str = "", *, partial: bool = False) -> list[str]:
+        """Folders are asked for one by one, so that millions of blobs are not listed. All are whole."""
         from easel.lake.blobs.s3 import in_bucket
 
         found: list[str] = []

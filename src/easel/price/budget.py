@@ -105,7 +105,11 @@ class Stop:
 
 
 def admit(
-    budget: Budget | None, spending: Spending, estimate_micros: int = 0, reserve_micros: int = 0
+    budget: Budget | None,
+    spending: Spending,
+    estimate_micros: int = 0,
+    reserve_micros: int = 0,
+    currency: str = "",
 ) -> Admit | Refuse:
     """May a job that is expected to cost `estimate_micros` start? What runs already counts with its full
     estimate.
@@ -118,8 +122,9 @@ def admit(
     left = budget.limit_micros - spending.committed
     if estimate_micros > left or (left <= reserve_micros and not estimate_micros):
         return Refuse(
-            f"the {budget.period} budget of {money(budget.limit_micros)} has {money(max(left, 0))} left"
-            f" after running jobs; this job is expected to cost {money(estimate_micros)}."
+            f"the {budget.period} budget of {money(budget.limit_micros, currency)} has"
+            f" {money(max(left, 0), currency)} left after running jobs;"
+            f" this job is expected to cost {money(estimate_micros, currency)}."
             " Wait for jobs to end, choose a cheaper size, or ask a project admin to raise the budget"
         )
     return Admit()
@@ -133,7 +138,9 @@ def is_spent(budget: Budget, spending: Spending, reserve_micros: int = 0) -> boo
     return spending.soon + reserve_micros >= budget.limit_micros
 
 
-def watch(budget: Budget | None, spending: Spending, warned: Sequence[float] = ()) -> list[Warn | Stop]:
+def watch(
+    budget: Budget | None, spending: Spending, warned: Sequence[float] = (), currency: str = ""
+) -> list[Warn | Stop]:
     """What to do about running jobs now. `warned` are the shares that were announced already in this
     period.
     """
@@ -146,12 +153,13 @@ def watch(budget: Budget | None, spending: Spending, warned: Sequence[float] = (
     ]
     if budget.hard_stop and spending.running and is_spent(budget, spending):
         dearest = sorted(spending.running, key=lambda job: (-job.accrued_micros, job.job))
-        why = f"the {budget.period} budget of {money(budget.limit_micros)} is spent"
+        why = f"the {budget.period} budget of {money(budget.limit_micros, currency)} is spent"
         acts.append(Stop(tuple(job.job for job in dearest), why))
     return acts
 
 
-def money(micros: int) -> str:
-    """`1.25`, with as many digits as small amounts need."""
+def money(micros: int, currency: str = "") -> str:
+    """`1.25 EUR`, with as many digits as small amounts need."""
     amount = micros / 1_000_000
-    return f"{amount:.2f}" if amount == 0 or amount >= 1 else f"{amount:.6f}".rstrip("0")
+    digits = f"{amount:.2f}" if amount == 0 or amount >= 1 else f"{amount:.6f}".rstrip("0")
+    return f"{digits} {currency}".strip()

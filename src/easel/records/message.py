@@ -17,6 +17,7 @@ class Topic(StrEnum):
     JOB_ENDED = "job-ended"
     JOB_FAILED = "job-failed"
     APP_IMPROVED = "app-improved"
+    APP_DONE = "app-done"
     STUDY_FINISHED = "study-finished"
     BUDGET = "budget"
     DEVICE_LOST = "device-lost"
@@ -43,6 +44,7 @@ TOPICS: Mapping[str, frozenset[Topic]] = {
     "job.killed": frozenset({Topic.JOB_ENDED}),
     "job.failed": frozenset({Topic.JOB_ENDED, Topic.JOB_FAILED}),
     "app.improved": frozenset({Topic.APP_IMPROVED}),
+    "app.done": frozenset({Topic.APP_DONE}),
     "study.finished": frozenset({Topic.STUDY_FINISHED}),
     "budget.warned": frozenset({Topic.BUDGET}),
     "device.lost": frozenset({Topic.DEVICE_LOST}),

@@ -41,6 +41,18 @@ class Standing(StrEnum):
     ENDED = "ended"
 
 
+DONE = frozenset(
+    {
+        Standing.TARGET_REACHED,
+        Standing.DEADLINE_PASSED,
+        Standing.OWN_BUDGET_SPENT,
+        Standing.EXHAUSTED,
+        Standing.LITTLE_TO_GAIN,
+    }
+)
+"""Nothing more starts by itself: an app that stands so is done until its people change something."""
+
+
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """Why nothing of a tenant starts: since when, who did it, and the numbers that a sentence needs."""

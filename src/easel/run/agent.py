@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from easel import traces
 from easel.clock import Clock
 from easel.declare.job import Notebook
 from easel.errors import EaselError, InvalidInput
@@ -115,6 +116,11 @@ class Agent:
 
     def live(self) -> None:
         """Lives the whole attempt; whatever goes wrong becomes the journal's last entry."""
+        order = self.order
+        with traces.timed(traces.AGENT, "easel-agent", order.job_id, order.attempt, self.clock) as span:
+            self._live(span)
+
+    def _live(self, span: traces.Timed) -> None:
         stop = _StopSignal()
         become_subreaper()
         self.journal.append(born(os.getpid()))
@@ -122,23 +128,28 @@ class Agent:
         log = LogWriter(self.folders.log, self.journal, self.order.log, self.order.secrets.values())
         usage = Usage()
         try:
+            span.step("download")
             self.journal.append(StateReached(JobState.DOWNLOADING))
             with self._beating(usage):
                 self._download()
                 image = self._image()
                 built = self._environment(log, stop)
+            span.step("run")
             with contextlib.nullcontext() if built is None else self._environments().in_use(built.key):
                 usage = self._run(log, stop, image, built)
             stop.check()
+            span.step("upload")
             self.journal.append(StateReached(JobState.UPLOADING, usage))
             with self._beating(usage):
                 output = self._upload()
             stop.check()
             self.journal.append(*output, AttemptDone(usage))
         except Failure as failure:
+            span.error = failure.reason
             log.close()
             self.journal.append(_ended(failure, failure.usage or usage))
         except (EaselError, OSError) as error:
+            span.error = str(error)
             log.close()
             self.journal.append(_ended(Failure(EndReason.FILES, f"{type(error).__name__}: {error}"), usage))
 

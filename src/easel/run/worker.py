@@ -14,9 +14,11 @@ import shutil
 import signal
 import sys
 import zlib
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from easel import traces
 from easel.clock import Clock
 from easel.declare.job import Trial
 from easel.records.attempt import AttemptKey, EndReason
@@ -382,8 +384,27 @@ class Worker:
 
     def _release(self, attempt: Attempt) -> None:
         attempt.phase = Phase.OVER
+        if traces.is_on():
+            self._trace(attempt)
         self.room = self.room.plus(attempt.order.resources, attempt.gpus)
         self._remove_forgotten(attempt)
+
+    def _trace(self, attempt: Attempt) -> None:
+        now, order = self.clock.now(), attempt.order
+        began = now - timedelta(seconds=max(0.0, self.clock.monotonic() - attempt.since))
+        told = {"easel.device": self.config.name}
+        why = None if attempt.stop_reason is None else attempt.stop_reason[1]
+        name = traces.ATTEMPT
+        traces.record(
+            name,
+            "easel-worker",
+            order.job_id,
+            began,
+            now,
+            attempt=order.attempt,
+            attributes=told,
+            error=why,
+        )
 
     def _write_end(self, attempt: Attempt, end: EndReason, reason: str, final: bool = False) -> None:
         write_end(attempt.folders.journal, self.clock, AttemptEnded(end, reason, final=final))

@@ -71,6 +71,10 @@ class Client:
 
         return self.connection.get("/api/v1/me", Me)
 
+    def currency(self) -> str:
+        """In which currency every amount of this server is."""
+        return self.whoami().currency
+
     def why(self, what: str) -> Why:
         """What an app, a study or a job does or waits for, since when, and what would change it."""
         from easel.wire.terms import Why

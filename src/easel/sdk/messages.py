@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from easel.sdk.connection import ask
 from easel.wire import message as wire
@@ -47,11 +47,13 @@ class Messages:
         )
         return self._client.connection.post(_PATH, body, wire.Channel)
 
-    def change(
-        self, channel_id: str, *, topics: Sequence[str] | None = None, stopped: bool | None = None
-    ) -> wire.Channel:
-        """What is None stays as it is."""
-        body = ask(wire.ChangeChannel, topics=topics and builtins.list(topics), stopped=stopped)
+    def change(self, channel_id: str, **wanted: Any) -> wire.Channel:
+        """Changes what is named: `topics`, `stopped`, `zone`, `quiet` (a pair, or None for none), `digest_at`."""
+        if "quiet" in wanted:
+            wanted["quiet_from"], wanted["quiet_until"] = wanted.pop("quiet") or (None, None)
+        if wanted.get("topics") is not None:
+            wanted["topics"] = builtins.list(wanted["topics"])
+        body = ask(wire.ChangeChannel, **wanted).model_dump(mode="json", exclude_unset=True)
         return self._client.connection.patch(f"{_PATH}/{channel_id}", body, wire.Channel)
 
     def remove(self, channel_id: str) -> None:

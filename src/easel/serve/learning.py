@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 from easel.errors import EaselError
+from easel.flow.apps.done import tell_done
 from easel.flow.apps.tenant import AppSource
 from easel.flow.jobs.admission import QueueAdmission
 from easel.flow.lake.upload import Lake
@@ -37,6 +38,7 @@ def build_keeper(
         NewcomersFirst(policy or named("easel")),
         rules or Rules(),
         guard,
+        tell_done,
     )
 
 

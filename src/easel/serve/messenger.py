@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 
 from easel.errors import EaselError
-from easel.flow.messages.deliver import BATCH, MailServer, MessageSender, deliver
+from easel.flow.messages.deliver import BATCH, MailServer, MessageSender, deliver, forget_old
 from easel.flow.messages.keys import ChannelKeys
 from easel.flow.messages.outward import networks
 from easel.flow.prices import book_now
@@ -17,6 +18,8 @@ from easel.store.engine import Store
 
 log = logging.getLogger("easel.messages")
 EVERY_S = 5.0
+FORGET_EVERY = 720
+"""After so many rounds, an hour, old messages are removed."""
 
 
 def keys_of(settings: Settings) -> ChannelKeys:
@@ -42,7 +45,12 @@ def sender_of(settings: Settings, store: Store) -> MessageSender:
             password,
         )
     return MessageSender(
-        keys_of(settings), mail, networks(settings.message_networks), settings.public_url, currency
+        keys_of(settings),
+        mail,
+        networks(settings.message_networks),
+        settings.public_url,
+        currency,
+        timedelta(days=settings.message_keep_days),
     )
 
 
@@ -54,8 +62,12 @@ def keep_sending(
     every: float = EVERY_S,
 ) -> None:
     """Send what is due until `stopping` is set. Two that lead for a moment may send a message twice, never none."""
+    rounds = 0
     while not stopping.wait(every):
         try:
+            if rounds % FORGET_EVERY == 0 and leads():
+                forget_old(store, sender)
+            rounds += 1
             while leads() and deliver(store, sender) == BATCH and not stopping.is_set():
                 pass
         except EaselError as error:

@@ -10,10 +10,11 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from easel import traces
 from easel.declare.unicode import check_unicode
 from easel.errors import InvalidInput, TooLarge
 from easel.flow.audit.log import AuditLog
@@ -119,6 +120,8 @@ class RequestMiddleware:
             if not sent:
                 self._conclude(scope, note, status)
             noted.reset(note_marker)
+            if note.jobs and status < 400:
+                self._trace(note, current, time.perf_counter() - started)
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.observe(scope["method"], route, status, seconds)
@@ -130,6 +133,14 @@ class RequestMiddleware:
             }
             _log.info("request", extra={"fields": fields})
             request_id.reset(marker)
+
+    def _trace(self, note: RequestNote, request: str, seconds: float) -> None:
+        """Notes the request as the first span of the jobs that it submitted."""
+        now = self._now()
+        told = {"http.route": note.route, "easel.request_id": request, "easel.user": note.actor_name or ""}
+        for job in note.jobs:
+            began = now - timedelta(seconds=seconds)
+            traces.record(traces.SUBMIT, "easel-server", job, began, now, attributes=told)
 
     def _conclude(self, scope: Scope, note: RequestNote, status: int) -> None:
         """Hand the entry of an answered request over, before the answer leaves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import threading
@@ -12,6 +13,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from easel import traces
 from easel.errors import Misconfigured
 from easel.flow.backup import backup_before_migration
 from easel.flow.first_start import create_platform_admin
@@ -63,6 +65,13 @@ class Server(uvicorn.Server):
         self._captured_signals.clear()
 
 
+def trace(settings: Settings) -> None:
+    """Sends traces from now on where the settings say so, also those of processes that are started here."""
+    if settings.traces:
+        os.environ[traces.VARIABLE] = settings.traces
+    traces.check()
+
+
 def open_store(settings: Settings) -> Store:
     """The migrated store of this home."""
     prepare_home(settings)
@@ -79,6 +88,7 @@ def run(settings: Settings, greet: Callable[[str, str | None], None], *, engine:
     `greet(address, first_token)` is called once, when the port is ours.
     """
     logs.configure(settings.log_level, settings.log_requests)
+    trace(settings)
     store = open_store(settings)
     listener = _listen(settings)
     try:
@@ -118,6 +128,7 @@ def controller(
 def run_controller(settings: Settings, *, spawn_worker: bool) -> None:
     """Runs only the controller, until told to stop. Several may run; one acts, the others stand by."""
     logs.configure(settings.log_level, settings.log_requests)
+    trace(settings)
     store = open_store(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

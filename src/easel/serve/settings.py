@@ -249,6 +249,9 @@ class Settings(BaseSettings):
             description="Private networks (10.0.0.0/8) that webhooks may reach; none means public addresses only"
         ),
     ] = ()
+    message_keep_days: Annotated[
+        float, Field(gt=0, description="Messages that were sent or given up are kept for so many days")
+    ] = 90.0
     log_requests: Annotated[
         str,
         Field(
@@ -282,6 +285,13 @@ class Settings(BaseSettings):
         Field(
             pattern="^((udp|tcp)://.+|unix:///.+)?$",
             description="Where the audit is sent on: udp://host:port, tcp://host:port or unix:///dev/log",
+        ),
+    ] = ""
+    traces: Annotated[
+        str,
+        Field(
+            pattern="^((https?|file)://.+)?$",
+            description="Where OpenTelemetry traces of jobs go: http://collector:4318 or file:///a/file; empty: none",
         ),
     ] = ""
     log_level: Annotated[

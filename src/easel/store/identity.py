@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection as Group
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -261,6 +261,31 @@ def revoke_all(tx: Tx, user_id: UserId) -> int:
     return tx.execute(update(tokens).where(*mine).values(revoked_at=tx.now)).rowcount
 
 
+@dataclass(frozen=True, slots=True)
+class LapsedToken:
+    name: str
+    user: str
+    expired: datetime
+
+
+def lapsed_tokens(tx: Tx, since: datetime) -> list[LapsedToken]:
+    """Returns tokens that expired since a moment and were in use on the day before; those of browsers are left out."""
+    query = (
+        select(tokens.c.name, users.c.name, tokens.c.expires_at, tokens.c.last_used_at)
+        .join(users, users.c.id == tokens.c.user_id)
+        .where(tokens.c.expires_at > since, tokens.c.expires_at <= tx.now)
+        .where(tokens.c.revoked_at.is_(None), users.c.disabled_at.is_(None))
+        .where(tokens.c.name.not_like("sign-on: %"), tokens.c.last_used_at.is_not(None))
+        .order_by(tokens.c.expires_at.desc())
+    )
+    day = timedelta(days=1)
+    return [
+        LapsedToken(name, user, expired)
+        for name, user, expired, used in tx.execute(query)
+        if expired - used < day
+    ]
+
+
 def touch_token(tx: Tx, token_id: TokenId) -> None:
     tx.execute(update(tokens).where(tokens.c.id == token_id).values(last_used_at=tx.now))
 
@@ -322,11 +347,18 @@ def check_secret(tx: Tx, secret_hash: str, project: str | None, *, session: bool
     return Credential(User(*row[:6]), row.token_id, row.last_used_at, found, role, _scope(row.scope))
 
 
-def add_session(tx: Tx, secret_hash: str, token_id: TokenId, expires_at: datetime) -> None:
+def add_session(
+    tx: Tx, secret_hash: str, token_id: TokenId, expires_at: datetime, sid: str | None = None
+) -> None:
+    """Opens a session; `sid` is how the provider that vouched for the person calls it."""
     tx.execute(delete(sessions).where(sessions.c.expires_at <= tx.now))
     tx.execute(
         insert(sessions).values(
-            secret_hash=secret_hash, token_id=token_id, created_at=tx.now, expires_at=expires_at
+            secret_hash=secret_hash,
+            token_id=token_id,
+            created_at=tx.now,
+            expires_at=expires_at,
+            sid=None if sid is None else sid[:255],
         )
     )
 

@@ -22,6 +22,8 @@ class RequestNote:
     project_id: str | None = None
     refused: bool = False
     kept: bool = False
+    jobs: tuple[str, ...] = ()
+    """Jobs that it submitted, where traces are kept."""
 
     def facts(self) -> dict[str, Any]:
         names = ("address", "method", "route", "path", "actor", "actor_name", "token", "project_id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -187,10 +188,44 @@ def settle(
     tx.execute(update(outbox).where(outbox.c.seq.in_([int(each) for each in ids])).values(**values))
 
 
+def look_again(tx: Tx, channel_id: str) -> None:
+    """Have what waits for its time looked at anew, for the channel's times changed; failed tries keep their pause."""
+    waiting = (outbox.c.channel_id == channel_id, outbox.c.state == "waiting", outbox.c.attempts == 0)
+    tx.execute(update(outbox).where(*waiting).values(due_at=tx.now))
+
+
 def counts(tx: Tx) -> dict[str, int]:
     """How many messages there are, by state."""
     query = select(outbox.c.state, func.count()).where(outbox.c.state != "sent").group_by(outbox.c.state)
     return {state: int(count) for state, count in tx.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxState:
+    """What waits and what was given up, since when the oldest waits, and why the newest ones failed."""
+
+    waiting: int
+    failed: int
+    oldest_waiting: datetime | None
+    channels: int
+    failures: tuple[str, ...]
+
+
+def look(tx: Tx) -> OutboxState:
+    by_state = counts(tx)
+    oldest = select(func.min(outbox.c.at)).where(outbox.c.state == Delivery.WAITING.value)
+    open_ways = (
+        select(func.count()).select_from(message_channels).where(message_channels.c.stopped.is_(False))
+    )
+    why = select(outbox.c.error).where(outbox.c.error.is_not(None), outbox.c.state != Delivery.SENT.value)
+    newest = tx.execute(why.order_by(outbox.c.seq.desc()).limit(50)).scalars()
+    return OutboxState(
+        by_state.get(Delivery.WAITING.value, 0),
+        by_state.get(Delivery.FAILED.value, 0),
+        tx.execute(oldest).scalar_one(),
+        int(tx.execute(open_ways).scalar_one()),
+        tuple(dict.fromkeys(newest))[:5],
+    )
 
 
 def forget_sent(tx: Tx, before: datetime) -> int:

@@ -14,7 +14,16 @@ from easel.ids import ProjectId, UserId
 from easel.records.identity import Project, User
 from easel.store import identity
 from easel.store.engine import Tx
-from easel.store.schema.identity import device_logins, identities, memberships, projects, sign_ons, users
+from easel.store.schema.identity import (
+    device_logins,
+    identities,
+    memberships,
+    projects,
+    sessions,
+    sign_ons,
+    tokens,
+    users,
+)
 
 _HOME = "sign-on:"
 
@@ -41,6 +50,24 @@ def find(tx: Tx, provider: str, subject: str) -> User | None:
 def provider_of(tx: Tx, user_id: UserId) -> str | None:
     query = select(identities.c.provider).where(identities.c.user_id == user_id)
     return tx.execute(query.limit(1)).scalar_one_or_none()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAt:
+    """Which provider vouches for somebody, with which groups at their last log-in there."""
+
+    provider: str
+    groups: tuple[str, ...]
+    last_at: datetime
+
+
+def known_at(tx: Tx, user_ids: Sequence[UserId]) -> dict[UserId, KnownAt]:
+    """Returns where each of these signs on; nothing for those who have only tokens."""
+    query = select(identities).where(identities.c.user_id.in_(user_ids)).order_by(identities.c.last_at)
+    return {
+        UserId(row.user_id): KnownAt(row.provider, tuple(row.groups), row.last_at)
+        for row in tx.execute(query)
+    }
 
 
 def remember(tx: Tx, provider: str, subject: str, user_id: UserId, groups: Sequence[str]) -> None:
@@ -97,6 +124,32 @@ def take(tx: Tx, state_hash: str) -> SignOn | None:
     if row is None or gone != 1:
         return None
     return SignOn(row.provider, row.nonce, row.verifier, row.next)
+
+
+def end_sessions(
+    tx: Tx, provider: str, subject: str | None, session: str | None, before: datetime, named: str
+) -> list[UserId]:
+    """Ends sessions of a provider's people that were opened before a moment: all of a subject, or one by its `sid`.
+
+    The tokens that were made for these sessions alone, whose names begin with `named`, end too.
+    Returns whose they were, one for each session.
+    """
+    query = (
+        select(tokens.c.user_id, sessions.c.secret_hash, tokens.c.id)
+        .join(tokens, tokens.c.id == sessions.c.token_id)
+        .join(identities, identities.c.user_id == tokens.c.user_id)
+        .where(identities.c.provider == provider, sessions.c.created_at < before)
+        .where(tokens.c.revoked_at.is_(None), tokens.c.name.startswith(named, autoescape=True))
+    )
+    if subject is not None:
+        query = query.where(identities.c.subject == subject)
+    if session is not None:
+        query = query.where(sessions.c.sid == session)
+    found = tx.execute(query).all()
+    for _, secret_hash, token_id in found:
+        tx.execute(delete(sessions).where(sessions.c.secret_hash == secret_hash))
+        identity.revoke_token(tx, token_id)
+    return [UserId(user_id) for user_id, _, _ in found]
 
 
 class DeviceState(StrEnum):

@@ -22,7 +22,7 @@ from easel.records.device import Device
 from easel.records.event import Event
 from easel.records.job import TERMINAL, JobState
 from easel.records.queue import Owner
-from easel.records.standing import Obstacle, Standing
+from easel.records.standing import DONE, Obstacle, Standing
 from easel.records.tenant import PoolTurn
 from easel.schedule.policies import Policy
 from easel.schedule.state import PoolDevice, PoolState, Tenant
@@ -78,6 +78,8 @@ class Keeper:
     policy: Policy
     rules: Rules = field(default_factory=Rules)
     guard: Callable[[Tx], None] | None = None
+    tell_done: Callable[[Tx, Collection[str], Obstacle], None] | None = None
+    """Told, once, of the members of a tenant of which nothing more will start by itself."""
 
     state: PoolState = field(init=False)
     offers: dict[str, TenantOffer] = field(init=False, default_factory=dict)
@@ -104,6 +106,7 @@ class Keeper:
         self._largest = Resources(0.5, 16)
         self._stale = False
         self._wants: dict[str, Mapping[str, str]] = {}
+        self._done: set[str] = set()
         self.now = 0.0
 
     # What happened. ---------------------------------------------------------------------------------------
@@ -336,6 +339,7 @@ class Keeper:
             self._of |= {one.tenant.name: source for one in changes if isinstance(one, TenantOffer)}
             self._apply(changes)
         self._join()
+        self._announce_done()
         if not self.offers:
             return 0
         with self.store.read() as tx:
@@ -354,6 +358,20 @@ class Keeper:
         rooms = [one.capacity for one in machines if one.open]
         self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
         return started
+
+    def _announce_done(self) -> None:
+        """Announces tenants that became done since the last turn, each with its reason."""
+        done = {
+            name
+            for name, obstacle in self.obstacles.items()
+            if obstacle.kind in DONE and name in self.offers and not self.offers[name].flights
+        }
+        new, self._done = sorted(done - self._done), done
+        if new and self.tell_done is not None:
+            with self.store.write() as tx:
+                self._check(tx)
+                for name in new:
+                    self.tell_done(tx, self.offers[name].members, self.obstacles[name])
 
     def _set_free(self, stray: Sequence[JobId]) -> None:
         """Slices that wait for a device that has left may run anywhere: what they go on from lies in the lake."""

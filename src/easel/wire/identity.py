@@ -63,6 +63,11 @@ class Person(User):
     """Somebody on this installation, as its admins see them."""
 
     projects: list[str]
+    provider: Annotated[str | None, Field(description="Where they sign on; null: with tokens only")] = None
+    groups: Annotated[list[str], Field(description="Their groups there, at the last log-in")] = Field(
+        default_factory=list
+    )
+    signed_on_at: Moment | None = None
 
 
 class DisableUser(Request):
@@ -171,6 +176,7 @@ class CreatedUser(Member):
 class Me(Answer):
     user: User
     token_id: str
+    currency: Annotated[str, Field(description="Of every amount on this server", examples=["EUR"])] = "USD"
     csrf_token: Annotated[
         str | None, Field(description="For a browser session: send it as X-CSRF-Token with every change")
     ] = None

@@ -9,7 +9,14 @@ from pydantic import Field
 from easel.wire.model import Answer, Moment, Request
 
 TopicName = Literal[
-    "job-ended", "job-failed", "app-improved", "study-finished", "budget", "device-lost", "backup-failed"
+    "job-ended",
+    "job-failed",
+    "app-improved",
+    "app-done",
+    "study-finished",
+    "budget",
+    "device-lost",
+    "backup-failed",
 ]
 WayName = Literal["mail", "webhook", "slack", "matrix"]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
@@ -28,8 +35,14 @@ class CreateChannel(Request):
 
 
 class ChangeChannel(Request):
-    topics: Annotated[list[TopicName] | None, Field(max_length=10)] = None
+    """What is not named stays as it is; null for a time of day removes it."""
+
+    topics: Annotated[list[TopicName] | None, Field(min_length=1, max_length=10)] = None
     stopped: Annotated[bool | None, Field(description="Send nothing by it")] = None
+    zone: Annotated[str | None, Field(max_length=64, examples=["Europe/Zurich"])] = None
+    quiet_from: TimeOfDay | None = None
+    quiet_until: TimeOfDay | None = None
+    digest_at: TimeOfDay | None = None
 
 
 class Channel(Answer):
@@ -60,6 +73,18 @@ class Message(Answer):
     state: Literal["waiting", "sent", "failed"]
     attempts: int
     error: str | None
+
+
+class OutboxCounts(Answer):
+    """How far messages to everybody have come: what waits, what was given up, and since when the oldest waits."""
+
+    waiting: int
+    failed: int
+    oldest_waiting: Moment | None
+    channels: Annotated[int, Field(description="Ways of all people by which something is sent")]
+    mail: Annotated[bool, Field(description="Whether a mail server is set")]
+    networks: Annotated[list[str], Field(description="Private networks that webhooks may reach")]
+    failures: Annotated[list[str], Field(description="Why the newest were given up, or wait for another try")]
 
 
 class MessageList(Answer):

@@ -39,6 +39,10 @@ class DeviceLogin(Answer):
     address: Annotated[str, Field(description="Where it is")]
     created_at: Moment
     expires_at: Moment
+    code: Annotated[
+        str | None,
+        Field(description="Once it is allowed: what the browser takes to a command line beside it"),
+    ] = None
 
 
 class AnswerDevice(Request):

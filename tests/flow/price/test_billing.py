@@ -305,7 +305,7 @@ def test_running_jobs_count_and_a_spent_budget_stops_them_once(world: World) -> 
     with world.store.read() as tx:
         stopped = jobs.find(tx, world.ana.project_id, job.id)
     assert (stopped.state, stopped.end_reason) == ("killed", EndReason.BY_BUDGET)
-    assert "budget of 1.00 is spent" in (stopped.reason or "")
+    assert "budget of 1.00 USD is spent" in (stopped.reason or "")
 
 
 def test_a_spent_budget_refuses_jobs_until_the_next_month(world: World) -> None:

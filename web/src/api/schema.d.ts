@@ -483,7 +483,7 @@ export interface paths {
         head?: never;
         /**
          * Change Channel
-         * @description Other topics; stop or go on.
+         * @description Other topics, other times; stop or go on.
          */
         patch: operations["change_channel"];
         trace?: never;
@@ -502,6 +502,26 @@ export interface paths {
          * @description Send a message by it, to see that it arrives.
          */
         post: operations["test_channel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/messages/outbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look At Outbox
+         * @description How far messages to everybody have come, without what they say.
+         */
+        get: operations["look_at_outbox"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4827,15 +4847,29 @@ export interface components {
              */
             program?: string | null;
         };
-        /** ChangeChannel */
+        /**
+         * ChangeChannel
+         * @description What is not named stays as it is; null for a time of day removes it.
+         */
         ChangeChannel: {
+            /** Digest At */
+            digest_at?: string | null;
+            /** Quiet From */
+            quiet_from?: string | null;
+            /** Quiet Until */
+            quiet_until?: string | null;
             /**
              * Stopped
              * @description Send nothing by it
              */
             stopped?: boolean | null;
             /** Topics */
-            topics?: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost" | "backup-failed")[] | null;
+            topics?: ("job-ended" | "job-failed" | "app-improved" | "app-done" | "study-finished" | "budget" | "device-lost" | "backup-failed")[] | null;
+            /**
+             * Zone
+             * @example Europe/Zurich
+             */
+            zone?: string | null;
         };
         /**
          * ChangeProject
@@ -4894,7 +4928,7 @@ export interface components {
             /** Stopped */
             stopped: boolean;
             /** Topics */
-            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost" | "backup-failed")[];
+            topics: ("job-ended" | "job-failed" | "app-improved" | "app-done" | "study-finished" | "budget" | "device-lost" | "backup-failed")[];
             /**
              * Way
              * @enum {string}
@@ -5084,7 +5118,7 @@ export interface components {
             /** Quiet Until */
             quiet_until?: string | null;
             /** Topics */
-            topics: ("job-ended" | "job-failed" | "app-improved" | "study-finished" | "budget" | "device-lost" | "backup-failed")[];
+            topics: ("job-ended" | "job-failed" | "app-improved" | "app-done" | "study-finished" | "budget" | "device-lost" | "backup-failed")[];
             /**
              * Way
              * @enum {string}
@@ -5521,6 +5555,11 @@ export interface components {
              * @description What asks, as it calls itself
              */
             client: string;
+            /**
+             * Code
+             * @description Once it is allowed: what the browser takes to a command line beside it
+             */
+            code?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -6817,6 +6856,13 @@ export interface components {
              * @description For a browser session: send it as X-CSRF-Token with every change
              */
             csrf_token?: string | null;
+            /**
+             * Currency
+             * @description Of every amount on this server
+             * @default USD
+             * @example EUR
+             */
+            currency?: string;
             /** Token Id */
             token_id: string;
             user: components["schemas"]["User"];
@@ -7233,6 +7279,38 @@ export interface components {
             /** Start */
             start?: components["schemas"]["Given"][];
         };
+        /**
+         * OutboxCounts
+         * @description How far messages to everybody have come: what waits, what was given up, and since when the oldest waits.
+         */
+        OutboxCounts: {
+            /**
+             * Channels
+             * @description Ways of all people by which something is sent
+             */
+            channels: number;
+            /** Failed */
+            failed: number;
+            /**
+             * Failures
+             * @description Why the newest were given up, or wait for another try
+             */
+            failures: string[];
+            /**
+             * Mail
+             * @description Whether a mail server is set
+             */
+            mail: boolean;
+            /**
+             * Networks
+             * @description Private networks that webhooks may reach
+             */
+            networks: string[];
+            /** Oldest Waiting */
+            oldest_waiting: string | null;
+            /** Waiting */
+            waiting: number;
+        };
         /** PackMember */
         PackMember: {
             /**
@@ -7540,6 +7618,11 @@ export interface components {
             created_at: string;
             /** Disabled At */
             disabled_at?: string | null;
+            /**
+             * Groups
+             * @description Their groups there, at the last log-in
+             */
+            groups?: string[];
             /** Id */
             id: string;
             /** Name */
@@ -7549,11 +7632,18 @@ export interface components {
             /** Projects */
             projects: string[];
             /**
+             * Provider
+             * @description Where they sign on; null: with tokens only
+             */
+            provider?: string | null;
+            /**
              * Service
              * @description A program, not a person
              * @default false
              */
             service?: boolean;
+            /** Signed On At */
+            signed_on_at?: string | null;
         };
         /** PinModel */
         PinModel: {
@@ -10597,6 +10687,35 @@ export interface operations {
                     "application/json": {
                         [key: string]: string;
                     };
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    look_at_outbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutboxCounts"];
                 };
             };
             /** @description What went wrong and what to do */

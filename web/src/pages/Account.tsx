@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 import { answer, api } from "../api/client";
 import { useMe } from "../session";
 import { Failure } from "../ui/Failure";
+import { JoinProject } from "../ui/Invited";
 import { Loaded } from "../ui/Loaded";
 import { Secret } from "../ui/Secret";
 import { Time } from "../ui/Time";
@@ -53,6 +54,7 @@ export default function Account() {
         </div>
       </dl>
       <Tokens current={me.token_id} />
+      <JoinProject />
     </>
   );
 }

@@ -57,7 +57,7 @@ export default function Audit() {
         </label>
       </form>
       {found.error && <Failure error={found.error} again={() => void found.refetch()} />}
-      <div className="scroll">
+      <div className="scroll" role="region" aria-label="Entries" tabIndex={0}>
         <table>
           <thead>
             <tr>

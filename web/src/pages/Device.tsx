@@ -5,6 +5,15 @@ import { answer, api } from "../api/client";
 import { Failure } from "../ui/Failure";
 import { Time } from "../ui/Time";
 
+/** The command line that opened this browser waits on this machine, on a port of its own. */
+export function wayBack(params: URLSearchParams, code: string | null): string | null {
+  const port = Number(params.get("port"));
+  const state = params.get("state");
+  if (!Number.isInteger(port) || port < 1024 || port > 65535 || !state) return null;
+  const told = new URLSearchParams(code ? { state, code } : { state, error: "access_denied" });
+  return `http://127.0.0.1:${port}/?${told.toString()}`;
+}
+
 /** Where somebody types the code in that `easel login` shows on another machine. */
 export default function Device() {
   const [params] = useSearchParams();
@@ -16,6 +25,10 @@ export default function Device() {
   const reply = useMutation({
     mutationFn: (allow: boolean) =>
       answer(api.POST("/api/v1/device/{user_code}", { params: { path }, body: { allow } })),
+    onSuccess: (found) => {
+      const back = wayBack(params, found.code ?? null);
+      if (back) location.assign(back);
+    },
   });
   function submit(event: FormEvent) {
     event.preventDefault();

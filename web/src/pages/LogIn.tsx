@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 import { answer, api, type Me } from "../api/client";
 import { DirectoryLogIn } from "../ui/DirectoryLogIn";
 import { Failure } from "../ui/Failure";
+import { AcceptInvitation } from "../ui/Invited";
 
 export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) => void }) {
   const [token, setToken] = useState("");
@@ -70,6 +71,7 @@ export function LogIn({ ended, onLogIn }: { ended: boolean; onLogIn: (me: Me) =>
         .map((way) => (
           <DirectoryLogIn key={way.name} name={way.name} label={way.label} onLogIn={onLogIn} />
         ))}
+      <AcceptInvitation onLogIn={onLogIn} />
     </main>
   );
 }

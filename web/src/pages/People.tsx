@@ -8,6 +8,7 @@ import { Admit } from "../admin/Admit";
 import { Invitations } from "../admin/Invitations";
 import { ServiceAccounts } from "../admin/ServiceAccounts";
 import { Grants } from "../admin/Grants";
+import { Quotas } from "../admin/Quotas";
 import { Secrets } from "../admin/Secrets";
 import { Failure } from "../ui/Failure";
 import { useProject } from "../ui/Frame";
@@ -37,6 +38,12 @@ export default function People() {
         <h2>Queues</h2>
         <Queues project={project} admin={admin} />
       </section>
+      {admin && (
+        <section>
+          <h2>Quotas</h2>
+          <Quotas project={project} forProject={me.user.platform_admin} />
+        </section>
+      )}
       {admin && <Invitations project={project} />}
       {admin && <ServiceAccounts project={project} />}
       {admin && <Secrets project={project} />}

@@ -290,6 +290,7 @@ function Sections() {
       <span className="rule" />
       {me.user.platform_admin && <NavLink to="/platform">Platform</NavLink>}
       {me.user.platform_admin && <NavLink to="/audit">Audit</NavLink>}
+      <NavLink to="/messages">Messages</NavLink>
       <NavLink to="/account">Account</NavLink>
       <a href="/docs/">Documents</a>
     </nav>

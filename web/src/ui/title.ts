@@ -13,7 +13,13 @@ const SECTIONS: Record<string, string> = {
   spending: "Spending",
   people: "People",
 };
-const ALONE: Record<string, string> = { account: "Account", platform: "Platform" };
+const ALONE: Record<string, string> = {
+  account: "Account",
+  audit: "Audit",
+  device: "Log in another machine",
+  messages: "Messages",
+  platform: "Platform",
+};
 const PARTS: Record<string, string> = { compare: "Compare", sets: "File sets", search: "Search" };
 
 /** What a browser's tab says of an address: the thing first, then where it is. `name` is known by the page alone. */

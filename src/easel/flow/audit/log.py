@@ -10,20 +10,21 @@ import logging
 import socket
 import threading
 from collections import deque
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from easel.errors import EaselError
 from easel.flow.audit.syslog import AuditSender, message
 from easel.records.audit import AuditEntry, AuditOutcome
 from easel.store import audit
-from easel.store.engine import Store
+from easel.store.engine import Store, Tx
 
 log = logging.getLogger("easel.audit")
-GATHER_S = 0.25
-"""How long entries are gathered before they are written."""
+GATHER_S = 1.0
+"""How long entries are gathered before they are written: each writing costs a commit, however many there are."""
 MOST = 100_000
 """Entries that may wait while the database is away; reads beyond that are counted, and the count is an entry."""
 ORPHANED_AFTER = timedelta(seconds=60)
+_LOOK_EVERY = timedelta(seconds=15)
 _HOUSEKEEPING_EVERY = timedelta(minutes=10)
 _SEND = 500
 _QUESTION = "/infer"
@@ -44,6 +45,7 @@ class AuditLog:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
+        self._looked_at: datetime | None = None
         self._tidied_at = None if keep is None else store.clock.now()
 
     def record(self, entry: AuditEntry, pending: str | None) -> None:
@@ -89,7 +91,7 @@ class AuditLog:
                 entries.append(_about_itself(self._store, "audit.dropped", dropped))
             try:
                 with self._store.write() as tx:
-                    left = audit.orphans(tx, tx.now - ORPHANED_AFTER)
+                    left = self._orphans(tx)
                     keys = [key for _, key in taken if key is not None]
                     known = set(keys)
                     late = [(key, entry) for key, entry in left if key not in known]
@@ -101,6 +103,13 @@ class AuditLog:
                 self._dropped += dropped
                 raise
         self._send()
+
+    def _orphans(self, tx: Tx) -> list[tuple[str, AuditEntry]]:
+        """Returns what servers that died left, looked for as often as something can have become old enough."""
+        if self._looked_at is not None and tx.now - self._looked_at < _LOOK_EVERY:
+            return []
+        self._looked_at = tx.now
+        return audit.orphans(tx, tx.now - ORPHANED_AFTER)
 
     def _send(self) -> None:
         """Entries that syslog has not got yet; after a failure they go with the next batch."""
@@ -152,16 +161,20 @@ class AuditLog:
 
 def merged(entries: list[AuditEntry]) -> list[AuditEntry]:
     """Equal reads of one caller as one entry with a count; every change stays an entry of its own."""
-    found: dict[object, AuditEntry] = {}
+    found: list[AuditEntry] = []
+    place: dict[tuple[object, ...], int] = {}
+    more: dict[int, int] = {}
     for entry in entries:
-        key: object = entry.request_id
         if entry.method in ("GET", "HEAD") or entry.route.endswith(_QUESTION):
             key = (entry.actor, entry.token, entry.address, entry.route, entry.path, entry.status)
-        if key in found and isinstance(key, tuple):
-            found[key] = found[key].again(entry.count)
-        else:
-            found[key if key not in found else object()] = entry
-    return list(found.values())
+            at = place.setdefault(key, len(found))
+            if at < len(found):
+                more[at] = more.get(at, 0) + entry.count
+                continue
+        found.append(entry)
+    for at, times in more.items():
+        found[at] = found[at].again(times)
+    return found
 
 
 def _about_itself(store: Store, what: str, count: int) -> AuditEntry:

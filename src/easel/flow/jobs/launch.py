@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from easel import traces
 from easel.declare.resources import Resources
 from easel.errors import EaselError
 from easel.flow.budgets import spent_projects
@@ -76,7 +77,21 @@ class Launcher:
             tx.emit_all([event for _, _, event in launched])
             job_queues.remember_served(tx, {**own.served, **rest.served})
         first = own.first | rest.first
-        return [replace(order, first=order.job_id in first) for order in self.orders(chosen, guard)]
+        orders = [replace(order, first=order.job_id in first) for order in self.orders(chosen, guard)]
+        if traces.is_on():
+            for order in orders:
+                self._trace(order, rows[order.job_id], device)
+        return orders
+
+    def _trace(self, order: Order, row: AnyRow, device: str) -> None:
+        """Notes how long the job waited in its queue; of a later attempt, only that it was launched."""
+        now = self.store.clock.now()
+        began = row.submitted_at if order.attempt == 1 else now
+        told = {"easel.device": device}
+        name = traces.LAUNCH
+        traces.record(
+            name, "easel-controller", order.job_id, began, now, attempt=order.attempt, attributes=told
+        )
 
     def _room(self, tx: Tx, pool: Sequence[Device], held: Sequence[HeldNow] | None = None) -> tuple[int, int]:
         """How many more may leave the queues, and how many beside of people of whom nothing is active.

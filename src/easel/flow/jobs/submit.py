@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from easel import traces
 from easel.declare.job import JobSpec, Trial
 from easel.errors import Conflict, InvalidInput, QuotaExhausted
 from easel.flow.budgets import check_admission
@@ -20,6 +21,7 @@ from easel.records.lake import FileSetVersion, Kind
 from easel.store import devices, job_catalogue, job_queues, jobs
 from easel.store.engine import NewEvent, Tx
 from easel.store.lake.tags import NewTag, put_all
+from easel.store.noting import noted
 from easel.store.upsert import lock
 
 UPSTREAM = "step:"
@@ -105,7 +107,19 @@ def submit_jobs(
             for job in new
         ]
     )
+    if traces.is_on():
+        _trace(tx, [job.id for job in new])
     return submitted
+
+
+def _trace(tx: Tx, submitted: Sequence[str]) -> None:
+    """Leaves the span to the request that submits, which knows when it began; what the controller submits has none."""
+    note = noted.get()
+    if note is not None:
+        note.jobs += tuple(submitted)
+        return
+    for job in submitted:
+        traces.record(traces.SUBMIT, "easel-controller", job, tx.now, tx.now)
 
 
 def _check_queue(tx: Tx, caller: Caller, more: int, max_queued: int) -> None:

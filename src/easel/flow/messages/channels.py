@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -71,10 +71,14 @@ def _check(wish: ChannelWish) -> None:
         )
     if not wish.topics:
         raise InvalidInput(f"say about what: {', '.join(topic.value for topic in Topic)}")
+    _check_zone(wish.zone)
+
+
+def _check_zone(name: str) -> None:
     try:
-        ZoneInfo(wish.zone)
+        ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
-        raise InvalidInput(f"there is no time zone {wish.zone!r}: use a name such as Europe/Zurich") from None
+        raise InvalidInput(f"there is no time zone {name!r}: use a name such as Europe/Zurich") from None
 
 
 def of_caller(tx: Tx, caller: Caller) -> list[Channel]:
@@ -87,6 +91,11 @@ def messages_to(tx: Tx, caller: Caller) -> list[QueuedMessage]:
     return outbox.messages_of(tx, caller.user.id)
 
 
+def look_at_outbox(tx: Tx) -> outbox.OutboxState:
+    """Returns how far messages to everybody have come."""
+    return outbox.look(tx)
+
+
 def of_link(tx: Tx, token: str, keys: ChannelKeys) -> Channel | None:
     """The channel that a link to unsubscribe is about, if it is still there."""
     return outbox.find_channel(tx, keys.channel_of(token))
@@ -97,17 +106,17 @@ def remove(tx: Tx, caller: Caller, channel_id: str) -> None:
     tx.emit("channel.removed", channel_id, actor=caller.user.id)
 
 
-def change(
-    tx: Tx, caller: Caller, channel_id: str, *, topics: frozenset[Topic] | None, stopped: bool | None
-) -> Channel:
-    """What is None stays as it is."""
-    found = _mine(tx, caller, channel_id)
-    changed = replace(
-        found,
-        topics=found.topics if topics is None else topics,
-        stopped=found.stopped if stopped is None else stopped,
-    )
+def change(tx: Tx, caller: Caller, channel_id: str, wanted: Mapping[str, Any]) -> Channel:
+    """Replaces what `wanted` names: `topics`, `stopped`, `zone`, `quiet`, `digest_at`.
+
+    What waits already follows the new times.
+    """
+    changed = replace(_mine(tx, caller, channel_id), **wanted)
+    if not changed.topics:
+        raise InvalidInput("say about what, or stop the channel: `easel messages stop`")
+    _check_zone(changed.zone)
     outbox.change_channel(tx, changed)
+    outbox.look_again(tx, channel_id)
     tx.emit("channel.changed", channel_id, actor=caller.user.id)
     return changed
 

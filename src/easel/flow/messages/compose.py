@@ -40,7 +40,9 @@ def note(message: QueuedMessage, public_url: str, currency: str) -> Note:
             title, page = f"Job {name}{where} was killed", "jobs"
         case "app.improved":
             title, page = f"App {name}{where} has a better model", "apps"
-            reason = f"score {body['score']:.4g}" if isinstance(body.get("score"), int | float) else reason
+            reason = _improvement(body.get("quality"), body.get("before")) or reason
+        case "app.done":
+            title, page = f"App {name}{where} is done", "apps"
         case "study.finished":
             title, page = f"Study {name}{where} is over", "studies"
         case "budget.warned":
@@ -59,6 +61,12 @@ def note(message: QueuedMessage, public_url: str, currency: str) -> Note:
         last = "" if page == "spending" else f"/{message.subject if page != 'apps' else name}"
         link = f"{public_url.rstrip('/')}/p/{message.project}/{page}{last}"
     return Note(title, reason, link)
+
+
+def _improvement(quality: object, before: object) -> str:
+    if not isinstance(quality, int | float):
+        return ""
+    return f"score {quality:.4g}" + (f", {before:.4g} before" if isinstance(before, int | float) else "")
 
 
 def text_of(notes: Sequence[Note]) -> str:

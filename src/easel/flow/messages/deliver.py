@@ -7,6 +7,7 @@ import smtplib
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from email.message import EmailMessage
 from email.utils import make_msgid
 from urllib.parse import urlsplit
@@ -64,6 +65,14 @@ class MessageSender:
     networks: tuple[outward.Network, ...] = ()
     public_url: str = ""
     currency: Callable[[], str] = lambda: "USD"
+    keep: timedelta = timedelta(days=90)
+    """How long messages are kept that were sent or given up."""
+
+
+def forget_old(store: Store, sender: MessageSender) -> int:
+    """Removes messages that are over and older than is kept; returns how many."""
+    with store.write() as tx:
+        return outbox.forget_sent(tx, tx.now - sender.keep)
 
 
 def deliver(store: Store, sender: MessageSender) -> int:

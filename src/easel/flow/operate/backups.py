@@ -104,7 +104,7 @@ def back_up_if_due(store: Store, backing: Backing) -> Made | None:
     try:
         place = backing.open_place(plan.target)
         made = backup(store, backing.lake.blobs, place, secrets=backing.secrets)
-        prune(place, plan.keep)
+        prune(place, plan.keep, now=store.clock.now())
     except (EaselError, OSError) as error:
         said = error.message if isinstance(error, EaselError) else f"{error.strerror or error}"
         with store.write() as tx:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from easel.flow.budgets import budget_of, spending_of
 from easel.flow.jobs.advance import columns_of, life_of
+from easel.flow.prices import book_now
 from easel.ids import ProjectId
 from easel.price.budget import Period, Stop, Warn, watch
 from easel.records.attempt import EndReason
@@ -15,11 +16,12 @@ from easel.store.engine import Tx
 def watch_budgets(tx: Tx) -> int:
     """Announce shares that were passed, and stop the jobs of projects whose hard budget is spent."""
     acts = 0
+    currency = book_now(tx).currency
     for row in billing.all_budgets(tx):
         project_id, budget = ProjectId(row.project_id), budget_of(row)
         period = tx.now.strftime("%Y-%m") if budget.period is Period.MONTH else "total"
         warned = list(row.warned) if row.warned_in == period else []
-        for act in watch(budget, spending_of(tx, project_id, budget.period), warned):
+        for act in watch(budget, spending_of(tx, project_id, budget.period), warned, currency):
             match act:
                 case Warn(share, spent):
                     warned.append(share)

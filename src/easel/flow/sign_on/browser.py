@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from easel.declare.sign_on import GroupRules
@@ -75,18 +75,34 @@ def open_session(store: Store, rules: GroupRules, person: KnownPerson, next_page
         except LeftGroup as error:
             refused = error
         else:
-            caller = _token(tx, rules, user.id, secret)
+            caller = _token(tx, rules, user.id, secret, person.session)
     if refused is not None:
         raise refused
     return Opened(caller, secret, next_page)
 
 
-def _token(tx: Tx, rules: GroupRules, user_id: UserId, secret: str) -> Caller:
+def _token(tx: Tx, rules: GroupRules, user_id: UserId, secret: str, sid: str | None) -> Caller:
     user = identity.find_user(tx, user_id)
     if user is None:
         raise NotFound("the account is gone")
     until = tx.now + SESSION_LASTS
     token = identity.add_token(tx, user.id, f"{SIGN_ON_TOKEN}{rules.shown}"[:100], hashed(new_token()), until)
-    identity.add_session(tx, hashed(secret), token.id, until)
+    identity.add_session(tx, hashed(secret), token.id, until, sid)
     tx.emit("session.opened", user.id, actor=user.id, body={"provider": rules.name})
     return Caller(user, token.id)
+
+
+def log_out_by_provider(store: Store, provider: OidcProvider, logout_token: str) -> int:
+    """Ends the sessions that a provider ended, with their tokens; returns how many.
+
+    Only those that were open when it said so: a copy of the token that comes later ends nothing new.
+    """
+    told = provider.logged_out(logout_token)
+    before = datetime.fromtimestamp(told.at, UTC) + timedelta(seconds=1)
+    with store.write() as tx:
+        whose = (provider.settings.name, told.subject, told.session)
+        ended = sign_on.end_sessions(tx, *whose, before, SIGN_ON_TOKEN)
+        for user_id in sorted(set(ended)):
+            body = {"provider": provider.settings.name, "sessions": ended.count(user_id)}
+            tx.emit("session.ended", user_id, actor=user_id, body=body)
+    return len(ended)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +11,7 @@ from enum import StrEnum
 
 from easel.errors import Conflict, Denied, NotFound, QuotaExhausted
 from easel.flow.issue_token import IssuedToken, issue_token
-from easel.flow.secrets import hashed
+from easel.flow.secrets import hashed, same
 from easel.ids import TokenId
 from easel.records.identity import Caller
 from easel.store import identity, sign_on
@@ -38,12 +40,23 @@ class Wait(StrEnum):
     EXPIRED = "expired_token"
 
 
-def begin(tx: Tx, client: str, address: str) -> DeviceCode:
+LOOPBACK = "loopback."
+"""How device codes begin whose token is given only with what the browser brought to the machine that asks."""
+
+
+def proof(key: bytes, user_code: str) -> str:
+    """Returns what the browser takes to the command line: it shows that both are on one machine."""
+    return hmac.new(key, f"device login {plain(user_code)}".encode(), hashlib.sha256).hexdigest()
+
+
+def begin(tx: Tx, client: str, address: str, *, loopback: bool = False) -> DeviceCode:
+    """Begins a log-in. With `loopback` the token is given only with the `proof` that the browser brings."""
     if sign_on.count_devices(tx) >= MOST:
         raise QuotaExhausted(
             "too many log-ins wait for their code: try again in some minutes", retry_after=60
         )
-    made = DeviceCode(secrets.token_urlsafe(32), "".join(secrets.choice(_LETTERS) for _ in range(8)))
+    secret = f"{LOOPBACK if loopback else ''}{secrets.token_urlsafe(32)}"
+    made = DeviceCode(secret, "".join(secrets.choice(_LETTERS) for _ in range(8)))
     sign_on.add_device(tx, hashed(made.device_code), made.user_code, client[:200], address[:64], LASTS)
     return made
 
@@ -69,11 +82,13 @@ def answer(tx: Tx, caller: Caller, user_code: str, allow: bool) -> DeviceLogin:
     return found
 
 
-def poll(tx: Tx, device_code: str) -> IssuedToken | Wait:
-    """The token, once, or why not yet."""
+def poll(tx: Tx, device_code: str, brought: str, key: bytes) -> IssuedToken | Wait:
+    """The token, once, or why not yet. `brought` is the proof that a browser took to the command line, if it did."""
     found = sign_on.device(tx, device_hash=hashed(device_code))
     if found is None:
         return Wait.EXPIRED
+    if device_code.startswith(LOOPBACK) and not same(brought, proof(key, found.user_code)):
+        return Wait.PENDING
     hurried = found.asked_at is not None and tx.now - found.asked_at < INTERVAL * 0.8
     sign_on.touch_device(tx, found.device_hash)
     if found.state is DeviceState.WAITING:

@@ -22,6 +22,8 @@ class KnownPerson:
     subject: str
     name: str
     groups: frozenset[str]
+    session: str | None = None
+    """How the provider calls the session in which it knows them (`sid`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,14 @@ def waiting_for_turn(first: str | None, since: datetime | None, now: datetime) -
     return f"waits for a free device{who}{when}; a place becomes free when a trial ends or a device joins"
 
 
-def sentence(kind: str, name: str, obstacle: Obstacle, since: datetime | None, now: datetime) -> str:
+def sentence(
+    kind: str,
+    name: str,
+    obstacle: Obstacle,
+    since: datetime | None,
+    now: datetime,
+    currency: str = "USD",
+) -> str:
     """Why nothing of `name`, an `app` or a `study`, starts; `since` stands in where the obstacle does not say."""
     facts = obstacle.facts
     moment = obstacle.since or since
@@ -53,7 +60,7 @@ def sentence(kind: str, name: str, obstacle: Obstacle, since: datetime | None, n
                 f"easel {command} set {name} --deadline"
             )
         case Standing.OWN_BUDGET_SPENT:
-            spent, limit = money(float(facts["spent"])), money(float(facts["budget"]))
+            spent, limit = (money(float(facts[each]), currency) for each in ("spent", "budget"))
             return (
                 f"its budget is spent: {spent} of {limit}; raise it with: easel {command} set {name} --budget"
             )
@@ -87,9 +94,9 @@ def sentence(kind: str, name: str, obstacle: Obstacle, since: datetime | None, n
             return f"waits: its owner has {most} of {most} jobs running; it goes on when one of them ends"
         case Standing.PROJECT_BUDGET_SPENT:
             whole, used = float(facts.get("limit", 0.0)), float(facts.get("spent", 0.0))
-            left = money(max(whole - used, 0.0))
+            left, all_of_it = money(max(whole - used, 0.0), currency), money(whole, currency)
             return (
-                f"waits: the budget of {facts.get('project', 'the project')} is spent: {left} of {money(whole)} left; "
+                f"waits: the budget of {facts.get('project', 'the project')} is spent: {left} of {all_of_it} left; "
                 "an admin may raise it, or the next period begins"
             )
         case Standing.FITS_NOWHERE:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Path, Response
 
+from easel.errors import InvalidInput
 from easel.flow.messages import channels
 from easel.flow.messages.compose import note
 from easel.flow.messages.outward import check_address, networks
+from easel.flow.prices import book_now
 from easel.records.message import Channel, ChannelKind, QuietHours, Topic
-from easel.serve.access import SignedIn, State, anyone
+from easel.serve.access import PlatformAdmin, SignedIn, State, anyone
 from easel.serve.creating import Create
 from easel.serve.messenger import keys_of
 from easel.serve.state import AppState, Tx
@@ -59,10 +61,26 @@ def add_channel(state: State, caller: SignedIn, create: Create, body: wire.Creat
 def change_channel(
     state: State, caller: SignedIn, channel: ChannelId, body: wire.ChangeChannel
 ) -> wire.Channel:
-    """Other topics; stop or go on."""
-    topics = None if body.topics is None else frozenset(Topic(each) for each in body.topics)
+    """Other topics, other times; stop or go on."""
     with state.store.write() as tx:
-        return _channel(state, channels.change(tx, caller, channel, topics=topics, stopped=body.stopped))
+        return _channel(state, channels.change(tx, caller, channel, _wanted(body)))
+
+
+def _wanted(body: wire.ChangeChannel) -> dict[str, Any]:
+    """Returns what the request names; quiet hours come as a pair, and both null removes them."""
+    wanted: dict[str, Any] = {
+        name: value for name in ("stopped", "zone") if (value := getattr(body, name)) is not None
+    }
+    if body.topics is not None:
+        wanted["topics"] = frozenset(Topic(each) for each in body.topics)
+    if {"quiet_from", "quiet_until"} & body.model_fields_set:
+        start, end = _minute(body.quiet_from), _minute(body.quiet_until)
+        if (start is None) != (end is None):
+            raise InvalidInput("quiet hours have a beginning and an end: quiet_from and quiet_until")
+        wanted["quiet"] = None if start is None or end is None else QuietHours(start, end)
+    if "digest_at" in body.model_fields_set:
+        wanted["digest_at"] = _minute(body.digest_at)
+    return wanted
 
 
 @router.delete("/api/v1/messages/channels/{channel}", status_code=204)
@@ -84,13 +102,13 @@ def test_channel(state: State, caller: SignedIn, channel: ChannelId) -> dict[str
 def list_messages(state: State, caller: SignedIn) -> wire.MessageList:
     """Your newest messages, and what became of them."""
     with state.store.read() as tx:
-        found = channels.messages_to(tx, caller)
+        found, currency = channels.messages_to(tx, caller), book_now(tx).currency
     return wire.MessageList(
         items=[
             wire.Message(
                 id=each.id,
                 channel_id=each.channel_id,
-                title=note(each, "", "USD").title,
+                title=note(each, "", currency).title,
                 at=each.at,
                 due_at=each.due_at,
                 state=each.state.value,
@@ -99,6 +117,23 @@ def list_messages(state: State, caller: SignedIn) -> wire.MessageList:
             )
             for each in found
         ]
+    )
+
+
+@router.get("/api/v1/messages/outbox", response_model=wire.OutboxCounts)
+def look_at_outbox(state: State, caller: PlatformAdmin) -> wire.OutboxCounts:
+    """How far messages to everybody have come, without what they say."""
+    settings = state.settings
+    with state.store.read() as tx:
+        found = channels.look_at_outbox(tx)
+    return wire.OutboxCounts(
+        waiting=found.waiting,
+        failed=found.failed,
+        oldest_waiting=found.oldest_waiting,
+        channels=found.channels,
+        mail=bool(settings.smtp_host and settings.mail_from),
+        networks=list(settings.message_networks),
+        failures=list(found.failures),
     )
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from easel.flow.people.directory import list_users
+from easel.flow.people.directory import Directory, list_users
 from easel.flow.people.disable import disable, enable
+from easel.records.identity import User
 from easel.serve.access import PlatformAdmin, State
 from easel.serve.paging import Paging
 from easel.serve.routes.users import departed
@@ -22,12 +23,19 @@ UserId = Annotated[str, Path(description="A user's id", max_length=64)]
 def everybody(state: State, caller: PlatformAdmin, page: Paging) -> Page[wire.Person]:
     """List everybody on this installation, with the projects each is in."""
     with state.store.read() as tx:
-        found, places = list_users(tx, page)
-    items = [
-        wire.Person(**wire.User.model_validate(user).model_dump(), projects=places[user.id])
-        for user in found.items
-    ]
-    return Page(items=items, next_cursor=found.next_cursor)
+        found = list_users(tx, page)
+    return Page(items=[_person(found, user) for user in found.page.items], next_cursor=found.page.next_cursor)
+
+
+def _person(found: Directory, user: User) -> wire.Person:
+    known = found.identities.get(user.id)
+    return wire.Person(
+        **wire.User.model_validate(user).model_dump(),
+        projects=found.projects[user.id],
+        provider=known.provider if known else None,
+        groups=list(known.groups) if known else [],
+        signed_on_at=known.last_at if known else None,
+    )
 
 
 @router.post("/{user}/disable", response_model=wire.Departure)

@@ -8,19 +8,21 @@ from easel.declare.verbs import Verb
 from easel.errors import Unauthenticated
 from easel.flow.authenticate import Secret
 from easel.flow.log_in import SESSION_LASTS, log_in, log_out
+from easel.flow.prices import book_now
 from easel.flow.secrets import csrf_token
 from easel.records.identity import Caller
 from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone, presented_secret
 from easel.serve.audit import note_caller
+from easel.serve.state import AppState
 from easel.wire.identity import LogIn, Me, User
 
 router = APIRouter(prefix="/api/v1", tags=["session"])
 
 
 @router.get("/me", response_model=Me)
-def whoami(request: Request, caller: SignedIn) -> Me:
+def whoami(request: Request, state: State, caller: SignedIn) -> Me:
     """Who this token or session belongs to."""
-    return _me(caller, presented_secret(request))
+    return _me(state, caller, presented_secret(request))
 
 
 @router.post("/session", response_model=Me, dependencies=[anyone])
@@ -41,7 +43,7 @@ def open_session(request: Request, response: Response, state: State, body: LogIn
         secure=state.settings.https,
         path="/",
     )
-    return _me(caller, Secret(secret, is_session=True))
+    return _me(state, caller, Secret(secret, is_session=True))
 
 
 @router.delete("/session", status_code=204)
@@ -53,6 +55,13 @@ def close_session(request: Request, response: Response, state: State, caller: Si
     response.delete_cookie(SESSION_COOKIE, path="/", samesite="strict", httponly=True)
 
 
-def _me(caller: Caller, secret: Secret | None) -> Me:
+def _me(state: AppState, caller: Caller, secret: Secret | None) -> Me:
+    with state.store.read() as tx:
+        currency = book_now(tx).currency
     csrf = csrf_token(secret.text) if secret and secret.is_session else None
-    return Me(user=User.model_validate(caller.user), token_id=caller.token_id, csrf_token=csrf)
+    return Me(
+        user=User.model_validate(caller.user),
+        token_id=caller.token_id,
+        currency=currency,
+        csrf_token=csrf,
+    )

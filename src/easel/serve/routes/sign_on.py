@@ -18,6 +18,7 @@ from easel.flow.sign_on import browser, device, providers
 from easel.flow.sign_on.device import Wait
 from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone
 from easel.serve.audit import note_caller
+from easel.serve.lake import signing_key
 from easel.serve.state import AppState, Store
 from easel.wire import sign_on as wire
 
@@ -122,13 +123,30 @@ def log_out_address(request: Request, state: State, caller: SignedIn) -> wire.Lo
     return wire.LogOutAddress(url=found.log_out_url(_origin(request, state) + "/"))
 
 
+@router.post("/sign-on/{provider}/log-out", include_in_schema=False, dependencies=[anyone])
+async def back_channel_log_out(request: Request, state: State, provider: Provider) -> Response:
+    """The provider says that somebody logged out there: their sessions here end (Back-Channel Logout 1.0)."""
+    found = _provider(state, provider)
+    fields = await _form(request)
+    try:
+        await to_thread.run_sync(
+            browser.log_out_by_provider, state.store, found, fields.get("logout_token", "")
+        )
+    except Unauthenticated as error:
+        _failed(request, state)
+        told = {"error": "invalid_request", "error_description": error.message}
+        return JSONResponse(told, 400, headers={"cache-control": "no-store"})
+    return Response(headers={"cache-control": "no-store"})
+
+
 @router.post("/device/code", include_in_schema=False, dependencies=[anyone])
 async def device_code(request: Request, state: State) -> Response:
     """Begin a log-in on a machine without a browser (RFC 8628, section 3.1)."""
     fields = await _form(request)
     client = fields.get("client_id", "a command line")
     address = request.client.host if request.client else "unknown"
-    made = await to_thread.run_sync(_begin, state.store, client, address)
+    loopback = fields.get("loopback") == "true"
+    made = await to_thread.run_sync(_begin, state.store, client, address, loopback)
     page = f"{_origin(request, state)}/device"
     shown = f"{made.user_code[:4]}-{made.user_code[4:]}"
     answer = {
@@ -148,7 +166,7 @@ async def device_token(request: Request, state: State) -> Response:
     fields = await _form(request)
     if fields.get("grant_type") != _GRANT or not fields.get("device_code"):
         return JSONResponse({"error": "invalid_request"}, 400)
-    found = await to_thread.run_sync(_poll, state.store, fields["device_code"])
+    found = await to_thread.run_sync(_poll, state, fields["device_code"], fields.get("code", ""))
     if isinstance(found, Wait):
         return JSONResponse({"error": found.value}, 400)
     left = None if found.token.expires_at is None else found.token.expires_at - state.store.clock.now()
@@ -181,20 +199,22 @@ def answer_device(
     """Allow or deny the log-in of a command line."""
     try:
         with state.store.write() as tx:
-            return wire.DeviceLogin.model_validate(device.answer(tx, caller, user_code, body.allow))
+            found = wire.DeviceLogin.model_validate(device.answer(tx, caller, user_code, body.allow))
+        proof = device.proof(signing_key(state.settings.folder), user_code) if body.allow else None
+        return found.model_copy(update={"code": proof})
     except NotFound:
         _failed(request, state)
         raise
 
 
-def _begin(store: Store, client: str, address: str) -> device.DeviceCode:
+def _begin(store: Store, client: str, address: str, loopback: bool) -> device.DeviceCode:
     with store.write() as tx:
-        return device.begin(tx, client, address)
+        return device.begin(tx, client, address, loopback=loopback)
 
 
-def _poll(store: Store, code: str) -> IssuedToken | Wait:
-    with store.write() as tx:
-        return device.poll(tx, code)
+def _poll(state: AppState, code: str, brought: str) -> IssuedToken | Wait:
+    with state.store.write() as tx:
+        return device.poll(tx, code, brought, signing_key(state.settings.folder))
 
 
 def _provider(state: AppState, name: str) -> OidcProvider:

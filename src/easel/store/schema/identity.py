@@ -85,6 +85,8 @@ sessions = Table(
     Column("token_id", ForeignKey("tokens.id"), nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False),
+    # How the provider that somebody signed on with calls this session, so that it can end it.
+    Column("sid", String(255)),
     Index(None, "expires_at"),
 )
 
