@@ -27,7 +27,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from easel.traces import Span
+from easel.traces import JobSpan
 from easel.version import __version__
 
 log = logging.getLogger("easel.traces")
@@ -57,11 +57,11 @@ class Recorder:
         self._lock = threading.Lock()
         self._providers: dict[str, TracerProvider] = {}
 
-    def add(self, span: Span) -> None:
+    def add(self, span: JobSpan) -> None:
         with self._lock:
             self._add(span)
 
-    def _add(self, span: Span) -> None:
+    def _add(self, span: JobSpan) -> None:
         self._ids.trace, self._ids.span = span.trace, span.id
         context = None
         if span.parent is not None:

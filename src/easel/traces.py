@@ -31,7 +31,7 @@ Value = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class JobSpan:
     """One thing that was done for a job, from when to when. `attempt` 0 is before any attempt."""
 
     name: str
@@ -90,7 +90,7 @@ def record(
     known: dict[str, Value] = {"easel.job": job, **({"easel.attempt": attempt} if attempt else {})}
     told = {**known, **(attributes or {})}
     own = span_of(job, name, attempt)
-    _recorder().add(Span(name, service, trace_of(job), own, above, began, ended, told, error))
+    _recorder().add(JobSpan(name, service, trace_of(job), own, above, began, ended, told, error))
 
 
 @dataclass(slots=True)
