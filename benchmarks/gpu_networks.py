@@ -31,7 +31,7 @@ CANDIDATES = (
     Candidate("convnet", (("augment", "affine"), ("lr", 3e-3), ("width", 0.5))),
     Candidate("resnet9", (("augment", "warp"), ("lr", 3e-3), ("mix", "none"), ("width", 0.25))),
     Candidate("resnet9", (("augment", "warp"), ("lr", 3e-3), ("mix", "none"), ("width", 0.5))),
-    Candidate("resnet9", (("augment", "warp"), ("lr", 3e-3), ("mix", "cutmix"), ("width", 0.5))),
+    Candidate("resnet9", (("augment", "warp"), ("bag", 4), ("lr", 3e-3), ("mix", "none"), ("width", 0.25))),
 )
 
 

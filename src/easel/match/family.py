@@ -148,6 +148,8 @@ class NetworkFamily(Family):
     most_epochs: int = 60
     seen: int = 80_000
     """Examples that it sees in all its epochs, where there are enough."""
+    chooses: bool = True
+    """Whether it stops where its validation loss is least; else it goes through all epochs and keeps the last."""
     objective: Callable[[Candidate, Wiring, float], Objective] | None = None
     solve: Callable[[nn.Module, Candidate, Data, Any, int], None] | None = None
 

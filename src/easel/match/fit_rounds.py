@@ -23,6 +23,7 @@ from easel.match.checkpoint import epochs_in
 from easel.match.device_data import Batch, Data
 from easel.match.encode.images import PictureEncoder
 from easel.match.encode.texts import TextEncoder
+from easel.match.family import NetworkFamily
 from easel.match.kinds import CAN_GO_ON, SLICE_ENDED
 from easel.match.loop import Diverged, Schedule, TrainingRun, fit, predict, training_device
 from easel.match.network_body import finish
@@ -96,6 +97,31 @@ class _Try:
 
 def best_bag(fitting: Fitting) -> Bag:
     """Returns the bag of the candidate's learning rate, or of the best of the grid; a rate that diverges is out."""
+    times = seeds_of(fitting.candidate)
+    if times > 1:
+        bag = _best_rate(replace(fitting, plan=tuple(one for one in fitting.plan for _ in range(times))))
+        return replace(
+            bag, predicted=mean_of(bag.predicted, [len(one.validate) for one in fitting.plan], times)
+        )
+    return _best_rate(fitting)
+
+
+def seeds_of(candidate: Candidate) -> int:
+    """Returns how many networks, which differ by their seeds and by what they learn from, answer together."""
+    return max(1, int(candidate.number("bag", 1)))
+
+
+def mean_of(predicted: NDArray[Any], sizes: Sequence[int], times: int) -> NDArray[Any]:
+    """Returns the mean of the `times` answers that lie one after another for each of the parts of these sizes."""
+    found, start = [], 0
+    for size in sizes:
+        end = start + size * times
+        found.append(predicted[start:end].reshape(times, size, *predicted.shape[1:]).mean(axis=0))
+        start = end
+    return np.concatenate(found)
+
+
+def _best_rate(fitting: Fitting) -> Bag:
     if fitting.candidate.text("lr", "") != GRID:
         return _fit_all(fitting, _Try(fitting.candidate.number("lr", 1e-3)))
     best: Bag | None = None
@@ -150,9 +176,10 @@ def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
     members = []
     for number, one in enumerate(fitting.plan):
         torch.manual_seed(conditions.seed + 1000 * number)
-        schedule = _schedule(conditions, family.epochs(len(one.train)), attempt.rate)
+        schedule = _schedule(conditions, family, len(one.train), attempt.rate)
         network = build_network(candidate, wiring, conditions.seed)
-        learn, stop = (torch.from_numpy(rows).long() for rows in inner_split(one.train, fitting.labels))
+        parts = inner_split(one.train, fitting.labels, number % seeds_of(candidate))
+        learn, stop = (torch.from_numpy(rows).long() for rows in parts)
         members.append(PackedMember(network, learn, stop, schedule, _checkpoint(conditions, attempt, number)))
     runs = fit_together(
         members,
@@ -203,7 +230,8 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
         torch.manual_seed(conditions.seed + 1000 * number)
         network = build_network(candidate, wiring, conditions.seed)
         train, validate = (data.only(torch.from_numpy(rows)) for rows in (one.train, one.validate))
-        learn, stop = (data.only(torch.from_numpy(rows)) for rows in inner_split(one.train, fitting.labels))
+        parts = inner_split(one.train, fitting.labels, number % seeds_of(candidate))
+        learn, stop = (data.only(torch.from_numpy(rows)) for rows in parts)
         if family.solve is not None:
             family.solve(network, candidate, train, wiring.target, conditions.seed)
         else:
@@ -218,7 +246,7 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
                 learn,
                 stop,
                 fitting.objective(candidate, wiring, attempt.rate),
-                _schedule(conditions, family.epochs(len(one.train)), attempt.rate),
+                _schedule(conditions, family, len(one.train), attempt.rate),
                 seed=conditions.seed + number,
                 out_of_time=_deadline(conditions, began, (number + 1) / len(plan) / attempt.of),
                 augment=augment,
@@ -241,24 +269,26 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
     )
 
 
-def _schedule(conditions: Conditions, usual: int, rate: float) -> Schedule:
-    epochs = conditions.epochs or usual
+def _schedule(conditions: Conditions, family: NetworkFamily, examples: int, rate: float) -> Schedule:
+    epochs = conditions.epochs or family.epochs(examples)
     # rounded up: a slice that stopped short of its rung would be asked for again and again
     until = None if conditions.until is None else max(1, math.ceil(conditions.until * epochs - 1e-6))
-    return Schedule(epochs, rate, until=until)
+    return Schedule(
+        epochs, rate, patience=15 if family.chooses else epochs, chooses=family.chooses, until=until
+    )
 
 
 def inner_split(
-    rows: NDArray[np.intp], labels: NDArray[Any] | None
+    rows: NDArray[np.intp], labels: NDArray[Any] | None, turn: int = 0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """What a round learns from, and every eighth example of each class, by which it chooses its epoch: never the fold
-    that scores it. Where a round has few examples they all do both.
+    that scores it. Where a round has few examples they all do both. With each `turn` it is another eighth.
     """
     if len(rows) < FEWEST_TO_PART:
         return rows, rows
     order = rows if labels is None else rows[np.argsort(labels[rows], kind="stable")]
     held = np.zeros(len(order), dtype=bool)
-    held[PART // 2 :: PART] = True
+    held[(PART // 2 + turn) % PART :: PART] = True
     return np.sort(order[~held]), np.sort(order[held])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from easel.match.checkpoint import (
     restored,
     snapshot,
 )
+from easel.match.compiling import compiling_pays, searching_pays
 from easel.match.device_data import Batch, Data
 from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.train_steps import (
@@ -34,16 +36,18 @@ from easel.match.train_steps import (
     EagerSteps,
     Objective,
     Steps,
-    autocast,
     own_optimiser,
     recorded,
 )
+from easel.match.validation import Validation, at_once
 
 log = logging.getLogger("easel.match")
 Progress = Callable[[float, float], None]
 """`(share done, validation loss)`."""
 SHARE = "EASEL_GPU_SHARE"
 LARGEST_BATCH = 1024
+TIMED = 3
+"""When this epoch begins, it is known how long one takes."""
 PART_STEPS = 50
 """After so many steps of a longer epoch it is asked whether to stop there."""
 STEPS_AN_EPOCH = 32
@@ -74,8 +78,19 @@ class Schedule:
     weight_decay: float = 1e-2
     warm_up: float = 0.1
     patience: int = 15
+    chooses: bool = True
+    """Whether the epoch with the least validation loss is kept; else the last one, as one-cycle recipes want it."""
     until: int | None = None
     """Stop after this epoch with a checkpoint; rates fall as if all epochs followed, so that it can be gone on with."""
+
+    @property
+    def last(self) -> int:
+        """The epoch after which it stops at the latest."""
+        return self.epochs if self.until is None else min(self.until, self.epochs)
+
+    def better(self, found: float, best: float) -> bool:
+        """Whether the weights of an epoch with this validation loss are kept."""
+        return found < best - 1e-6 or not self.chooses
 
     def rates(self, epoch: int, steps: int, scale: float = 1.0) -> Sequence[float]:
         """Returns the learning rate of each step of an epoch: linear warm-up, then half a cosine to 1 % of the peak."""
@@ -166,9 +181,9 @@ def fit(
     if waited:
         stopped = "no better for a while"
     writer = CheckpointWriter(checkpoint)
-    validate = validate.resident(training.device)
+    until = schedule.last
+    validation = Validation(network, validate.resident(training.device), objective, until - state.epoch)
     try:
-        until = schedule.epochs if schedule.until is None else min(schedule.until, schedule.epochs)
         if not waited and state.epoch >= until < schedule.epochs:
             stopped = SLICE_ENDED  # it is as far as this slice goes, and not over
         for epoch in range(state.epoch, state.epoch if waited else until):
@@ -179,16 +194,16 @@ def fit(
                 # Asked in the middle of a long epoch: it goes on from this very step.
                 stopped = GAVE_WAY if give_way() else OUT_OF_TIME
                 if state.best_epoch < 0:
-                    found = evaluate(network, validate, objective)
+                    found = float(validation.loss())
                     state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
                 if checkpoint is not None:
                     writer.write(snapshot(training.learners, best), state)
                 break
-            lost, found = torch.stack([trained, _loss(network, validate, objective)]).tolist()
+            lost, found = torch.stack([trained, validation.loss()]).tolist()
             if not math.isfinite(found):
                 stopped = f"diverged in epoch {epoch + 1}"
                 break
-            if found < state.best_loss - 1e-6:
+            if schedule.better(found, state.best_loss):
                 state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
             state.epoch = epoch + 1
             state.curve.append((lost, found))
@@ -241,6 +256,7 @@ class _Training:
         self._train = train.resident(device)
         self._batch = batch_for(schedule.batch, len(train), device, schedule.epochs)
         self.halved = 0
+        self._begun: list[float] = []
         self._eager = EagerSteps(network, self._optimiser, self._train, objective, augment)
         self._steps: Steps | None = None
         self._recordable = (
@@ -262,7 +278,30 @@ class _Training:
         """
         if self.device.type == "cpu":
             return self._parts(number, seed, begun, stop)
+        self._begun.append(time.perf_counter())
+        if len(self._begun) == TIMED:
+            # The epoch before this one was recorded already: so long takes each that is left.
+            left_s = (self._schedule.last - number) * (self._begun[-1] - self._begun[-2])
+            if self._recordable and compiling_pays(self._network, left_s):
+                self._compile(left_s)
         return self._whole(number, seed), 0
+
+    def _compile(self, left_s: float) -> None:
+        """Goes on with a compiled network; as before, where it cannot be compiled or has no room for that."""
+        log.info("compiling the network, which has about %.0f s to train", left_s)
+        held, before = snapshot(self.learners, {}), self._steps
+        try:
+            self._eager.compile()
+            self._network.train()
+            self._steps = self._recorded(self.steps)
+            if self._steps is not self._eager:
+                return
+        except Exception as error:  # noqa: BLE001  whatever a compiler says: the network trains as it is
+            log.info("the network trains as it is, since it cannot be compiled: %s", error)
+            torch.cuda.synchronize()
+            put_back_in_place(held, self.learners)
+        self._eager.as_it_is()
+        self._steps = before
 
     def _parts(self, number: int, seed: int, begun: int, stop: Callable[[], bool]) -> tuple[Tensor, int]:
         self._network.train()
@@ -291,6 +330,7 @@ class _Training:
             except torch.cuda.OutOfMemoryError:
                 if self._batch <= 2:
                     raise
+                self._eager.as_it_is()
                 self._steps, self._batch, self.halved = None, self._batch // 2, self.halved + 1
                 log.warning("out of GPU memory: the training goes on with batches of %d", self._batch)
                 torch.cuda.empty_cache()
@@ -314,27 +354,8 @@ class _Training:
         def undo() -> None:
             put_back_in_place(before, self.learners)
 
-        return recorded(self._eager, self._train, self._optimiser, steps, self._batch, undo)
-
-
-def evaluate(network: nn.Module, data: Data, objective: Objective) -> float:
-    """Returns the mean loss over `data`."""
-    return float(_loss(network, data, objective))
-
-
-@torch.no_grad()
-def _loss(network: nn.Module, data: Data, objective: Objective) -> Tensor:
-    """Returns the mean loss over `data`, on the device."""
-    network.eval()
-    device = next(network.parameters()).device
-    total = torch.zeros((), device=device)
-    size = _at_once(data.inputs, device)
-    for start in range(0, len(data), size):
-        rows = torch.arange(start, min(start + size, len(data)), device=data.device)
-        inputs, targets = data.take(rows, device)
-        with autocast(device):
-            total += objective.loss(network, inputs, targets, training=False).float() * len(rows)
-    return total / max(1, len(data))
+        search = searching_pays(self._schedule.epochs * steps)
+        return recorded(self._eager, self._train, self._optimiser, steps, self._batch, undo, search=search)
 
 
 @torch.no_grad()
@@ -343,20 +364,12 @@ def predict(network: nn.Module, inputs: Batch) -> Tensor:
     network.eval()
     device = next(iter([*network.parameters(), *network.buffers()])).device
     count = len(next(iter(inputs.values())))
-    size = _at_once(inputs, device)
+    size = at_once(inputs, device)
     parts = []
     for start in range(0, count, size):
         part = {name: tensor[start : start + size].to(device) for name, tensor in inputs.items()}
         parts.append(network(**part).float())
     return torch.cat(parts).cpu()
-
-
-def _at_once(inputs: Batch, device: torch.device) -> int:
-    """Returns how many examples go through a network together when nothing is learned from them."""
-    if device.type == "cpu":
-        return 512
-    numbers = sum(tensor[:1].numel() for tensor in inputs.values())
-    return max(64, min(4096, (64 << 20) // max(1, numbers)))
 
 
 def _weights(network: nn.Module) -> dict[str, Tensor]:

@@ -75,7 +75,7 @@ def fit_together(
                     continue
                 state.epoch = epoch + 1
                 state.curve.append((lost[i], found[i]))
-                if found[i] < state.best_loss - 1e-6:
+                if schedule.better(found[i], state.best_loss):
                     state.best_loss, state.best_epoch = found[i], epoch
                     better.append(i)
                 elif _waited(state, schedule.patience):

@@ -14,10 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from easel.match.checkpoint import Learners, TrainingState, put_back_in_place, restored, snapshot
+from easel.match.compiling import searching_pays
 from easel.match.device_data import Data
 from easel.match.loop import batch_for
 from easel.match.packed_member import PackedMember
-from easel.match.train_steps import GRAPH_STEPS, Augment, EagerSteps, Objective, autocast, own_optimiser
+from easel.match.train_steps import (
+    GRAPH_STEPS,
+    Augment,
+    EagerSteps,
+    Objective,
+    autocast,
+    own_optimiser,
+    searching,
+)
 
 log = logging.getLogger("easel.match")
 AT_ONCE = 2048
@@ -174,15 +183,14 @@ class BranchedPack:
         beside.wait_stream(torch.cuda.current_stream(self.device))
         graph: torch.cuda.CUDAGraph | None = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.stream(beside):
-                for _ in range(2):
-                    self._number.zero_()
+            with searching(searching_pays(self._schedule.epochs * self._steps)):
+                with torch.cuda.stream(beside):
                     work()
-            torch.cuda.current_stream(self.device).wait_stream(beside)
-            self._number.zero_()
-            assert graph is not None
-            with torch.cuda.graph(graph):
-                work()
+                torch.cuda.current_stream(self.device).wait_stream(beside)
+                self._number.zero_()
+                assert graph is not None
+                with torch.cuda.graph(graph):
+                    work()
         except torch.cuda.OutOfMemoryError:
             raise
         except RuntimeError as error:

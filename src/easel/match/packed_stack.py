@@ -8,13 +8,13 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
+from torch import Tensor
+from torch.func import stack_module_state
 
 from easel.match.device_data import Batch, Data
 from easel.match.loop import batch_for
 from easel.match.packed_member import PackedMember
-from easel.match.train_steps import CLIP, GRAPH_STEPS, Augment, Objective
+from easel.match.train_steps import CLIP, GRAPH_STEPS, Augment, Objective, WithWeights
 
 log = logging.getLogger("easel.match")
 BETAS = (0.9, 0.999)
@@ -110,7 +110,9 @@ class StackedPack:
         """Returns the loss of each member `(members,)`."""
 
         def one(params: dict[str, Tensor], buffers: dict[str, Tensor], x: Batch, y: Batch) -> Tensor:
-            return self._objective.loss(_Called(self._skeleton, params, buffers), x, y, training=training)
+            return self._objective.loss(
+                WithWeights(self._skeleton, (params, buffers)), x, y, training=training
+            )
 
         # Not in bfloat16: batch normalisation of stacked networks has no backward pass for mixed types.
         found: Tensor = torch.func.vmap(one, randomness="different")(
@@ -175,16 +177,3 @@ class StackedPack:
                 for name, one in group.items():
                     one.copy_(earlier[name])
             self._taken.zero_()
-
-
-class _Called(nn.Module):
-    """A network with weights given at the call."""
-
-    def __init__(self, skeleton: nn.Module, params: dict[str, Tensor], buffers: dict[str, Tensor]) -> None:
-        super().__init__()
-        self._weights = (params, buffers)
-        self._skeleton = [skeleton]  # in a list, so that it is no part of this module
-
-    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
-        found: Tensor = functional_call(self._skeleton[0], self._weights, inputs, named)
-        return found

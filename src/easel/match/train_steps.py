@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from easel.match.device_data import Batch, Data, batches
 
@@ -60,6 +62,79 @@ def own_optimiser(
     )
 
 
+@contextmanager
+def searching(search: bool) -> Iterator[None]:
+    """Lets cuDNN try its algorithms for convolutions that it meets for the first time."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = search or before
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
+class WithWeights(nn.Module):
+    """A network with weights that are given at the call."""
+
+    def __init__(
+        self, network: nn.Module, weights: Mapping[str, Tensor] | tuple[Mapping[str, Tensor], ...]
+    ) -> None:
+        super().__init__()
+        self._weights = weights
+        self._network = [network]  # in a list, so that it is no part of this module
+
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
+        found: Tensor = functional_call(self._network[0], self._weights, inputs, named)  # type: ignore[arg-type]
+        return found
+
+
+class HalfWeights:
+    """The weights of convolutions and linear layers in bfloat16, made of the exact ones by one kernel a step.
+
+    Mixed precision otherwise makes each of them, and each gradient back, by a kernel of its own: the same numbers, and
+    a tenth of the kernels of a small network.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        of = {
+            id(one): one
+            for part in network.modules()
+            if isinstance(part, nn.Linear | nn.Conv1d | nn.Conv2d)
+            for one in part.parameters(recurse=False)
+            if one.requires_grad
+        }
+        names = {name: one for name, one in network.named_parameters() if id(one) in of}
+        self._exact: list[Tensor] = list(names.values())
+        self._half = [one.detach().to(torch.bfloat16).requires_grad_() for one in self._exact]
+        self._gradients = [torch.zeros_like(one) for one in self._exact]
+        self._others = [one for one in network.parameters() if one.requires_grad and id(one) not in of]
+        self.network = WithWeights(network, dict(zip(names, self._half, strict=True)))
+
+    def follow(self) -> None:
+        """Makes the half ones anew of the exact ones."""
+        with torch.no_grad():
+            torch._foreach_copy_(self._half, self._exact)
+
+    def backward(self, loss: Tensor) -> None:
+        """Gives all weights their gradients, the exact ones those of their halves."""
+        asked = [*self._half, *self._others]
+        found: tuple[Tensor | None, ...] = torch.autograd.grad(loss, asked, allow_unused=True)
+        halves, others = found[: len(self._half)], found[len(self._half) :]
+        used = [(kept, one) for kept, one in zip(self._gradients, halves, strict=True) if one is not None]
+        torch._foreach_copy_([kept for kept, _ in used], [one for _, one in used])
+        for exact, kept, half in zip(self._exact, self._gradients, halves, strict=True):
+            exact.grad = None if half is None else kept
+        for one, gradient in zip(self._others, others, strict=True):
+            one.grad = gradient
+
+
+def half_weights(network: nn.Module, device: torch.device) -> HalfWeights | None:
+    """Returns half weights where a GPU computes with them; None for a network that looks at its own weights."""
+    if not half_precision(device.type) or getattr(network, "reads_its_weights", False):
+        return None
+    return HalfWeights(network)
+
+
 class EagerSteps:
     """Step after step, for CPUs, for examples that stay on the host and for objectives with a critic of their own."""
 
@@ -75,6 +150,16 @@ class EagerSteps:
         self._objective, self._augment = objective, augment
         self._device = next(network.parameters()).device
         self._learned = [one for one in network.parameters() if one.requires_grad]
+        self._half = half_weights(network, self._device)
+        self._called = network if self._half is None else self._half.network
+
+    def compile(self) -> None:
+        """From now on the network is a compiled one, with the same weights."""
+        self._called = torch.compile(self._called)  # type: ignore[assignment]
+
+    def as_it_is(self) -> None:
+        """From now on the network is not compiled."""
+        self._called = self._network if self._half is None else self._half.network
 
     def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:
         total = torch.zeros((), device=self._device)
@@ -86,10 +171,12 @@ class EagerSteps:
 
     def step(self, inputs: Batch, targets: Batch) -> Tensor:
         """Takes one step; returns its loss."""
+        if self._half is not None:
+            self._half.follow()
         with autocast(self._device):
-            loss = self._objective.loss(self._network, self._augment(inputs), targets, training=True)
+            loss = self._objective.loss(self._called, self._augment(inputs), targets, training=True)
         self._optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
+        torch.autograd.backward(loss) if self._half is None else self._half.backward(loss)
         if self._device.type == "cuda":
             self._scaled_step()
         else:
@@ -113,7 +200,14 @@ class GraphSteps:
     """
 
     def __init__(
-        self, eager: EagerSteps, train: Data, optimiser: torch.optim.Optimizer, steps: int, batch: int
+        self,
+        eager: EagerSteps,
+        train: Data,
+        optimiser: torch.optim.Optimizer,
+        steps: int,
+        batch: int,
+        *,
+        search: bool = False,
     ) -> None:
         device = train.device
         self._places = torch.zeros((steps, batch), dtype=torch.long, device=device)
@@ -130,16 +224,15 @@ class GraphSteps:
 
         beside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         beside.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(beside):  # allocations and algorithms are settled before the recording
-            for _ in range(3):
-                self._number.zero_()
+        with searching(search):
+            with torch.cuda.stream(beside):  # allocations and algorithms are settled before the recording
                 step()
-        torch.cuda.current_stream(device).wait_stream(beside)
-        self._number.zero_()
-        self._graph = torch.cuda.CUDAGraph()
-        optimiser.zero_grad(set_to_none=True)
-        with torch.cuda.graph(self._graph):
-            step()
+            torch.cuda.current_stream(device).wait_stream(beside)
+            self._number.zero_()
+            self._graph = torch.cuda.CUDAGraph()
+            optimiser.zero_grad(set_to_none=True)
+            with torch.cuda.graph(self._graph):
+                step()
 
     def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:
         self._places.copy_(places, non_blocking=True)
@@ -158,13 +251,15 @@ def recorded(
     steps: int,
     batch: int,
     undo: Callable[[], None],
+    *,
+    search: bool = False,
 ) -> Steps:
     """Returns the steps as a graph, or as they are where they cannot be recorded.
 
     `undo` puts network and optimiser, in place, back to where they were before the steps that warm up.
     """
     try:
-        found: Steps = GraphSteps(eager, train, optimiser, steps, batch)
+        found: Steps = GraphSteps(eager, train, optimiser, steps, batch, search=search)
     except torch.cuda.OutOfMemoryError:
         raise
     except RuntimeError as error:

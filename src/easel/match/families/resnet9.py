@@ -1,7 +1,7 @@
 """ResNet-9 trained as small pictures are trained today.
 
-One cycle of the learning rate, label smoothing, mixed pictures, a moving average of the weights, and several views of
-each picture when it answers.
+One cycle of the learning rate to its end, label smoothing, mixed pictures, a moving average of the weights, several
+views of each picture when it answers, and where asked for a bag of several networks, trained together on a GPU.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def _plan(situation: Situation) -> Plan:
     )
     choices: list[Alternative] = [
         ("width", 0.5, 0.0),
+        ("bag", 4, 0.0),
         ("mix", "cutmix" if small else "none", 0.02),
         ("mix", "mixup", 0.02),
         ("augment", other, 0.03),
@@ -56,7 +57,7 @@ def _cost(candidate: Candidate, summary: DataSummary) -> float:
     pixels = side**2 if summary.side > 1 else summary.cells
     work = pixels / 1024 if side < 64 else pixels / 1024 / 14
     total = 3 * GFLOP * work * max(width, 0.15) ** 1.7 * n * epochs_for(MOST_EPOCHS, n, SEEN)
-    return float(1.0 + rounds_of(n) * (0.5 + total / REFERENCE_GFLOPS))
+    return float(1.0 + rounds_of(n) * candidate.number("bag", 1) * (0.5 + total / REFERENCE_GFLOPS))
 
 
 def _network(candidate: Candidate, wiring: Wiring, seed: int) -> nn.Module:
@@ -86,6 +87,7 @@ FAMILIES = (
         cost=_cost,
         network=_network,
         objective=_objective,
+        chooses=False,
         most_epochs=MOST_EPOCHS,
         seen=SEEN,
     ),

@@ -50,6 +50,7 @@ class Averaged(nn.Module):
     """
 
     taken: Tensor
+    reads_its_weights = True
 
     def __init__(self, network: nn.Module, views: str) -> None:
         super().__init__()

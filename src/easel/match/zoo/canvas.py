@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from easel.match.zoo.norm import ConvRelu, Norm
+
 SMALL = 64
 """Below this side length a network keeps the resolution in its stem, as its authors do for CIFAR."""
 
@@ -35,13 +37,12 @@ class Canvas:
     ) -> nn.Module:
         """Same-padded convolution, batch norm, ReLU; a stride is dropped where it would leave < 2 pixels."""
         stride = stride if self.smallest_side >= 2 * stride else 1
+        kind = ConvRelu if relu and not norm else nn.Conv2d
         parts: list[nn.Module] = [
-            nn.Conv2d(self.channels, out, kernel, stride=stride, padding=kernel // 2, bias=not norm)
+            kind(self.channels, out, kernel, stride=stride, padding=kernel // 2, bias=not norm)
         ]
         if norm:
-            parts.append(nn.BatchNorm2d(out))
-        if relu:
-            parts.append(nn.ReLU(inplace=True))
+            parts.append(Norm(out, relu=relu))
         self.channels = out
         self._shrink(stride)
         return nn.Sequential(*parts)

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from easel.match.zoo.canvas import Canvas, Head, Stack, kaiming, scaled
+from easel.match.zoo.norm import joined
 
 
 def _dense_head(canvas: Canvas, outputs: int, width: float, grid: int) -> list[nn.Module]:
@@ -88,7 +88,7 @@ class Fire(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.squeeze(x)
-        return torch.cat([self.one(x), self.three(x)], dim=1)
+        return joined((self.one, self.three), x)
 
 
 def squeezenet(canvas: Canvas, outputs: int, width: float) -> nn.Module:

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from easel.match.zoo.canvas import Canvas, Head, Stack, kaiming, scaled
+from easel.match.zoo.norm import joined
 
 
 class ResidualBlock(nn.Module):
@@ -22,16 +22,23 @@ class ResidualBlock(nn.Module):
             body = [
                 canvas.conv(channels, 1),
                 canvas.conv(channels, 3, stride),
-                canvas.conv(out, 1, relu=False),
+                canvas.conv(out, 1),
             ]
         else:
-            body = [canvas.conv(channels, 3, stride), canvas.conv(out, 3, relu=False)]
+            body = [canvas.conv(channels, 3, stride), canvas.conv(out, 3)]
         self.body = nn.Sequential(*body)
         changed = before.channels != out or (before.height, before.width) != (canvas.height, canvas.width)
         self.shortcut = before.conv(out, 1, stride, relu=False) if changed else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.body(x) + self.shortcut(x))
+        *before, last = self.body
+        made = x
+        for layer in before:
+            made = layer(made)
+        assert isinstance(last, nn.Sequential)
+        convolution, norm = last
+        found: Tensor = norm(convolution(made), self.shortcut(x))
+        return found
 
 
 def _resnet(
@@ -81,7 +88,7 @@ class Inception(nn.Module):
         canvas.channels = one + three + five + pool
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([branch(x) for branch in self.branches], dim=1)
+        return joined(self.branches, x)
 
 
 _INCEPTIONS = (
