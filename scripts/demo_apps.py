@@ -115,20 +115,19 @@ def diabetes(small: bool) -> Part:
 
 def table_of(parts: list[Part], apps: dict[str, App], left: float) -> Table:
     table = Table(title=f"everybody's best model so far ({left:.0f} s to go)", title_justify="left", box=None)
-    for column in ("who", "app", "kind", "best", "metric", "model", "tried", "now", "next"):
-        table.add_column(column, overflow="ellipsis", no_wrap=True)
+    for column in ("who", "app", "best", "metric", "model", "tried", "next"):
+        long = column in ("model", "next")
+        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=16 if long else None)
     for part in parts:
         app = apps[part.app]
         best = app.best
         table.add_row(
             part.person,
             app.name,
-            app.template,
             "–" if best is None else f"{best.quality:.4f}",
             app.metric,
             "–" if best is None else best.candidate,
             str(app.trials - len(app.running)),
-            ", ".join(app.running) or "–",
             "–" if app.next is None else app.next.candidate,
         )
     return table
@@ -157,7 +156,7 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=120.0)
     arguments.add_argument("--small", action="store_true")
     given = arguments.parse_args()
-    console = Console(width=180)
+    console = Console(width=80)
     with tempfile.TemporaryDirectory() as folder:
         parts = [digits(given.small), wine(Path(folder)), waves(given.small), diabetes(given.small)]
         clients = {
@@ -177,8 +176,8 @@ def main() -> None:
         found = clients[part.person].apps.infer(part.app, part.asked)
         answers = [one["label"] if "label" in one else f"{one['value']:.0f}" for one in found.answers]
         console.print(
-            f"{part.person} asks {part.app}: {', '.join(answers)}   (truth: {', '.join(part.truth)}; "
-            f"{found.candidate}, {found.model}, score {found.quality:.3f})"
+            f"{part.person} asks {part.app}: {', '.join(answers)}\n"
+            f"    the truth: {', '.join(part.truth)}; by {found.candidate}, score {found.quality:.3f}"
         )
     for client in clients.values():
         client.close()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import BaseModel
 
-from easel.cli.plain import NOTHING, plain, short_id
+from easel.cli.plain import NOTHING, money, plain, short_id
 
 
 class Inner(BaseModel):
@@ -45,3 +45,16 @@ def test_only_ids_of_jobs_are_shortened() -> None:
     assert short_id("job_01m7nhwf00vb9zh4c8prg6pzhm") == "g6pzhm"
     assert short_id("job_01m7nhwf00vb9zh4c8prg6pzhm-output:1") == "job_01m7nhwf00vb9zh4c8prg6pzhm-output:1"
     assert short_id("digits") == "digits"
+
+
+def test_small_sums_keep_two_digits_and_are_never_powers_of_ten() -> None:
+    sums = [0.0, 12.345, 0.25, 0.0020051, 0.0000123, 0.0000016, 1e-9]
+    assert [money(amount, "USD") for amount in sums] == [
+        "0.00 USD",
+        "12.35 USD",
+        "0.25 USD",
+        "0.0020 USD",
+        "0.000012 USD",
+        "0.000002 USD",
+        "under 0.000001 USD",
+    ]

@@ -9,6 +9,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.plain import money
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ TOTALS: Columns[wire.BillTotal] = [
     ("", lambda t: t.group or "(none)"),
     ("jobs", lambda t: t.jobs),
     ("hours", lambda t: f"{t.hours:.2f}"),
-    ("amount", lambda t: f"{t.amount:.4f} {t.currency}"),
+    ("amount", lambda t: money(t.amount, t.currency)),
 ]
 CHARGES: Columns[wire.ChargeLine] = [
     ("project", lambda line: line.project),
@@ -35,7 +36,7 @@ LINES: Columns[wire.BillLine] = [
     ("from", lambda line: line.start),
     ("seconds", lambda line: f"{line.seconds:.2f}"),
     ("per hour", lambda line: f"{line.per_hour:.6f}"),
-    ("amount", lambda line: f"{line.amount:.6f} {line.currency}"),
+    ("amount", lambda line: money(line.amount, line.currency)),
     ("book", lambda line: line.book),
 ]
 
@@ -76,7 +77,7 @@ def job(
     if found.promised_cost is not None:
         took = f"{found.seconds:.1f} s" if found.seconds is not None else "not known yet"
         say(
-            f"Promised {found.promised_seconds:.1f} s and {found.promised_cost:.5f} {found.currency}; took {took}"
+            f"Promised {found.promised_seconds:.1f} s and {money(found.promised_cost, found.currency)}; took {took}"
         )
 
 

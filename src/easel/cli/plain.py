@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -65,3 +66,12 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
         number /= 1024
     return f"{number:.1f} TiB"
+
+
+def money(amount: float, currency: str) -> str:
+    """Returns a sum with its currency; small ones with two digits, to a millionth, never as a power of ten."""
+    if 0 < amount < 5e-7:
+        return f"under 0.000001 {currency}"
+    if 0 < amount < 0.01:
+        return f"{amount:.{min(6, math.ceil(-math.log10(amount)) + 1)}f} {currency}"
+    return f"{amount:.2f} {currency}"

@@ -24,7 +24,9 @@ export default function Happiness({ project }: { project: string }) {
           height={240}
         />
         <p className="quiet">
-          {count(found.data.items.length)} apps have a model; their mean score is {figure(now)}.
+          {found.data.items.length === 1
+            ? `One app has a model; its score is ${figure(now)}.`
+            : `${count(found.data.items.length)} apps have a model; their mean score is ${figure(now)}.`}
         </p>
       </div>
     </section>

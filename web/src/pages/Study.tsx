@@ -197,7 +197,7 @@ function Pictures({ project, study, points }: PicturesProps) {
   return (
     <>
       {done.length > 0 && (
-        <div className="charts">
+        <div className="charts pairs">
           <div className="card">
             <Picture
               title={`Recommended ${aim.quantity} over what was spent`}

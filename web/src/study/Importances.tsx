@@ -30,7 +30,7 @@ export function Importances({ project, name, quantities, known }: Props) {
               <th scope="row" dir="auto">
                 {one.dimension}
               </th>
-              <td className="bar">
+              <td className="share">
                 <meter aria-label={`Share of ${one.dimension}`} min={0} max={1} value={one.share} />
               </td>
               <td className="number">{Math.round(100 * one.share)} %</td>

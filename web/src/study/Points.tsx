@@ -43,7 +43,7 @@ export function Points({ project, points, quantity, dimensions, brushed, onAll }
     </th>
   );
   return (
-    <section>
+    <section className="part">
       <header className="head">
         <h2>Points</h2>
         <label className="check">

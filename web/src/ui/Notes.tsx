@@ -48,7 +48,7 @@ export function Notes({ project, kind, reference }: { project: string; kind: Kin
             required
             rows={text.includes("\n") ? 4 : 1}
             maxLength={10_000}
-            placeholder="Write a note for yourself and the project"
+            placeholder="Write a note"
             value={text}
             onChange={(e) => setText(e.target.value)}
           />
