@@ -16,10 +16,12 @@ from easel.flow.authenticate import Level
 from easel.flow.jobs.orders import OrderLimits, order_of
 from easel.flow.jobs.people import Owners
 from easel.flow.jobs.tracking_tokens import JobTracking
+from easel.records.lake import Kind
 from easel.run.secret_store import SecretStore
 from easel.serve.app import api_routes, declared_level
 from easel.serve.mlflow.artifacts import keep_upload
-from easel.store import job_queues, jobs
+from easel.store import job_queues, jobs, runs
+from easel.store.lake.tags import NewTag, put_all
 from easel.store.schema.jobs import jobs as job_table
 
 BASE = "/mlflow/astro/api/2.0/mlflow/"
@@ -250,14 +252,41 @@ def test_a_long_history_comes_in_pages_without_gaps(world: World) -> None:
     assert found == list(range(800))
 
 
-def test_thousands_of_params_are_kept_and_found(world: World) -> None:
+def test_a_hundred_thousand_params_are_kept_and_found(world: World) -> None:
+    """All but the last hundred are written straight to the store: as many requests would say no more."""
     run_id = new_run(world)
-    for start in range(0, 2000, 100):
-        params = [{"key": f"p{i}", "value": str(i)} for i in range(start, start + 100)]
-        post(world, "runs/log-batch", {"run_id": run_id, "params": params})
-    assert len(get(world, "runs/get", run_id=run_id)["run"]["data"]["params"]) == 2000
-    found = post(world, "runs/search", {"experiment_ids": ["0"], "filter": "params.p1999 = '1999'"})
-    assert [run["info"]["run_id"] for run in found["runs"]] == [run_id]
+    with world.app.state.easel.store.write() as tx:
+        record = runs.by_id(tx, run_id)
+        assert record is not None
+        put_all(
+            tx,
+            [
+                NewTag(record.project_id, record.artifact_id, Kind.JOB, f"{runs.PARAM}p{i}", str(i))
+                for i in range(99_900)
+            ],
+        )
+    last = [{"key": f"p{i}", "value": str(i)} for i in range(99_900, 100_000)]
+    post(world, "runs/log-batch", {"run_id": run_id, "params": last})
+    post(world, "runs/log-batch", {"run_id": run_id, "params": last})
+    changed = {"run_id": run_id, "key": "p5", "value": "6"}
+    assert post(world, "runs/log-parameter", changed, status=400)["error_code"] == "INVALID_PARAMETER_VALUE"
+    assert len(get(world, "runs/get", run_id=run_id)["run"]["data"]["params"]) == 100_000
+    for name in ("5", "99999"):
+        found = post(world, "runs/search", {"experiment_ids": ["0"], "filter": f"params.p{name} = '{name}'"})
+        assert [run["info"]["run_id"] for run in found["runs"]] == [run_id]
+
+
+@pytest.mark.parametrize("name", ["it's", 'say "yes"', "a b&c=d?e#f", "100%", "ü\u2028"])
+def test_a_registered_model_may_have_any_name_without_slash_and_colon(world: World, name: str) -> None:
+    post(world, "registered-models/create", {"name": name})
+    post(world, "model-versions/create", {"name": name, "source": "mlflow-artifacts:/"})
+    post(world, "registered-models/alias", {"name": name, "alias": "champion", "version": "1"})
+    assert get(world, "registered-models/get", name=name)["registered_model"]["name"] == name
+    found = get(world, "registered-models/alias", name=name, alias="champion")["model_version"]
+    assert (found["name"], found["version"]) == (name, "1")
+    for refused in (f"{name}/x", f"{name}:1"):
+        told = post(world, "registered-models/create", {"name": refused}, status=400)
+        assert told["error_code"] == "INVALID_PARAMETER_VALUE"
 
 
 def test_long_values_are_found_by_all_of_them(world: World) -> None:
