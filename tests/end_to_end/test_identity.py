@@ -14,13 +14,13 @@ import pytest
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound, TryLater, Unauthenticated
 from easel.sdk.client import Client
-from easel.testing.server import ServerProcess, running
+from easel.testing.server import ServerProcess, started
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running(tmp_path_factory.mktemp("server"), first_start=True) as started:
-        yield started
+    with started(ServerProcess(tmp_path_factory.mktemp("server"), first_start=True)) as made:
+        yield made
 
 
 @pytest.fixture

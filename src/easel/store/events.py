@@ -54,7 +54,8 @@ def last_seq(tx: Tx) -> int:
 def newest_at(tx: Tx) -> datetime | None:
     """Returns when the latest of the newest events happened, as its writer's clock said."""
     last = select(events.c.at).order_by(events.c.seq.desc()).limit(100).subquery()
-    return tx.execute(select(func.max(last.c.at))).scalar_one()
+    found: datetime | None = tx.execute(select(func.max(last.c.at))).scalar_one()
+    return found
 
 
 def newest_of_kinds(tx: Tx, subjects: Group[str], kinds: Group[str]) -> dict[str, str]:

@@ -166,11 +166,15 @@ class ServerProcess:
         raise RuntimeError(f"the server was not ready within three minutes:\n{self.log}")
 
 
-@contextlib.contextmanager
 def running(
-    folder: Path, database_url: str | None = None, first_start: bool = False, **settings: str
-) -> Iterator[ServerProcess]:
-    server = ServerProcess(folder, database_url, first_start=first_start, **settings)
+    folder: Path, database_url: str | None = None, **settings: str
+) -> contextlib.AbstractContextManager[ServerProcess]:
+    """Return a server of its own under `folder`, started on entering and ended on leaving."""
+    return started(ServerProcess(folder, database_url, first_start=False, **settings))
+
+
+@contextlib.contextmanager
+def started(server: ServerProcess) -> Iterator[ServerProcess]:
     server.start()
     try:
         yield server

@@ -60,8 +60,8 @@ export function Model({ project, app }: { project: string; app: App }) {
           {app.serving.luck != null && app.serving.luck > 0 && (
             <>
               {" "}
-              {figure(app.serving.quality)} was measured; {figure(app.serving.luck)} of it was the luck of choosing the
-              best of several.
+              {figure(app.serving.quality)} was measured; {figure(app.serving.luck)} of it was the luck of
+              choosing the best of several.
             </>
           )}
         </p>
