@@ -10,10 +10,10 @@ oldest_supported = "0036"  # series that older releases log have no number, and 
 
 def upgrade() -> None:
     op.add_column("job_series", sa.Column("artifact_id", sa.BigInteger()))
+    op.drop_index("ix_job_series_last", "job_series")  # before the update, which would write it row by row
     op.execute(
-        "UPDATE job_series SET artifact_id = (SELECT jobs.artifact_id FROM jobs WHERE jobs.id = job_series.job_id)"
+        "UPDATE job_series SET artifact_id = jobs.artifact_id FROM jobs WHERE jobs.id = job_series.job_id"
     )
-    op.drop_index("ix_job_series_last", "job_series")
     op.create_index(
         "ix_job_series_last",
         "job_series",
