@@ -130,7 +130,7 @@ def test_models_and_front_are_served(ana: Client) -> None:
     assert along.values == [0.001, 0.01, 0.1]
     assert len(along.of["accuracy"]) == len(along.of["cost"]) == len(along.probability) == 3
     matter = ana.studies.importances("models")
-    assert [one.dimension for one in matter] == ["rate"]  # fidelities are held
+    assert {one.dimension for one in matter} == {"rate", "memory_mb"}  # the fidelity is held
     region = ana.studies.region("models", "rate", "data_fraction")
     assert len(region.probability) == len(region.objective) == 3
     assert ana.studies.export_csv("models").count("\n") == 6
