@@ -112,12 +112,15 @@ def texts(n: int = 48) -> World:
 
 
 def general(n: int = 48) -> World:
-    """A picture and a number together: no template but the general one takes both."""
+    """A picture beside an array of four dimensions: no template but the general one takes both."""
     rng = np.random.default_rng(0)
     pairs = [
-        ({"a": np.full((2, 2), float(i % 2)), "b": float(rng.normal())}, ["x", "y"][i % 2]) for i in range(n)
+        ({"a": np.full((2, 2), float(i % 2)), "b": rng.normal(size=(1, 1, 1, 2))}, ["x", "y"][i % 2])
+        for i in range(n)
     ]
-    return world("{input: {[a :: Tensor[2, 2], b :: Number], []}, output: {[Category], []}}", pairs)
+    return world(
+        "{input: {[a :: Tensor[2, 2], b :: Tensor[1, 1, 1, 2]], []}, output: {[Category], []}}", pairs
+    )
 
 
 def copying(n: int = 48) -> World:

@@ -146,6 +146,7 @@ class AsyncStudies(Twin[Studies]):
     front = awaited(Studies.front)
     get = awaited(Studies.get)
     import_csv = awaited(Studies.import_csv)
+    importances = awaited(Studies.importances)
     list = iterated(Studies.list)
     points = awaited(Studies.points)
     region = awaited(Studies.region)
@@ -229,7 +230,9 @@ class AsyncLake(Twin[LakeClient]):
     max = awaited(LakeClient.max)
     min = awaited(LakeClient.min)
     mv = awaited(LakeClient.mv)
+    notes = awaited(LakeClient.notes)
     read_range = awaited(LakeClient.read_range)
+    remove_note = awaited(LakeClient.remove_note)
     replay = awaited(LakeClient.replay)
     replay_plan = awaited(LakeClient.replay_plan)
     revoke = awaited(LakeClient.revoke)
@@ -243,6 +246,7 @@ class AsyncLake(Twin[LakeClient]):
     upload_files = awaited(LakeClient.upload_files)
     uploads = awaited(LakeClient.uploads)
     versions = awaited(LakeClient.versions)
+    write_note = awaited(LakeClient.write_note)
 
 
 class AsyncPipelines(Twin[Pipelines]):
@@ -291,12 +295,17 @@ class AsyncQueues(Twin[Queues]):
     devices = awaited(Queues.devices)
     drain = awaited(Queues.drain)
     gpu_share = awaited(Queues.gpu_share)
+    keep_for_apps = awaited(Queues.keep_for_apps)
+    kept_for_apps = awaited(Queues.kept_for_apps)
     list = awaited(Queues.list)
     promises = awaited(Queues.promises)
     reorder = awaited(Queues.reorder)
     reservations = awaited(Queues.reservations)
     reserve = awaited(Queues.reserve)
+    set_share = awaited(Queues.set_share)
+    shares = awaited(Queues.shares)
     undrain = awaited(Queues.undrain)
+    use_over_time = awaited(Queues.use_over_time)
 
 
 class AsyncSecrets(Twin[Secrets]):
