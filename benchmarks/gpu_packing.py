@@ -85,10 +85,15 @@ def main() -> None:
         runs = fit_together(pack, data, ClassObjective(), seed=seed, out_of_time=lambda: False)
         return [float("nan") if isinstance(run, Diverged) else run.best_loss for run in runs]
 
+    # Kernels are built once on a machine and kept on its disk: both sides begin with theirs.
     alone(0, 1e-3, 0)
-    one = seconds_of(lambda: alone(0, 1e-3, 1))
+    together([(f, 1e-3) for f in range(5)], 1)
+    one = min(seconds_of(lambda seed=seed: alone(0, 1e-3, seed)) for seed in range(3))  # type: ignore[misc]
     losses: dict[str, list[float]] = {}
-    five = seconds_of(lambda: losses.update(five=together([(f, 1e-3) for f in range(5)], 0)))
+    five = min(
+        seconds_of(lambda seed=seed: losses.update(five=together([(f, 1e-3) for f in range(5)], seed)))  # type: ignore[misc]
+        for seed in range(3)
+    )
     rates = [1e-3] * many
     packed = {}
     for size in (8, many):

@@ -3,7 +3,7 @@
     python benchmarks/gpu_torchvision.py [--seconds 3] [--only NAME …] [--compile] [--side 224] [--json PATH]
 
 Both take the same step (forward, loss, backward, fused AdamW, bfloat16 autocast, channels-last, batches of 512, cuDNN's search
-for algorithms); torchvision's network is as it comes, with ten classes. `--compile` also measures ours after `torch.compile`
+for algorithms); torchvision's network is as it comes, with ten classes. `recorded` is ours as a trial replays it. `--compile` also measures ours after `torch.compile`
 and says how long its first steps took; a second run on the same machine finds the compiler's cache. Needs torch and torchvision
 alone. Without a GPU it runs in a small form on the CPU and says so.
 """
@@ -52,7 +52,9 @@ def step_of(
     network: nn.Module, batch: int, side: int, device: torch.device, compiled: bool
 ) -> Callable[[], None]:
     network.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device.type == "cuda")
+    optimiser = torch.optim.AdamW(
+        network.parameters(), lr=1e-4, fused=device.type == "cuda", capturable=device.type == "cuda"
+    )
     x = torch.randn(batch, 3, side, side, device=device).to(memory_format=torch.channels_last)
     y = torch.randint(10, (batch,), device=device)
     called = torch.compile(network) if compiled else network
@@ -66,6 +68,20 @@ def step_of(
         optimiser.step()
 
     return step
+
+
+def recorded(step: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """Returns the step as a trial takes it on a GPU: as a graph that is replayed."""
+    if device.type != "cuda":
+        return step
+    beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(beside):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(beside)
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
 
 
 def rate(step: Callable[[], None], batch: int, seconds: float, device: torch.device) -> tuple[float, float]:
@@ -114,6 +130,13 @@ def main() -> None:
                 step_of(theirs(other), batch, given.side, device, False), batch, given.seconds, device
             )
             row[f"against {other}"] = row["ours"] / float(row[other])
+        row["recorded"], _ = rate(
+            recorded(step_of(ours(name, given.side), batch, given.side, device, False), device),
+            batch,
+            given.seconds,
+            device,
+        )
+        row[f"recorded against {PAIRS[name][0]}"] = row["recorded"] / float(row[PAIRS[name][0]])
         if given.compile:
             made = step_of(ours(name, given.side), batch, given.side, device, True)
             row["compiled"], row["first steps, s"] = rate(made, batch, given.seconds, device)

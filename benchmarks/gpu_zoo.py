@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -39,28 +40,41 @@ def train_rate(
     device: torch.device,
     seconds: float,
     width: float = 1.0,
+    *,
+    record: bool = False,
 ) -> float:
-    """Images per second over at least `seconds` of steps, after a warm-up that chooses the algorithms."""
+    """Images per second over at least `seconds` of steps, after a warm-up that chooses the algorithms; as a recorded
+    graph where asked for, so that the host does not count."""
     torch.manual_seed(0)
     network = build_image_network(name, shape, outputs=10, width=width).to(
         device, memory_format=torch.channels_last
     )
-    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device.type == "cuda")
+    on_gpu = device.type == "cuda"
+    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=on_gpu, capturable=on_gpu)
     x = torch.randn(batch, *shape, device=device).to(memory_format=torch.channels_last)
     y = torch.randint(10, (batch,), device=device)
     loss_of = nn.CrossEntropyLoss()
 
-    def step() -> None:
+    def one() -> None:
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
             loss = loss_of(network(x), y)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
 
-    burst = 5 if device.type == "cuda" else 1
-    for _ in range(3 if device.type == "cuda" else 1):
+    step: Callable[[], None] = one
+    burst = 5 if on_gpu else 1
+    for _ in range(3 if on_gpu else 1):
         step()
     synchronise(device)
+    if record and on_gpu:
+        beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+        with torch.cuda.stream(beside):
+            step()
+        torch.cuda.current_stream().wait_stream(beside)
+        with torch.cuda.graph(graph):
+            step()
+        step = graph.replay
     began, steps = time.perf_counter(), 0
     while (elapsed := time.perf_counter() - began) < seconds:
         for _ in range(burst):

@@ -32,6 +32,14 @@ def pictures() -> Data:
     return Data({"x": x}, {"y": y})
 
 
+@pytest.fixture(params=["merged", "branches"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Small networks as one, and beside each other."""
+    if request.param == "branches":
+        monkeypatch.setattr(packed, "merges", lambda *given: False)
+    return str(request.param)
+
+
 def members(rates: tuple[float, ...], epochs: int = 4) -> list[PackedMember]:
     rows = torch.arange(240)
     return [
@@ -45,9 +53,10 @@ def members(rates: tuple[float, ...], epochs: int = 4) -> list[PackedMember]:
     ]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_member_that_diverges_leaves_the_others_as_they_were(pictures: Data) -> None:
     torch.manual_seed(1)
-    three = members((1e-2, 1e30, 1e-2))
+    three = members((1e-2, 1e30, 1e-2), epochs=12)
     runs = fit_together(three, pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
     assert isinstance(runs[1], Diverged)
     for good in (runs[0], runs[2]):
@@ -56,14 +65,17 @@ def test_a_member_that_diverges_leaves_the_others_as_they_were(pictures: Data) -
     assert all(torch.isfinite(one).all() for one in three[0].network.state_dict().values())
 
 
+@pytest.mark.usefixtures("either_way")
 def test_together_is_as_good_as_alone(pictures: Data) -> None:
     torch.manual_seed(1)
-    (member,) = members((1e-2,), epochs=6)
+    (member,) = members((1e-2,), epochs=12)
     alone = copy.deepcopy(member.network)
     (packed,) = fit_together([member], pictures, ClassObjective(), seed=3, out_of_time=lambda: False)
     assert isinstance(packed, TrainingRun)
     train, validate = pictures.only(member.train), pictures.only(member.validate)
-    lone = fit(alone, train, validate, ClassObjective(), Schedule(6, 1e-2), seed=3, out_of_time=lambda: False)
+    lone = fit(
+        alone, train, validate, ClassObjective(), Schedule(12, 1e-2), seed=3, out_of_time=lambda: False
+    )
     np.testing.assert_allclose(packed.curve[0], lone.curve[0], rtol=0.05)
     assert packed.best_loss < 0.2
 
@@ -92,6 +104,7 @@ def test_batches_come_in_order_from_the_host(pictures: Data) -> None:
     assert [one for row in found for one in row] == pictures.targets["y"][:12].tolist()
 
 
+@pytest.mark.usefixtures("either_way")
 def test_one_that_is_killed_leaves_and_the_others_go_on(pictures: Data) -> None:
     torch.manual_seed(1)
     runs = fit_together(
@@ -110,12 +123,15 @@ def test_one_that_is_killed_leaves_and_the_others_go_on(pictures: Data) -> None:
 def test_many_are_stacked_and_learn_too(pictures: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "MOST_BRANCHES", 1)
     torch.manual_seed(1)
-    runs = fit_together(members((1e-2, 1e30)), pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    runs = fit_together(
+        members((1e-2, 1e30), epochs=12), pictures, ClassObjective(), seed=0, out_of_time=lambda: False
+    )
     assert isinstance(runs[0], TrainingRun)
     assert runs[0].best_loss < 0.2
     assert isinstance(runs[1], Diverged)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_checkpoint_of_a_packed_member_goes_on_alone(pictures: Data, tmp_path: Path) -> None:
     torch.manual_seed(1)
     two = [

@@ -1,8 +1,9 @@
 """Several networks trained as one program: the folds of a trial, the learning rates of a grid.
 
-A few of them are branches of one recorded graph, dozens are stacked (`packed_branches`, `packed_stack`), so that a GPU
-that one small network leaves idle is filled. Each member keeps its own rows, learning rate, curve and early stop; one
-that diverges does not touch the others. After every epoch each is asked whether it is to `leave`.
+A few small ones are one network (`packed_merged`), a few others branches of one recorded graph (`packed_branches`),
+dozens are stacked (`packed_stack`), so that a GPU that one small network leaves idle is filled. Each member keeps its
+own rows, learning rate, curve and early stop; one that diverges does not touch the others. After every epoch each is
+asked whether it is to `leave`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.loop import Diverged, TrainingRun
 from easel.match.packed_branches import BranchedPack
 from easel.match.packed_member import Pack, PackedMember
+from easel.match.packed_merged import MergedPack, merges
 from easel.match.packed_stack import StackedPack
 from easel.match.train_steps import Augment, Objective
 
@@ -51,8 +53,9 @@ def fit_together(
     states = [TrainingState() for _ in members]
     writers: list[CheckpointWriter] = []
     if count <= MOST_BRANCHES:
-        pack = branched = BranchedPack(members, data, objective, augment)
-        states = branched.restore()
+        kind = MergedPack if merges(members, objective, data.device) else BranchedPack
+        pack = few = kind(members, data, objective, augment)
+        states = few.restore()
         writers = [CheckpointWriter(member.checkpoint) for member in members]
     else:
         pack = StackedPack(members, data, objective, augment)
@@ -96,7 +99,7 @@ def fit_together(
                     and (over or writer.due)
                     and members[i].checkpoint is not None
                 ):
-                    writer.write(branched.snapshot(i), states[i])
+                    writer.write(few.snapshot(i), states[i])
             if all(stopped):
                 break
     finally:

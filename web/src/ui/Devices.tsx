@@ -7,6 +7,7 @@ import { Failure } from "./Failure";
 import { memory, plural } from "./format";
 import { Loaded } from "./Loaded";
 import { jobPlace } from "./places";
+import { gpuWords } from "./gpus";
 import { Time } from "./Time";
 
 export function useDevices() {
@@ -81,10 +82,27 @@ function DeviceCard({
           </>
         )}
       </p>
+      {device.gpus > 0 && <Gpus device={device} />}
       {device.drain && <Draining drain={device.drain} />}
       {use ? <Used device={device} use={use} jobs={jobs} /> : <p className="quiet">{sizeOf(device)}</p>}
-      {drains && <Drain device={device} />}
+      {drains && device.connected && <Drain device={device} />}
+      {drains && !device.connected && <Remove device={device} />}
     </article>
+  );
+}
+
+/** What its GPUs are, how busy the driver says each is, how much of them jobs hold, or why they get no work. */
+function Gpus({ device }: { device: Device }) {
+  return (
+    <>
+      <p className="quiet">{gpuWords(device)}</p>
+      {device.gpu_fault && <p role="alert">{device.gpu_fault}</p>}
+      {(device.gpu_use ?? []).map((one) => (
+        <p key={one.number} className="quiet">
+          GPU {one.number}: {one.use}
+        </p>
+      ))}
+    </>
   );
 }
 
@@ -144,6 +162,24 @@ function Drain({ device }: { device: Device }) {
       </button>
       {change.error && <Failure error={change.error} />}
     </form>
+  );
+}
+
+/** For platform admins: a machine that will not come back. */
+function Remove({ device }: { device: Device }) {
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () =>
+      answer(api.DELETE("/api/v1/devices/{device}", { params: { path: { device: device.name } } })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["devices"] }),
+  });
+  return (
+    <>
+      <button type="button" disabled={remove.isPending} onClick={() => remove.mutate()}>
+        Remove for good
+      </button>
+      {remove.error && <Failure error={remove.error} />}
+    </>
   );
 }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from easel.match.zoo.gpu_layers import MaxPool, convolution
 from easel.match.zoo.norm import ConvRelu, Norm
 
 SMALL = 64
@@ -37,9 +38,12 @@ class Canvas:
     ) -> nn.Module:
         """Same-padded convolution, batch norm, ReLU; a stride is dropped where it would leave < 2 pixels."""
         stride = stride if self.smallest_side >= 2 * stride else 1
-        kind = ConvRelu if relu and not norm else nn.Conv2d
         parts: list[nn.Module] = [
-            kind(self.channels, out, kernel, stride=stride, padding=kernel // 2, bias=not norm)
+            convolution(self.channels, out, kernel, stride)
+            if norm
+            else ConvRelu(self.channels, out, kernel, stride=stride, padding=kernel // 2)
+            if relu
+            else nn.Conv2d(self.channels, out, kernel, stride=stride, padding=kernel // 2)
         ]
         if norm:
             parts.append(Norm(out, relu=relu))
@@ -52,7 +56,7 @@ class Canvas:
         if self.smallest_side < keep * stride:
             return nn.Identity()
         self._shrink(stride, odd_kernel=kernel % 2 == 1)
-        return nn.MaxPool2d(kernel, stride, padding=(kernel - 1) // 2)
+        return MaxPool(kernel, stride, (kernel - 1) // 2)
 
     def _shrink(self, stride: int, odd_kernel: bool = True) -> None:
         """Returns the new size: with same padding an odd kernel rounds it up, an even one (2 × 2 pooling) down."""

@@ -65,6 +65,17 @@ class CatBoostModel:
     def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(self.model.predict_proba(self._pool(x)), dtype=np.float64)
 
+    def contributions(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """`(n, columns, outputs)`: what each column adds to the number or the log-odds."""
+        found = np.asarray(self.model.get_feature_importance(self._pool(x), type="ShapValues"))
+        found = found[:, None] if found.ndim == 2 else found
+        mask = np.asarray(self.categorical, dtype=bool)
+        # numbers come first in a pool, then categories
+        order = np.concatenate([np.flatnonzero(~mask), np.flatnonzero(mask)])
+        whole = np.zeros((len(x), len(mask), found.shape[1]))
+        whole[:, order] = found[:, :, :-1].transpose(0, 2, 1)
+        return whole
+
     def save(self, folder: Path) -> None:
         self.model.save_model(str(folder / "model.cbm"), format="cbm")
         described = {"categorical": self.categorical, "classify": self.classify}

@@ -1,7 +1,8 @@
 """GPU kernels for batch normalisation with an addition and ReLU, and for a bias with ReLU, forth and back.
 
 Tensors are channels-last: a pixel is a row of `channels`, a multiple of eight; rows of a wider one lie `stride` apart.
-Sums are made in float32 and in a fixed order, so that two runs agree.
+Sums are made in float32 and in a fixed order, so that two runs agree. Several networks of one shape, whose examples lie
+one after another, are the third side of a grid: each has `rows` of its own and weights `apart` from the next one's.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ def statistics(
 ):  # fmt: skip
     """Sums of the rows of one program; the last program of these channels to end makes mean and deviation of them."""
     channels = tl.multiple_of(channels, 8)
-    part, parts = tl.program_id(0), tl.num_programs(0)
+    part, parts, member = tl.program_id(0), tl.num_programs(0), tl.program_id(2)
+    x += member.to(tl.int64) * rows * channels
+    partial += member * parts * 2 * channels
+    counter += member * tl.num_programs(1)
+    mean += member * channels
+    rstd += member * channels
+    running_mean += member * channels
+    running_var += member * channels
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     inside = c < channels
     # Differences to the first row: sums of squares would lose digits where the mean is far from nought.
@@ -66,11 +74,19 @@ def statistics(
 
 @triton.jit
 def apply(
-    x, beside, y, mean, rstd, weight, bias, rows, channels, stride,
+    x, beside, y, mean, rstd, weight, bias, rows, channels, stride, apart,
     BLOCK_M: tl.constexpr, BLOCK_C: tl.constexpr, RELU: tl.constexpr, ADD: tl.constexpr,
 ):  # fmt: skip
     channels = tl.multiple_of(channels, 8)
     stride = tl.multiple_of(stride, 8)
+    member = tl.program_id(2)
+    x += member.to(tl.int64) * rows * channels
+    beside += member.to(tl.int64) * rows * channels
+    y += member.to(tl.int64) * rows * stride
+    mean += member * channels
+    rstd += member * channels
+    weight += member * apart
+    bias += member * apart
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     inside = c < channels
     scale = tl.load(weight + c, mask=inside, other=0.0) * tl.load(rstd + c, mask=inside, other=0.0)
@@ -88,12 +104,23 @@ def apply(
 
 @triton.jit
 def sums_back(
-    dy, x, y, partial, counter, mean, rstd, weight, bias, dweight, dbias, rows, channels, stride, chunk,
+    dy, x, y, partial, counter, mean, rstd, weight, bias, dweight, dbias, rows, channels, stride, apart, chunk,
     BLOCK_M: tl.constexpr, BLOCK_C: tl.constexpr, RELU: tl.constexpr, ADD: tl.constexpr,
 ):  # fmt: skip
     channels = tl.multiple_of(channels, 8)
     stride = tl.multiple_of(stride, 8)
-    part, parts = tl.program_id(0), tl.num_programs(0)
+    part, parts, member = tl.program_id(0), tl.num_programs(0), tl.program_id(2)
+    dy += member.to(tl.int64) * rows * stride
+    x += member.to(tl.int64) * rows * channels
+    y += member.to(tl.int64) * rows * channels
+    partial += member * parts * 2 * channels
+    counter += member * tl.num_programs(1)
+    mean += member * channels
+    rstd += member * channels
+    weight += member * apart
+    bias += member * apart
+    dweight += member * channels
+    dbias += member * channels
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     inside = c < channels
     centre = tl.load(mean + c, mask=inside, other=0.0)
@@ -130,11 +157,23 @@ def sums_back(
 
 @triton.jit
 def apply_back(
-    dy, x, y, dx, dbeside, mean, rstd, weight, bias, dweight, dbias, rows, channels, stride,
+    dy, x, y, dx, dbeside, mean, rstd, weight, bias, dweight, dbias, rows, channels, stride, apart,
     BLOCK_M: tl.constexpr, BLOCK_C: tl.constexpr, RELU: tl.constexpr, ADD: tl.constexpr,
 ):  # fmt: skip
     channels = tl.multiple_of(channels, 8)
     stride = tl.multiple_of(stride, 8)
+    member = tl.program_id(2)
+    dy += member.to(tl.int64) * rows * stride
+    x += member.to(tl.int64) * rows * channels
+    y += member.to(tl.int64) * rows * channels
+    dx += member.to(tl.int64) * rows * channels
+    dbeside += member.to(tl.int64) * rows * channels
+    mean += member * channels
+    rstd += member * channels
+    weight += member * apart
+    bias += member * apart
+    dweight += member * channels
+    dbias += member * channels
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     inside = c < channels
     centre = tl.load(mean + c, mask=inside, other=0.0)

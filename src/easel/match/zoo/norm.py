@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from easel.match.zoo.strided_conv import StridedConv
+
 log = logging.getLogger("easel.match")
 WIDE = 64
 """Channels for which the kernels need one counter."""
@@ -80,7 +82,7 @@ def _ending(path: nn.Module) -> tuple[list[nn.Module], Norm]:
     return before, last
 
 
-class ConvRelu(nn.Conv2d):
+class ConvRelu(StridedConv):
     """A convolution with its bias and ReLU; its weights are those of `nn.Conv2d`."""
 
     _counter: Tensor | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from easel.match.zoo.canvas import Canvas, Head, Stack, kaiming, scaled
+from easel.match.zoo.gpu_layers import MaxPool
 from easel.match.zoo.norm import joined
 
 
@@ -82,7 +83,7 @@ class Inception(nn.Module):
                 branch((one, 1)),
                 branch((reduce3, 1), (three, 3)),
                 branch((reduce5, 1), (five, 5)),
-                nn.Sequential(nn.MaxPool2d(3, 1, padding=1), branch((pool, 1))),
+                nn.Sequential(MaxPool(3, 1, 1), branch((pool, 1))),
             ]
         )
         canvas.channels = one + three + five + pool
