@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from easel.optimise.arrays import Array, cholesky, solve_lower
+from easel.optimise.arrays import Array
 from easel.optimise.covariance import FLOOR
 
 STEPS = 20
@@ -31,45 +31,50 @@ class Moments:
     def likelihoods(self, H: Array) -> Array:
         """`(n,)` `log N` of the cells of each row of `H` `(n, K)` that are there."""
         out = np.zeros(len(H))
-        for rows, seen in _patterns(H):
-            if not seen.any():
-                continue
-            L = cholesky(self.cov[np.ix_(seen, seen)] + FLOOR * np.eye(int(seen.sum())))
-            W = solve_lower(L, (H[rows][:, seen] - self.mean[seen]).T)
-            log_det = 2.0 * float(np.log(np.diag(L)).sum())
-            out[rows] = -0.5 * ((W * W).sum(0) + log_det + seen.sum() * np.log(2 * np.pi))
+        for rows, place, seen in _patterns(H):
+            L = np.linalg.cholesky(self._among(seen))
+            Z = np.where(np.isnan(H[rows]), 0.0, H[rows] - self.mean)
+            W = np.linalg.solve(L[place], Z[:, :, None])[:, :, 0]
+            log_det = 2.0 * np.log(np.diagonal(L, axis1=1, axis2=2)).sum(1)
+            out[rows] = -0.5 * ((W * W).sum(1) + log_det[place] + seen.sum(1)[place] * np.log(2 * np.pi))
         return out
 
     def completed(self, H: Array) -> tuple[Array, Array]:
         """`H` with the conditional means in its gaps, and the sum over rows of the gaps' covariances `(K, K)`."""
         X, spread = H.copy(), np.zeros_like(self.cov)
-        for rows, seen in _patterns(H):
-            gone = ~seen
-            if not gone.any():
-                continue
-            if not seen.any():
-                X[rows] = self.mean
-                spread += len(rows) * self.cov
-                continue
-            across = self.cov[np.ix_(seen, gone)]
-            L = cholesky(self.cov[np.ix_(seen, seen)] + FLOOR * np.eye(int(seen.sum())))
-            A = solve_lower(L, across)
-            W = solve_lower(L, A, transposed=True)
-            X[np.ix_(rows, np.flatnonzero(gone))] = self.mean[gone] + (H[rows][:, seen] - self.mean[seen]) @ W
-            spread[np.ix_(gone, gone)] += len(rows) * (self.cov[np.ix_(gone, gone)] - A.T @ A)
+        for rows, place, seen in _patterns(H):
+            both = seen[:, :, None] & seen[:, None, :]
+            P = np.where(both, np.linalg.inv(self._among(seen)), 0.0)
+            Z = np.where(np.isnan(H[rows]), 0.0, H[rows] - self.mean)
+            told = self.mean + np.einsum("nk,nkj->nj", Z, P[place]) @ self.cov
+            X[rows] = np.where(np.isnan(H[rows]), told, H[rows])
+            left = self.cov - self.cov @ P @ self.cov
+            neither = ~seen[:, :, None] & ~seen[:, None, :]
+            count = np.bincount(place, minlength=len(seen))
+            spread += np.einsum("p,pij->ij", count.astype(float), np.where(neither, left, 0.0))
         return X, spread
 
+    def _among(self, seen: npt.NDArray[np.bool_]) -> Array:
+        """`(p, K, K)`: for each row of `seen` `(p, K)` the covariance of what was seen, and ones for the rest."""
+        K = len(self.mean)
+        both = seen[:, :, None] & seen[:, None, :]
+        return np.where(both, self.cov + FLOOR * np.eye(K), np.eye(K))
 
-def _patterns(H: Array) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
-    """Rows that lack the same cells, together."""
-    there = ~np.isnan(H)
-    if there.all():
-        yield np.arange(len(H)), np.ones(H.shape[1], dtype=bool)
-        return
-    kinds, place = np.unique(there, axis=0, return_inverse=True)
+
+AT_ONCE = 2_000_000
+"""Cells of covariances that are worked on together: 16 MB."""
+
+
+def _patterns(
+    H: Array,
+) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
+    """Rows by what they lack, a few patterns at once: rows `(m,)`, the pattern of each `(m,)`, patterns `(p, K)`."""
+    kinds, place = np.unique(~np.isnan(H), axis=0, return_inverse=True)
     place = place.reshape(-1)
-    for number, seen in enumerate(kinds):
-        yield np.flatnonzero(place == number), seen
+    step = max(1, AT_ONCE // max(H.shape[1] ** 2, 1))
+    for first in range(0, len(kinds), step):
+        rows = np.flatnonzero((place >= first) & (place < first + step))
+        yield rows, place[rows] - first, kinds[first : first + step]
 
 
 def posterior_moments(H: Array, before: Moments, rows: float) -> Moments:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from easel.declare.friendly import read_program
 from easel.flow.experience.file import PACKAGED, packaged_experience, read_experience, write_experience
 from easel.flow.experience.laws import laws_of, with_experienced_costs
 from easel.flow.experience.measure import prepare, run_one, wanted
 from easel.flow.experience.sources import sources
 from easel.match.candidate import Candidate
+from easel.match.propose import estimate_cost, propose_candidates
 from easel.match.summary import DataSummary
 from easel.schedule.experience import DataProperties, Experience, KnownSet, Outcome, merged
 
@@ -84,3 +87,26 @@ def test_seconds_grow_with_the_data_as_experience_says() -> None:
     assert small.cost_s == pytest.approx(2.0, rel=0.3)
     assert large.cost_s == pytest.approx(32.0, rel=0.3)
     assert unknown.cost_s == 7.0
+
+
+def test_beyond_what_was_seen_seconds_grow_as_the_family_says() -> None:
+    """Small tables say nothing of pictures: support vectors of 20,000 of them were thought to take two seconds."""
+    sets = tuple(known(f"s{rows}", rows, seconds=rows / 1000.0) for rows in (100.0, 400.0, 1600.0, 3200.0))
+    laws = laws_of(Experience(sets), classes=True)
+    bare = Candidate("svm", (("C", 3),))
+    edge, far = DataSummary(3_200, 4, classes=2), DataSummary(20_000, 784, side=28, classes=10)
+    at_edge, beyond = (
+        with_experienced_costs((replace(bare, cost_s=estimate_cost(bare, size)),), size, laws)[0].cost_s
+        for size in (edge, far)
+    )
+    assert at_edge == pytest.approx(3.2, rel=0.3)
+    growth = estimate_cost(bare, far) / estimate_cost(bare, replace(edge, side=28))
+    assert beyond == pytest.approx(at_edge * growth, rel=0.01)
+
+
+def test_no_candidate_of_many_pictures_is_thought_to_be_done_at_once() -> None:
+    program = read_program("input: image 28 x 28\noutput: [a, b, c, d, e, f, g, h, i, j]")
+    size = DataSummary(60_000, 784, side=28, classes=10)
+    plain = propose_candidates(program, size)
+    for one, expected in zip(plain, with_experienced_costs(plain, size), strict=True):
+        assert expected.cost_s > 0.1 * one.cost_s, one.name

@@ -25,8 +25,6 @@ from easel.match.summary import strata, summarise, why_not_ready
 from easel.match.templates import match_program
 from easel.schedule.experience import DataProperties, Outcome
 
-MOST_EXAMPLES = 3_000
-"""Of a larger set so many examples are drawn: experience is of kinds of data, and small sets are quick."""
 ESTIMATES_ERR = 3.0
 
 
@@ -46,11 +44,11 @@ class Prepared:
         return match_program(self.program).name
 
 
-def prepare(source: Source, most: int = MOST_EXAMPLES) -> Prepared | None:
+def prepare(source: Source) -> Prepared | None:
     """The set, ready to be learned; nothing where it cannot be (one class only)."""
     text, pairs = source.read()
     program = parse_program(text)
-    order = np.random.default_rng(0).permutation(len(pairs))[:most]
+    order = np.random.default_rng(0).permutation(len(pairs))[: source.most]
     examples = tuple(read_example(program, *pairs[i]) for i in order)
     if why_not_ready(program, examples) is not None:
         return None

