@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 import time
@@ -49,6 +50,27 @@ def accuracy(client: Client, name: str, x: np.ndarray, y: np.ndarray) -> float:
     """The share of right answers; a label is a number from 0 to 9, or text that reads so."""
     answers = client.apps.infer(name, [one.tolist() for one in x]).answers
     return float(np.mean([str(one["label"]) == str(label) for one, label in zip(answers, y, strict=True)]))
+
+
+def trials(database: Path) -> list[str]:
+    """What ran, in the order of the starts: how far, on how many examples, from when to when, and to what end."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+        rows = db.execute(
+            "select t.name, t.decision, t.examples, j.submitted_at, j.started_at, j.ended_at, j.state, t.quality, j.result"
+            " from app_trials t join jobs j on j.id = t.job_id order by t.seq"
+        ).fetchall()
+    found = []
+    first = min((row[3] for row in rows), default=0)
+    for name, decision, examples, *times, state, quality, result in rows:
+        part = json.loads(decision).get("slice") or {"share": 1.0}
+        cost = json.loads(decision)["reasons"]["cost"]
+        at = [f"{(one - first) / 1e6:.1f}" if one else "-" for one in times]
+        inside = json.loads(result or "{}").get("seconds")
+        found.append(
+            f"{name} to {part['share']:.3f} of {examples}: predicted {cost:.1f} s, submitted, started, ended"
+            f" {' '.join(at)}, fitting {inside or 0.0:.1f} s, {state} {quality}"
+        )
+    return found
 
 
 def main() -> None:
@@ -100,6 +122,7 @@ def main() -> None:
                     found["useful after the first byte, s"] = round(now - began, 1)
                     break
             time.sleep(0.2)
+        found["trials"] = trials(Path(home) / "home" / "easel.sqlite")
     found |= {"models": steps, "wanted, s": 60, "load": round(os.getloadavg()[0], 1)}
     print(json.dumps(found, indent=1))
     if options.json:

@@ -63,6 +63,10 @@ class Line:
     tried: int | None
     memory_mb: int | None
     code: str
+    validated_on: int | None
+    tested_on: int
+    within_s: float | None
+    """Processor seconds until the test score of what would have served was within 1 % of the final one."""
 
 
 def calibration_error(truth: Any, probabilities: Any, bins: int = 10) -> float:
@@ -98,6 +102,7 @@ def measure(one: DataSet, system: str, seed: int, budget_s: float, peers: str, l
         elif ended.returncode == 0:
             with np.load(f"{given}.npz", allow_pickle=False) as kept:
                 found = {name: kept[name].item() for name in ("name", "shown", "cpu_s")}
+                found["path"] = _scored(one, _numbers(one)[test], kept["path_s"], kept["path_answers"])
                 answers = kept["answers"]
             found |= {"model": found["name"], "shown": _known(found["shown"])}
             truth = _numbers(one)[test]
@@ -131,7 +136,22 @@ def measure(one: DataSet, system: str, seed: int, budget_s: float, peers: str, l
         found.get("tried"),
         peak // 1024 if peak > before else None,
         code,
+        found.get("validated_on"),
+        len(test),
+        within(found.get("path") or [], score, found.get("cpu_s", 0.0)),
     )
+
+
+def within(path: list[list[float]], final: float | None, ended_s: float) -> float | None:
+    """Returns the first second after which no score of the path is more than 1 % behind the final one."""
+    if final is None or not path:
+        return None
+    since = ended_s
+    for seconds, score in reversed(path):
+        if score < final - 0.01 * abs(final):
+            break
+        since = seconds
+    return since
 
 
 def _numbers(one: DataSet) -> Any:
@@ -140,6 +160,14 @@ def _numbers(one: DataSet) -> Any:
     names = sorted(set(one.y))
     place = {name: k for k, name in enumerate(names)}
     return np.array([place[label] for label in one.y])
+
+
+def _scored(one: DataSet, truth: Any, seconds: Any, answers: Any) -> list[list[float]]:
+    """Returns seconds and test scores of what a system would have served one after the other."""
+    if one.task is Task.REGRESS:
+        truth = truth.reshape(len(truth), -1)
+    tests = [all_scores(one.task, truth, given)[METRIC[one.task]] for given in answers]
+    return [[float(s), test] for s, test in zip(seconds, tests, strict=True)]
 
 
 def _known(value: float) -> float | None:
@@ -155,12 +183,18 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def add(path: Path, line: Line) -> None:
+    """Adds a line; a file of fewer columns, from an earlier form of this command, gets the new ones, empty."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
-        if fresh:
+    columns = [field.name for field in fields(Line)]
+    header = path.read_text(encoding="utf-8").partition("\n")[0].split(",") if path.exists() else []
+    if header != columns:
+        before = read(path)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
+            writer.writerows({column: row.get(column, "") for column in columns} for row in before)
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         short = {key: f"{v:.5g}" if isinstance(v, float) else v for key, v in asdict(line).items()}
         writer.writerow(short)
 
@@ -178,6 +212,9 @@ def main() -> int:
         "--peers", default=sys.executable, help="the Python of the other systems' environment"
     )
     parser.add_argument("--label", default="", help="text on the command line of every process started")
+    parser.add_argument(
+        "--anew", default="", help="systems to measure again where their line is of other code"
+    )
     parser.add_argument("--summary", action="store_true", help="only tell what the results say")
     wanted = parser.parse_args()
     if wanted.summary:
@@ -187,7 +224,12 @@ def main() -> int:
     code = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    done = {(r["set"], r["system"], int(r["seed"]), float(r["budget_s"])) for r in read(wanted.results)}
+    anew = set(filter(None, wanted.anew.split(",")))
+    done = {
+        (r["set"], r["system"], int(r["seed"]), float(r["budget_s"]))
+        for r in read(wanted.results)
+        if r["system"] not in anew or r["code"] == code
+    }
     for one in all_sets(set(filter(None, wanted.sets.split(",")))):
         for seed in range(wanted.seeds):
             for system in wanted.systems.split(","):

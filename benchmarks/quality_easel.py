@@ -17,11 +17,11 @@ import numpy as np
 
 from benchmarks.quality_sets import DataSet, all_sets, split
 from easel.match.candidate import Candidate
-from easel.match.ensemble import mix
+from easel.match.ensemble import Answered, mix, side_by_side
 from easel.match.examples import Example
 from easel.match.judge import all_scores, calibrate, sampling_error
 from easel.match.kinds import Task
-from easel.match.luck import choice_luck
+from easel.match.luck import choice_luck, prefers_mixture
 from easel.match.propose import propose_candidates
 from easel.match.read import read_example
 from easel.match.split import assign_folds
@@ -44,15 +44,32 @@ def run_easel(one: DataSet, seed: int, budget_s: float) -> dict[str, Any]:
         return budget_s - (time.process_time() - began)
 
     found: dict[str, Trained] = {}
+    ended: dict[str, float] = {}
     for candidate in in_turn(propose_candidates(program, summarise(program, examples))):
         if left() <= 0 or (found and candidate.cost_s > 2 * left()):
             continue
         conditions = Conditions(seed, max(1.0, left()), time.process_time, metric=metric)
         try:
             found[candidate.name] = train(candidate, program, examples, folds, conditions)
+            ended[candidate.name] = time.process_time() - began
         except (ArithmeticError, ValueError) as error:
             print(f"{one.name}: {candidate.name} failed: {error}", file=sys.stderr)
-    return _judged(one, found, asked, began)
+    judged = _judged(one, found, asked, [example.output for example in examples], began)
+    return {**judged, "path": path_of(one, found, ended, asked)}
+
+
+def path_of(
+    one: DataSet, found: dict[str, Trained], ended: dict[str, float], asked: list[Example]
+) -> list[list[float]]:
+    """Returns after how many processor seconds which test score would have been served: that of the best so far."""
+    inputs, path, best = [example.input for example in asked], [], -np.inf
+    for name, trained in found.items():
+        if trained.measurement.quality > best:
+            best = trained.measurement.quality
+            truth = trained.model.target([example.output for example in asked])
+            test = all_scores(one.task, truth, trained.model.predict(inputs), trained.model.calibration)
+            path.append([ended[name], test[METRIC[one.task]]])
+    return path
 
 
 def in_turn(candidates: tuple[Candidate, ...]) -> list[Candidate]:
@@ -65,7 +82,9 @@ def in_turn(candidates: tuple[Candidate, ...]) -> list[Candidate]:
     return [candidate for _, _, candidate in sorted(ranked, key=lambda one: one[:2])]
 
 
-def _judged(one: DataSet, found: dict[str, Trained], asked: list[Example], began: float) -> dict[str, Any]:
+def _judged(
+    one: DataSet, found: dict[str, Trained], asked: list[Example], outputs: list[Any], began: float
+) -> dict[str, Any]:
     """Returns what is shown for the best (or the ensemble), and its answers for the test."""
     task, metric = one.task, METRIC[one.task]
     best = max(found, key=lambda name: found[name].measurement.quality)
@@ -73,22 +92,29 @@ def _judged(one: DataSet, found: dict[str, Trained], asked: list[Example], began
     shown, chosen, calibration = kept.measurement.quality, best, kept.model.calibration
     error = kept.measurement.error
     inputs = [example.input for example in asked]
-    whole = [name for name, t in found.items() if len(t.learned.validated) == len(kept.learned.validated)]
-    order = {name: np.argsort(found[name].learned.validated) for name in whole}
-    members = {name: np.asarray(found[name].learned.predicted)[order[name]] for name in whole}
-    right = np.asarray(kept.learned.truth)[order[best]]
-    weights, offered = {best: 1.0}, dict(members)
+    whole = [name for name, t in found.items() if t.measurement.validated_on == kept.measurement.validated_on]
+    shared = side_by_side(
+        {
+            name: Answered(found[name].learned.validated, np.asarray(found[name].learned.predicted))
+            for name in whole
+        }
+    )
+    of = shared.by_example
+    right = kept.model.target([outputs[row] for row in shared.rows])
+    weights, offered = {best: 1.0}, dict(shared.predicted)
+    luck = None
     if len(whole) >= 3:
-        mixture = mix(task, metric, right, members)
-        of_mixture = calibrate(task, right, mixture.predicted)
+        mixture = mix(task, metric, right, shared.predicted, of)
+        of_mixture = calibrate(task, right, mixture.predicted, len(of))
         final = of_mixture.apply(mixture.predicted) if task is Task.CLASSIFY else mixture.predicted
         offered["ensemble"] = final
         scores = all_scores(task, right, final, of_mixture)
-        if scores[metric] >= shown:
+        luck = choice_luck(task, metric, right, offered, by_example=of)
+        if prefers_mixture(scores[metric], shown, luck):
             shown, chosen, calibration = scores[metric], "ensemble", of_mixture
             weights = dict(mixture.weights)
-            error = sampling_error(task, metric, right, final, of_mixture)
-    luck = choice_luck(task, metric, right, offered)
+            error = sampling_error(task, metric, right, final, of_mixture, by_example=of)
+            luck = 0.0
     cpu_s = time.process_time() - began
     predicted = np.sum([w * found[name].model.predict(inputs) for name, w in weights.items()], axis=0)
     if task is Task.CLASSIFY and chosen == "ensemble":
@@ -103,6 +129,7 @@ def _judged(one: DataSet, found: dict[str, Trained], asked: list[Example], began
         "shown_error": error,
         "luck": luck,
         "covered": covered,
+        "validated_on": len(of),
         "model": chosen
         if chosen == best
         else "+".join(sorted({found[n].model.candidate.family for n in weights})),

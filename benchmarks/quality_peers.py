@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-Found = tuple[Any, str, "float | None"]
-"""Answers for the test, the model's name, and the score that the system shows before the test."""
+Path = list[tuple[float, Any]]
+"""After how many seconds which answers for the test would have been given; empty where a system does not tell."""
+Found = tuple[Any, str, "float | None", Path]
+"""Answers for the test, the model's name, the score that the system shows before the test, and how it got there."""
 
 
 def boosting(x: Any, y: Any, test: Any, classify: bool, budget_s: float, seed: int) -> Found:
@@ -28,7 +30,7 @@ def boosting(x: Any, y: Any, test: Any, classify: bool, budget_s: float, seed: i
 
     model = (HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor)(random_state=seed)
     model.fit(x, y)
-    return (_spread(model, test, y) if classify else model.predict(test)), "HistGradientBoosting", None
+    return (_spread(model, test, y) if classify else model.predict(test)), "HistGradientBoosting", None, []
 
 
 def flaml(x: Any, y: Any, test: Any, classify: bool, budget_s: float, seed: int) -> Found:
@@ -49,7 +51,7 @@ def flaml(x: Any, y: Any, test: Any, classify: bool, budget_s: float, seed: int)
             log_file_name=f"{folder}/log",
         )
     answers = _spread(model, test, y) if classify else model.predict(test)
-    return answers, str(model.best_estimator), 1.0 - float(model.best_loss)
+    return answers, str(model.best_estimator), 1.0 - float(model.best_loss), []
 
 
 def autogluon(x: Any, y: Any, test: Any, classify: bool, budget_s: float, seed: int) -> Found:
@@ -79,14 +81,26 @@ def autogluon(x: Any, y: Any, test: Any, classify: bool, budget_s: float, seed: 
             ag_args_ensemble={"fold_fitting_strategy": "sequential_local"},
         )
         asked = pandas.DataFrame(test, columns=names)
-        shown = float(model.leaderboard()["score_val"].max())
-        if not classify:
-            return model.predict(asked).to_numpy(), str(model.model_best), shown
-        given = model.predict_proba(asked)
-        answers = np.zeros((len(test), int(y.max()) + 1))
-        for label in given.columns:
-            answers[:, int(label)] = given[label]
-        return answers, str(model.model_best), shown
+        board = model.leaderboard()
+        shown = float(board["score_val"].max())
+
+        def answered(name: str) -> Any:
+            if not classify:
+                return model.predict(asked, model=name).to_numpy()
+            given = model.predict_proba(asked, model=name)
+            answers = np.zeros((len(test), int(y.max()) + 1))
+            for label in given.columns:
+                answers[:, int(label)] = given[label]
+            return answers
+
+        # Models are fitted one after the other; whichever validated best so far would have answered.
+        path, seconds, best = [], 0.0, -np.inf
+        for _, row in board.sort_values("fit_order").iterrows():
+            seconds += float(row["fit_time_marginal"])
+            if row["score_val"] > best:
+                best = row["score_val"]
+                path.append((seconds, answered(row["model"])))
+        return answered(model.model_best), str(model.model_best), shown, path
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -122,7 +136,7 @@ def main() -> int:
     start = time.time() - time.process_time()
     time.time = time.perf_counter = time.monotonic = lambda: start + time.process_time()
     began = time.process_time()
-    answers, name, shown = SYSTEMS[wanted.system](
+    answers, name, shown, path = SYSTEMS[wanted.system](
         given["x"], given["y"], given["test"], wanted.classify, wanted.budget, wanted.seed
     )
     spent = time.process_time() - began
@@ -132,6 +146,8 @@ def main() -> int:
         name=name,
         shown=np.nan if shown is None else shown,
         cpu_s=spent,
+        path_s=[seconds for seconds, _ in path],
+        path_answers=[given for _, given in path],
     )
     return 0
 

@@ -13,6 +13,7 @@ from easel.declare.parse import parse_program
 from easel.declare.program import Tensor
 from easel.match.examples import Chain, ExampleError, Single, Tree
 from easel.match.pictures import SizePolicy, decode_picture
+from easel.match.raw import Picture
 from easel.match.read import read_example, read_object
 
 COLUMNS = "{[age :: Number?, town :: Category[Bern, Chur], note :: Text], []}"
@@ -121,6 +122,12 @@ def test_a_picture_is_brought_to_the_programs_size(policy: SizePolicy) -> None:
 
 def test_a_picture_keeps_its_size_where_the_program_leaves_it_open() -> None:
     assert decode_picture(encoded(30, 20, kind="JPEG"), Tensor((None, None, 3))).shape == (20, 30, 3)
+
+
+def test_a_damaged_picture_is_named_as_it_was_given() -> None:
+    stored = Picture(b"\x89PNG no", path="/apps/flowers/4rhstpzh/files/a/3601b905f872015b8c9d3aec-bad.png")
+    with pytest.raises(ExampleError, match=r"\Ainput: bad\.png: this is not a picture that can be read"):
+        read_object(IMAGE.input, stored, "input")
 
 
 def test_a_damaged_picture_is_refused() -> None:

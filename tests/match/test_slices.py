@@ -14,10 +14,11 @@ from tests.match.worlds import World
 
 from easel.errors import InvalidInput
 from easel.match import loop
+from easel.match.candidate import Candidate
 from easel.match.estimator_body import EstimatorBody
-from easel.match.kinds import GAVE_WAY, SLICE_ENDED
+from easel.match.kinds import GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.slices import SliceState, fit_slice
-from easel.match.split import assign_folds
+from easel.match.split import Round, assign_folds, part_of
 from easel.match.summary import strata
 from easel.match.train import Conditions, train
 
@@ -75,6 +76,25 @@ def test_other_families_learn_from_a_share_that_grows(tmp_path: Path) -> None:
     assert last.measurement.quality == pytest.approx(whole.measurement.quality)
 
 
+def test_the_model_of_a_share_is_that_which_was_validated_and_not_fitted_twice() -> None:
+    state = begun(worlds.table(1_200), "svm", None, None)
+    _, part = fit_slice(state, 0.25)
+    held = [i for i, fold in enumerate(state.folds) if fold == 0]
+    answers = part.model.predict([state.examples[i].input for i in held])
+    np.testing.assert_allclose(answers, part.learned.predicted, atol=1e-9)
+
+
+def test_a_trial_that_is_late_serves_the_model_it_has(tmp_path: Path) -> None:
+    world = worlds.table(1_200)
+    state = begun(world, "svm", None, None)
+    ticks = iter(range(0, 10**6, 100))
+    late = replace(state.conditions, budget_s=50.0, clock=lambda: float(next(ticks)))
+    trained = train(state.candidate, state.program, state.examples, state.folds, late)
+    assert trained.measurement.stopped == OUT_OF_TIME
+    held = [state.examples[i].input for i, fold in enumerate(state.folds) if fold == 0]
+    np.testing.assert_allclose(trained.model.predict(held), trained.learned.predicted, atol=1e-9)
+
+
 def test_a_slice_goes_forward_and_not_beyond_the_end() -> None:
     state = begun(worlds.texts(240), "text_linear", None, None)
     with pytest.raises(InvalidInput, match="not above 1"):
@@ -84,8 +104,8 @@ def test_a_slice_goes_forward_and_not_beyond_the_end() -> None:
         fit_slice(state, 1.0)
 
 
-def test_trees_grown_in_slices_are_those_of_one_that_was_never_stopped(tmp_path: Path) -> None:
-    family = "boosted_trees"
+@pytest.mark.parametrize("family", ["boosted_trees", "extra_trees", "random_forest"])
+def test_trees_grown_in_slices_are_those_of_one_that_was_never_stopped(family: str, tmp_path: Path) -> None:
     world = worlds.table(240)
     state = begun(world, family, tmp_path / "sliced", None)
     state, part = fit_slice(state, 0.25)
@@ -117,7 +137,16 @@ def test_whoever_goes_on_with_trees_that_draw_lots_has_as_many_in_the_end(tmp_pa
     ]
 
 
-@pytest.mark.parametrize("family", ["fcn", "boosted_trees", "lightgbm"])
+def test_a_forest_that_predicts_several_numbers_goes_on_too(tmp_path: Path) -> None:
+    state = begun(worlds.line(80, outputs=2), "extra_trees", tmp_path, None)
+    state, part = fit_slice(state, 0.25)
+    assert (part.measurement.stopped, state.reached) == (SLICE_ENDED, 0.25)
+    state, last = fit_slice(state, 1.0)
+    assert state.over
+    assert last.learned.resumed > 0
+
+
+@pytest.mark.parametrize("family", ["fcn", "boosted_trees", "lightgbm", "extra_trees"])
 def test_who_is_asked_to_give_way_stops_at_the_next_checkpoint_and_goes_on_from_there(
     family: str, tmp_path: Path
 ) -> None:
@@ -177,3 +206,46 @@ def test_a_long_epoch_is_stopped_in_its_middle_and_gone_on_with_from_that_step(
     after, last = fit_slice(replace(after, conditions=state.conditions), 1.0)
     assert after.over
     np.testing.assert_allclose(last.learned.predicted, once.learned.predicted, atol=1e-5)
+
+
+def test_a_share_of_the_examples_has_two_of_every_class_and_grows_by_adding() -> None:
+    labels = np.array([0] * 690 + [1] * 10)
+    whole = Round(np.arange(700), np.arange(0))
+    parts = [set(part_of(whole, share, 3, labels).train.tolist()) for share in (0.06, 0.25, 0.5)]
+    assert parts[0] < parts[1] < parts[2]
+    assert [len(part) for part in parts] == [42, 175, 350]
+    rare = [sum(labels[i] for i in part) for part in parts]
+    assert rare[0] >= 2
+    assert 2 <= rare[1] <= 4
+    assert 4 <= rare[2] <= 6
+
+
+def test_a_slice_of_a_table_with_a_class_of_one_percent_learns() -> None:
+    rng = np.random.default_rng(0)
+    sick = [k % 100 == 0 for k in range(400)]
+    pairs = [
+        ([float(rng.normal() + 4 * ill), float(rng.normal())], "sick" if ill else "well") for ill in sick
+    ]
+    world = worlds.world("{input: {[Tensor[2]], []}, output: {[Category], []}}", pairs)
+    for family in ("logistic_regression", "lightgbm"):
+        _, first = fit_slice(begun(world, family, None), 0.08)
+        assert first.measurement.scores["roc_auc"] > 0.5
+
+
+def test_a_round_that_has_examples_of_one_class_alone_answers_with_it() -> None:
+    pairs = [([float(k % 7)], "a" if k < 26 else "b") for k in range(30)]
+    program, examples = worlds.world("{input: {[Tensor[1]], []}, output: {[Category], []}}", pairs)
+    folds = [0 if k >= 26 else 1 + k % 4 for k in range(30)]
+    for family in ("logistic_regression", "lightgbm", "boosted_trees"):
+        found = train(Candidate(family), program, examples, folds, Conditions(0, 60.0, time.monotonic))
+        assert 0.0 <= found.measurement.quality <= 1.0
+
+
+def test_a_forest_that_is_done_leaves_no_checkpoint_and_one_that_is_not_all_of_them(tmp_path: Path) -> None:
+    """Storing a forest takes as long as growing it."""
+    whole = begun(worlds.table(240), "extra_trees", tmp_path / "whole", None)
+    train(whole.candidate, whole.program, whole.examples, whole.folds, whole.conditions)
+    assert not list(tmp_path.rglob("grown.json"))
+    _, part = fit_slice(begun(worlds.table(240), "extra_trees", tmp_path / "part", None), 0.25)
+    assert part.measurement.stopped == SLICE_ENDED
+    assert len(list(tmp_path.rglob("grown.json"))) == part.measurement.rounds

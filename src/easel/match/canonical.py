@@ -20,6 +20,7 @@ from easel.match.examples import Chain, Example, Object, Single, Tree, Value
 from easel.match.raw import Picture, spelled
 from easel.match.read import read_field, read_object
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 TELLING = 4
 """Inputs of fewer values than this are often equal by chance: they have no near-duplicates."""
 
@@ -31,8 +32,7 @@ def example_digest(program: Program, raw_input: Any, raw_output: Any) -> str:
 
 
 def _hash(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(_ENCODER.encode(value).encode(), digest_size=16).hexdigest()
 
 
 def _side(data_type: DataType, raw: Any, where: str) -> Any:

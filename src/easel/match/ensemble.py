@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from easel.match.examples import Object
 from easel.match.judge import score
 from easel.match.kinds import Task
 from easel.match.model import Model, load_model
+from easel.match.split import rows_by_example
 
 MOST_PICKS = 20
 FEW = 200
@@ -36,28 +38,78 @@ class Mixture:
     predicted: NDArray[Any]
 
 
-def mix(task: Task, metric: str, truth: NDArray[Any], members: Mapping[str, NDArray[Any]]) -> Mixture:
-    """The mixture of the members' answers `(n, D)` that scores best."""
-    part = np.arange(len(truth)) % PARTS
+@dataclass(frozen=True)
+class Answered:
+    """What one candidate answered to validated examples: `rows[i]` names the example of `predicted[i]`, in turns."""
+
+    rows: NDArray[np.intp]
+    predicted: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Answers of several candidates to the same examples, side by side: of example `rows[i]`, as often as any of them
+    was validated; who was so less often gives the same answer again.
+    """
+
+    rows: NDArray[np.intp]
+    predicted: Mapping[str, NDArray[Any]]
+
+    @property
+    def by_example(self) -> NDArray[np.intp]:
+        """`(n, turns)`: the places of each example's answers."""
+        return rows_by_example(self.rows)
+
+
+def side_by_side(members: Mapping[str, Answered]) -> Shared:
+    """Returns the answers to those examples that all members answered, in the order of the examples."""
+    places = {name: rows_by_example(one.rows) for name, one in members.items()}
+    named = {name: members[name].rows[places[name][:, 0]] for name in members}
+    common = reduce(np.intersect1d, named.values())
+    turns = max(found.shape[1] for found in places.values())
+    predicted = {}
+    for name, one in members.items():
+        mine = places[name][np.isin(named[name], common)]
+        # a member with fewer turns answers with its first
+        column = [turn if turn < mine.shape[1] else 0 for turn in range(turns)]
+        predicted[name] = one.predicted[mine[:, column].ravel()]
+    return Shared(np.repeat(common, turns), predicted)
+
+
+def mix(
+    task: Task,
+    metric: str,
+    truth: NDArray[Any],
+    members: Mapping[str, NDArray[Any]],
+    by_example: NDArray[np.intp] | None = None,
+) -> Mixture:
+    """The mixture of the members' answers `(n, D)` that scores best; `by_example` as in `Shared`."""
+    of = np.arange(len(truth))[:, None] if by_example is None else by_example
+    part = np.empty(len(truth), dtype=int)
+    part[of] = (np.arange(len(of)) % PARTS)[:, None]
+    few = len(of) < FEW
     predicted = np.empty_like(next(iter(members.values())), dtype=float)
     for k in range(PARTS):
         learn, rest = part != k, part == k
         if not rest.any():
             continue
-        weights = choose(task, metric, truth[learn], {name: p[learn] for name, p in members.items()})
+        weights = choose(task, metric, truth[learn], {name: p[learn] for name, p in members.items()}, few=few)
         predicted[rest] = _sum(weights, {name: p[rest] for name, p in members.items()})
-    return Mixture(choose(task, metric, truth, members), predicted)
+    return Mixture(choose(task, metric, truth, members, few=few), predicted)
 
 
 def choose(
-    task: Task, metric: str, truth: NDArray[Any], members: Mapping[str, NDArray[Any]]
+    task: Task, metric: str, truth: NDArray[Any], members: Mapping[str, NDArray[Any]], *, few: bool = False
 ) -> dict[str, float]:
-    """Add the member that helps most, again and again, the same one more than once if it does."""
+    """Add the member that helps most, again and again, the same one more than once if it does.
+
+    Where examples are `few` the best three are averaged.
+    """
     alone = {name: score(task, metric, truth, p) for name, p in members.items()}
     ranked = sorted(alone, key=lambda name: -alone[name])
-    if len(truth) < FEW:
-        few = ranked[: min(3, len(ranked))]
-        return {name: 1 / len(few) for name in few}
+    if few:
+        kept = ranked[: min(3, len(ranked))]
+        return {name: 1 / len(kept) for name in kept}
     picked = [ranked[0]]
     total = np.asarray(members[ranked[0]], dtype=float).copy()
     best, best_count = alone[ranked[0]], 1

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from easel.match.candidate import Candidate, Setting
 from easel.match.kinds import Task, TemplateKind
+from easel.match.split import turns_of
 from easel.match.summary import DataSummary
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ Cost: TypeAlias = Callable[[Candidate, DataSummary], float]
 """Seconds of one trial on the reference core, at one learning rate."""
 Encode: TypeAlias = "Callable[[Candidate, Program, Sequence[Object]], Any]"
 """Fits an encoder on training inputs; None where the model reads texts as they are."""
+Contributions: TypeAlias = Callable[[Any, Any, Any], Any]
+"""A fitted estimator, what is asked `(n, columns)` and a background `(m, columns)` → `(n, columns, outputs)`: what each
+column adds to the number, or to the log-odds of a class (of two classes of the second alone)."""
 Alternative: TypeAlias = tuple[str, Setting, float]
 """A setting, another value for it, and what that value costs in promise."""
 
@@ -94,6 +98,10 @@ class Growth:
     rounds: Callable[[Candidate], int]
     grow: Callable[[Any, Any, Any, Any, int, Callable[[], bool]], Any]
     grown: Callable[[Any], int]
+    several: bool = False
+    """Whether it goes on where several numbers are predicted at once, too."""
+    dear: bool = False
+    """Whether storing takes about as long as growing: then only what is not over is kept, when the slice ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +112,7 @@ class Family:
     that one's class, for stored models. `no_onnx` says why there is no ONNX form, where there is none;
     `needs` is a module that must be installed. `flat`: also proposed, as a weak but quick first model, for small
     pictures and short series, seen as plain vectors. `takes_vectors`: it can start from given word vectors.
+    `power`: its seconds grow with the number of examples to this power.
     """
 
     name: str
@@ -116,6 +125,12 @@ class Family:
     needs: str | None = None
     flat: bool = False
     takes_vectors: bool = False
+    power: float = 1.0
+
+    @property
+    def continues(self) -> bool:
+        """Whether its trials go on from a checkpoint; others train anew on a larger share of the examples."""
+        return False
 
     @property
     def installed(self) -> bool:
@@ -129,11 +144,17 @@ class Family:
 @dataclass(frozen=True, kw_only=True)
 class EstimatorFamily(Family):
     """Needs no torch: a table's first model does not wait for it to load. `files`: skops unless said otherwise.
-    `growth` where it can be stopped after any round of trees and gone on with, for one number to predict."""
+    `growth` where it can be stopped after any round of trees and gone on with.
+    `contributions` where its answers have exact Shapley values."""
 
     estimator: Callable[[Candidate, MatrixShape], Any]
     files: ModelFiles | None = None
     growth: Growth | None = None
+    contributions: Contributions | None = None
+
+    @property
+    def continues(self) -> bool:
+        return self.growth is not None
 
     def looks_at(self, candidate: Candidate) -> int | None:
         """Models of tables see very small pictures."""
@@ -152,6 +173,15 @@ class NetworkFamily(Family):
     """Whether it stops where its validation loss is least; else it goes through all epochs and keeps the last."""
     objective: Callable[[Candidate, Wiring, float], Objective] | None = None
     solve: Callable[[nn.Module, Candidate, Data, Any, int], None] | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Networks also need torch: without it tables and small pictures still have their other models."""
+        return super().installed and find_spec("torch") is not None
+
+    @property
+    def continues(self) -> bool:
+        return self.solve is None
 
     def looks_at(self, candidate: Candidate) -> int | None:
         side = candidate.number("side", 0)
@@ -186,6 +216,11 @@ def rounds_of(examples: int) -> int:
     return 5 if examples < 1_000 else 1
 
 
+def fits_of(examples: int) -> int:
+    """Returns how many models a trial of an estimator fits: of every round, again in every turn, and of all data."""
+    return rounds_of(examples) * turns_of(examples) + 1
+
+
 def plain_cells(summary: DataSummary) -> int:
     """Numbers that a table model sees of one input: of a larger picture a small copy."""
     return summary.cells if summary.side <= 32 else round(summary.cells * (32 / summary.side) ** 2)
@@ -196,6 +231,6 @@ def table_cost(law: Callable[[Candidate, DataSummary, int], float]) -> Cost:
 
     def cost(candidate: Candidate, summary: DataSummary) -> float:
         once = law(candidate, summary, plain_cells(summary))
-        return float(0.1 + (rounds_of(summary.examples) + 1) * once)
+        return float(0.1 + fits_of(summary.examples) * once)
 
     return cost

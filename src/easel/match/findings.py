@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.contributions import Shapley, reasons, shapley_of
+from easel.match.contributions import summed_up as contributions_told
 from easel.match.costs import by_number
 from easel.match.examples import Example, Object
 from easel.match.importance import parts_of, permutation_drops, summed_up
@@ -51,6 +53,9 @@ class _HeldOut:
     losses: dict[float, list[NDArray[np.float64]]] = field(default_factory=dict)
     counts: dict[float, list[int]] = field(default_factory=dict)
     skipped: int = 0
+    shapley: list[Shapley] = field(default_factory=list)
+    no_shapley: str | None = None
+    reasons: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def examine(
@@ -128,6 +133,8 @@ def _hold_out(
     found.decided.append(_decided(model, answers, metric, names))
     found.covered += _covered(model.calibration, truth[held], answers)
 
+    _contributions(model, program, examples, held, rest, found.decided[-1], names, found)
+
     def score(asked: Sequence[Object]) -> float:
         answered = _aligned(model, model.predict(asked), names)
         return _score(names, metric, truth[held], _decided(model, answered, metric, names), answered)
@@ -141,6 +148,32 @@ def _hold_out(
         found.drops.setdefault(name, []).extend(drops)
         looked += 1
     found.skipped = max(found.skipped, len(parts) - looked)
+
+
+def _contributions(
+    model: Model,
+    program: Program,
+    examples: Sequence[Example],
+    held: NDArray[np.intp],
+    rest: NDArray[np.intp],
+    decided: NDArray[Any],
+    names: Classes | None,
+    found: _HeldOut,
+) -> None:
+    """Adds what each column adds to the answers, as far as the model has exact values; why not, where it has none."""
+    told = shapley_of(
+        model, program.input, [examples[i].input for i in held], [examples[i].input for i in rest]
+    )
+    if isinstance(told, str):
+        found.no_shapley = told
+        return
+    if names is not None and model.target.names != names.names:
+        found.no_shapley = "a class occurs among the held-out examples alone"
+        return
+    found.shapley.append(told)
+    for place, row in enumerate(held[: len(told.values)].tolist()):
+        answered = 0 if names is None else int(decided[place].argmax())
+        found.reasons[row] = reasons(told, place, answered)
 
 
 def _trained(
@@ -230,12 +263,20 @@ def _told(
         "score": _score(names, metric, own, decided, answers),
         "importance": [asdict(one) for one in summed_up(found.drops)],
         "columns_not_looked_at": found.skipped,
+        "contributions": contributions_told(found.shapley),
+        "contributions_of": found.shapley[0].unit if found.shapley else None,
+        "no_contributions": None if found.shapley else found.no_shapley,
         "weak_groups": [
             asdict(one)
             for one in worst_groups(program.input, [examples[i].input for i in rows], labels, losses)
         ],
         "worst_examples": [
-            {"digest": digests[rows[k]], "truth": _shown(names, own[k]), "answer": _answer(names, decided[k])}
+            {
+                "digest": digests[rows[k]],
+                "truth": _shown(names, own[k]),
+                "answer": _answer(names, decided[k]),
+                "because": found.reasons.get(int(rows[k]), []),
+            }
             for k in worst.tolist()
         ],
         "error_kind": "share of wrong answers"

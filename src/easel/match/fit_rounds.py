@@ -178,7 +178,7 @@ def _fit_packed(fitting: Fitting, attempt: _Try, data: Data) -> Bag:
         torch.manual_seed(conditions.seed + 1000 * number)
         schedule = _schedule(conditions, family, len(one.train), attempt.rate)
         network = build_network(candidate, wiring, conditions.seed)
-        parts = inner_split(one.train, fitting.labels, number % seeds_of(candidate))
+        parts = _parts(fitting, one, number)
         learn, stop = (torch.from_numpy(rows).long() for rows in parts)
         members.append(PackedMember(network, learn, stop, schedule, _checkpoint(conditions, attempt, number)))
     runs = fit_together(
@@ -230,7 +230,7 @@ def _fit_in_turn(fitting: Fitting, attempt: _Try) -> Bag:
         torch.manual_seed(conditions.seed + 1000 * number)
         network = build_network(candidate, wiring, conditions.seed)
         train, validate = (data.only(torch.from_numpy(rows)) for rows in (one.train, one.validate))
-        parts = inner_split(one.train, fitting.labels, number % seeds_of(candidate))
+        parts = _parts(fitting, one, number)
         learn, stop = (data.only(torch.from_numpy(rows)) for rows in parts)
         if family.solve is not None:
             family.solve(network, candidate, train, wiring.target, conditions.seed)
@@ -276,6 +276,14 @@ def _schedule(conditions: Conditions, family: NetworkFamily, examples: int, rate
     return Schedule(
         epochs, rate, patience=15 if family.chooses else epochs, chooses=family.chooses, until=until
     )
+
+
+def _parts(fitting: Fitting, one: Round, number: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """What a round learns from, and what its curve is of. A recipe that keeps its last epoch chooses nothing by the
+    latter and learns from all of it, unless several rates are compared by it."""
+    learn, stop = inner_split(one.train, fitting.labels, number % seeds_of(fitting.candidate))
+    chooses = network_family(fitting.candidate).chooses or fitting.candidate.text("lr", "") == GRID
+    return (learn if chooses else one.train), stop
 
 
 def inner_split(

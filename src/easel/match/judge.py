@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +56,15 @@ def tempered(probabilities: NDArray[Any], temperature: float) -> NDArray[Any]:
     return whole
 
 
-def calibrate(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> Calibration:
-    """Learns a calibration from validated answers; fewer than ten teach nothing."""
-    if len(truth) < 10:
+def calibrate(
+    task: Task, truth: NDArray[Any], predicted: NDArray[Any], examples: int | None = None
+) -> Calibration:
+    """Learns a calibration from validated answers to so many examples; fewer than ten teach nothing."""
+    count = len(truth) if examples is None else examples
+    if count < 10:
         return NONE
     if task is Task.REGRESS:
-        return Calibration(margins=conformal_margins(truth, predicted))
+        return Calibration(margins=conformal_margins(truth, predicted, count))
     if task is not Task.CLASSIFY:
         return NONE
     temperature = fit_temperature(truth, predicted)
@@ -108,10 +111,15 @@ def _best_threshold(positive: NDArray[Any], score: NDArray[Any], rare: int) -> t
     return (weight, 1.0) if rare == 0 else (1.0, weight)
 
 
-def conformal_margins(truth: NDArray[Any], values: NDArray[Any]) -> tuple[float, ...]:
-    """Returns for each output the quantile of absolute errors with the finite-sample correction (n + 1) · 0.9 / n."""
+def conformal_margins(
+    truth: NDArray[Any], values: NDArray[Any], examples: int | None = None
+) -> tuple[float, ...]:
+    """Returns for each output the quantile of absolute errors with the finite-sample correction (n + 1) · 0.9 / n,
+    where n counts `examples`, of which each may have been answered several times.
+    """
     errors = np.abs(np.asarray(truth, float) - np.asarray(values, float)).reshape(len(truth), -1)
-    share = min(1.0, np.ceil((len(errors) + 1) * COVER) / len(errors))
+    count = len(errors) if examples is None else examples
+    share = min(1.0, np.ceil((count + 1) * COVER) / count)
     return tuple(np.quantile(errors, share, axis=0, method="higher").tolist())
 
 
@@ -140,17 +148,38 @@ def sampling_error(
     predicted: NDArray[Any],
     calibration: Calibration = NONE,
     seed: int = 0,
+    by_example: NDArray[np.intp] | None = None,
 ) -> float:
-    """The deviation of the score over resamples of the validated examples (bootstrap)."""
-    if len(truth) < 2 or task in (Task.RECOVER, Task.REBUILD):
+    """The deviation of the score over resamples of the validated examples (bootstrap).
+
+    `by_example` `(n, turns)`: the rows of each example, where it was answered more than once.
+    """
+    of = np.arange(len(truth))[:, None] if by_example is None else by_example
+    if len(of) < 2 or task in (Task.RECOVER, Task.REBUILD):
         return 0.0
     rng = np.random.default_rng(seed)
     scores = []
     for _ in range(RESAMPLED):
-        rows = rng.integers(len(truth), size=len(truth))
+        rows = of[rng.integers(len(of), size=len(of))].ravel()
         scores.append(score(task, name, truth[rows], predicted[rows], calibration))
     finite = [value for value in scores if np.isfinite(value)]
     return float(np.std(finite)) if finite else 0.0
+
+
+def fold_spread(of_folds: Sequence[float], error: float) -> float:
+    """Returns the deviation of a score whose folds may differ by more than sampling: by group, by time, by shift.
+
+    `error` is the deviation by sampling. Five folds say little about a spread: it counts where it is larger than
+    chance makes it once in twenty times (χ² with k − 1 degrees of freedom).
+    """
+    known = np.array([value for value in of_folds if np.isfinite(value)])
+    if len(known) < 3 or error <= 0:
+        return error
+    from scipy.stats import chi2
+
+    variance = float(known.var(ddof=1)) / len(known)
+    chance = chi2.ppf(0.95, len(known) - 1) / (len(known) - 1)
+    return variance**0.5 if variance > chance * error**2 else error
 
 
 def baseline(task: Task, name: str, truth: NDArray[Any], classes: int = 0) -> float | None:

@@ -192,9 +192,14 @@ def ceiling(metric: str) -> float:
     return 100.0 if metric == "psnr" else 1.0
 
 
-def interval(metric: str, quality: float, error: float) -> tuple[float, float]:
-    """Returns the 90 % interval of a score with this sampling error; never above what there can be."""
-    return quality - SPREAD * error, max(quality, min(quality + SPREAD * error, ceiling(metric)))
+def interval(metric: str, quality: float, error: float, tested: float = 1.0) -> tuple[float, float]:
+    """Returns where nine of ten tests on new examples score; never above what there can be.
+
+    A test has a sampling error of its own: `tested` says how many examples it has for each that was validated, and
+    `error`² · (1 + 1 / tested) is the variance of the difference between the two.
+    """
+    reach = SPREAD * error * (1 + 1 / tested) ** 0.5
+    return quality - reach, max(quality, min(quality + reach, ceiling(metric)))
 
 
 def metric_for(task: Task, name: str | None = None) -> tuple[str, Metric]:

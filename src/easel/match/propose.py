@@ -18,6 +18,8 @@ from easel.match.registry import all_families, families_for, family_of
 from easel.match.summary import DataSummary
 from easel.match.templates import match_program
 
+READ_S = 7e-5
+"""What reading one example and turning it into numbers takes."""
 MOST_PLAIN_CELLS = 4096
 """Pictures and series of more numbers are not offered to table models as plain vectors."""
 
@@ -83,6 +85,7 @@ def _expand(family: Family, plan: Plan, summary: DataSummary) -> Iterator[Candid
 
 
 def estimate_cost(candidate: Candidate, summary: DataSummary) -> float:
-    """Seconds on the reference core, by the family's law; four times for a grid of four learning rates."""
+    """Seconds on the reference core: to read the examples, and by the family's law to learn from them; four times that
+    for a grid of four learning rates."""
     once = family_of(candidate).cost(candidate, summary)
-    return once * (4.0 if candidate.text("lr", "") == GRID else 1.0)
+    return READ_S * summary.examples + once * (4.0 if candidate.text("lr", "") == GRID else 1.0)

@@ -56,7 +56,13 @@ def open_value(value: Any, files: Files = no_files) -> Any:
             path = str(value["$file"])
             return Picture(files(path), _fit(value), path)
         return {str(key): open_value(part, files) for key, part in value.items()}
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise _no_part(value)
     return [open_value(part, files) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _no_part(value: Any) -> ExampleError:
+    return ExampleError(f"{type(value).__name__} cannot be part of an example")
 
 
 def plain_value(value: Any) -> Any:
@@ -81,7 +87,7 @@ def plain_value(value: Any) -> Any:
         return [plain_value(part) for part in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise ExampleError(f"{type(value).__name__} cannot be part of an example")
+    raise _no_part(value)
 
 
 def spelled(value: Any) -> Any:

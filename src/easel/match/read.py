@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from easel.declare.cells import is_missing, read_moment, read_number, seconds_of
+from easel.declare.example_file import given_name
 from easel.declare.program import Category, DataType, Date, Field, Number, Program, Tensor, Text
 from easel.match.examples import Array, Chain, Example, ExampleError, Object, Single, Tree, Value
 from easel.match.pictures import SizePolicy, decode_picture
@@ -221,7 +222,8 @@ def _read_tensor(shape: tuple[int | None, ...], raw: Any, where: str) -> Array:
         try:
             return decode_picture(raw.data, Tensor(shape), SizePolicy(raw.fit))
         except ExampleError as error:
-            raise ExampleError(f"{where}: {raw.path or 'picture'}: {error.message}") from None
+            named = given_name(raw.path) if raw.path else "picture"
+            raise ExampleError(f"{where}: {named}: {error.message}") from None
     if len(shape) == 1 and shape[0] is not None and shape[0] > 1 and isinstance(raw, int | np.integer):
         # A class vector may be given as the number of its class.
         if not 0 <= raw < shape[0]:

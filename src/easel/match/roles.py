@@ -64,8 +64,16 @@ def _by_group(program: Program, groups: Sequence[str | float | None]) -> list[in
             f"all {len(named):,} examples are of one group ({_name(program, 'group')} = {named[0][:60]}): "
             "feed another group, or declare the app without `as group`"
         )
+    return group_folds(groups)
+
+
+def group_folds(groups: Sequence[str | float | None], *, large_first: bool = True) -> list[int]:
+    """Returns a fold for each example, one for all of a group: the least filled, for large groups first or in order."""
+    named = [f"?{k}" if group is None else str(group) for k, group in enumerate(groups)]
+    counts = Counter(named)
     filled, home = [0] * FOLDS, dict[str, int]()
-    for group, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+    dealt = sorted(counts.items(), key=lambda one: (-one[1], one[0])) if large_first else counts.items()
+    for group, count in dealt:
         fold = min(range(FOLDS), key=lambda k: (filled[k], k))
         home[group] = fold
         filled[fold] += count

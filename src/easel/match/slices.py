@@ -1,7 +1,7 @@
 """A trial in slices: begun, kept, and gone on with, by one interface for all families.
 
-Networks go on by epochs and boosted trees by rounds from their checkpoints; other families train anew on a larger share
-of the examples, which contains the smaller one.
+Networks go on by epochs, forests and boosted trees by rounds from their checkpoints; other families train anew on a
+larger share of the examples, which contains the smaller one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
 from easel.match.examples import Example
-from easel.match.family import EstimatorFamily, NetworkFamily
 from easel.match.registry import family_of
 from easel.match.train import Conditions, Trained, train
 
@@ -55,7 +54,4 @@ def fit_slice(state: SliceState, to: float) -> tuple[SliceState, Trained]:
 
 def goes_on(candidate: Candidate) -> bool:
     """Whether a trial of the candidate continues where it was stopped, from a checkpoint."""
-    family = family_of(candidate)
-    if isinstance(family, NetworkFamily):
-        return family.solve is None
-    return isinstance(family, EstimatorFamily) and family.growth is not None
+    return family_of(candidate).continues

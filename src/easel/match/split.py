@@ -51,25 +51,50 @@ def assign_folds(
     return chosen
 
 
+FEW, TURNS = 200, 3
+"""Below so many examples one deal of the folds is itself a matter of luck: estimators are validated by so many."""
+
+
+def turns_of(examples: int) -> int:
+    """Returns how often an estimator is cross-validated."""
+    return TURNS if examples < FEW else 1
+
+
 LEAST_EXAMPLES = 40
 """A slice trains on no fewer: with a handful the classes would not all be there."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """Indices to train on and to validate on."""
+    """Indices to train on and to validate on; `turn`: 0 for the fixed folds, more where folds are dealt anew."""
 
     train: NDArray[np.intp]
     validate: NDArray[np.intp]
+    turn: int = 0
 
 
-def part_of(one: Round, share: float | None, seed: int) -> Round:
-    """The round with a share of its examples to train on; a larger share has those of a smaller one too."""
+def part_of(one: Round, share: float | None, seed: int, labels: NDArray[np.int64] | None = None) -> Round:
+    """The round with a share of its examples to train on; a larger share has those of a smaller one too.
+
+    With `labels`, the class of every example, each class has its share, and two examples at least.
+    """
     if share is None or share >= 1.0:
         return one
     order = np.random.default_rng(seed).permutation(len(one.train))
+    if labels is not None:
+        order = order[np.argsort(_places_in_class(labels[one.train[order]]), kind="stable")]
     count = min(len(order), max(LEAST_EXAMPLES, round(share * len(order))))
-    return Round(one.train[np.sort(order[:count])], one.validate)
+    return Round(one.train[np.sort(order[:count])], one.validate, one.turn)
+
+
+def _places_in_class(labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns for each how far through its class it is, from 0 to 1; the first two of every class come first of all."""
+    place = np.empty(len(labels))
+    for label in np.unique(labels):
+        mine = np.flatnonzero(labels == label)
+        place[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
+        place[mine[:2]] = 0.0
+    return place
 
 
 def rounds(folds: Sequence[int], *, ordered: bool = False) -> tuple[Round, ...]:
@@ -90,3 +115,12 @@ def rounds(folds: Sequence[int], *, ordered: bool = False) -> tuple[Round, ...]:
         used = list(range(int(of.max()) + 1))
     chosen = used if len(of) < SMALL else used[:1]
     return tuple(Round(np.flatnonzero(of != fold), np.flatnonzero(of == fold)) for fold in chosen)
+
+
+def rows_by_example(validated: NDArray[np.intp]) -> NDArray[np.intp]:
+    """`(n, turns)`: for each validated example the places of its answers, one of every turn, in the order of turns."""
+    order = np.argsort(validated, kind="stable")
+    count = len(np.unique(validated))
+    if count and len(order) % count:
+        raise ValueError("some examples were validated more often than others")
+    return order.reshape(count, -1)

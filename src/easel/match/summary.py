@@ -98,7 +98,7 @@ def _arrays(one: Object) -> list[np.ndarray]:
 def _cells(one: Object) -> int:
     if isinstance(one, Single):
         return sum(
-            v.size if isinstance(v, np.ndarray) else len(v) // 4 if isinstance(v, str) else 1
+            v.size if isinstance(v, np.ndarray) else max(1, len(v) // 4) if isinstance(v, str) else 1
             for v in one.values
         )
     return max(_steps(one), sum(a.size for a in _arrays(one)))

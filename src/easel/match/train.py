@@ -15,16 +15,20 @@ from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
 from easel.match.costs import by_number
 from easel.match.examples import Example
-from easel.match.judge import all_scores, baseline, calibrate, sampling_error, score
+from easel.match.judge import all_scores, baseline, calibrate, fold_spread, sampling_error, score
 from easel.match.kinds import Task
 from easel.match.metrics import metric_for
 from easel.match.model import Model
 from easel.match.registry import is_network
-from easel.match.split import Round, rounds
+from easel.match.repeats import repeated_rounds
+from easel.match.split import Round, rounds, rows_by_example
 from easel.match.summary import why_not_ready
 from easel.match.targets import fit_classes, fit_values
 from easel.match.templates import match_program
 from easel.records.measurement import Measurement
+
+FEWEST_IN_FOLD = 30
+"""The score of a fold with fewer examples says nothing about how much folds differ."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,16 @@ def train(
     elif task is Task.REGRESS:
         target = fit_values(program.output, outputs)
     plan = rounds(folds, ordered=program.column_of("time") is not None)
+    whole = conditions.until is None or conditions.until >= 1.0
+    if len(plan) > 1 and whole and not is_network(candidate):
+        plan += repeated_rounds(program, examples, folds, conditions.seed)
     learned = _learner(candidate)(candidate, program, examples, plan, target, conditions)
     name, _ = metric_for(task, conditions.metric)
     validated = learned.validated
     if not np.isfinite(np.asarray(learned.predicted, dtype=float)).all():
         raise InvalidInput(f"{candidate.name} gave answers that are not numbers")
-    learned = _calibrated(task, learned)
+    by_example = rows_by_example(validated)
+    learned = _calibrated(task, learned, len(by_example))
     calibration = learned.model.calibration
     inner = by_number(name, getattr(target, "names", ()))
     scores = all_scores(task, learned.truth, learned.predicted, calibration)
@@ -103,16 +111,23 @@ def train(
     if not np.isfinite(quality):
         raise InvalidInput(f"{candidate.name}: {name} has no value for these examples")
     losses = np.full(len(examples), np.nan)
-    losses[validated] = _losses(task, learned.truth, learned.predicted)
+    losses[validated[by_example[:, 0]]] = _losses(task, learned.truth, learned.predicted)[by_example].mean(1)
+    error = sampling_error(
+        task, inner, learned.truth, learned.predicted, calibration, conditions.seed, by_example
+    )
+    of_folds = [
+        score(task, inner, learned.truth[rows], learned.predicted[rows], calibration)
+        for rows in _fold_rows(plan, validated)
+    ]
     measurement = Measurement(
         metric=name,
         quality=float(quality),
         seconds=conditions.clock() - began,
         trained_on=len(plan[0].train),
-        validated_on=len(validated),
+        validated_on=len(by_example),
         rounds=len(plan),
         stopped=learned.stopped,
-        error=sampling_error(task, inner, learned.truth, learned.predicted, calibration, conditions.seed),
+        error=fold_spread(of_folds, error),
         baseline=baseline(task, inner, learned.truth, len(getattr(target, "names", ()))),
         scores=scores,
     )
@@ -138,9 +153,20 @@ class Learned:
     """How often its batches were halved for want of GPU memory."""
 
 
-def _calibrated(task: Task, learned: Learned) -> Learned:
+def _fold_rows(plan: Sequence[Round], validated: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Returns the places of the answers of each round of the first turn; none where a round has too few to score."""
+    if min(len(one.validate) for one in plan) < FEWEST_IN_FOLD:
+        return []
+    sizes = [len(one.validate) for one in plan if one.turn == 0]
+    ends = np.cumsum(sizes)
+    return [
+        np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True) if end <= len(validated)
+    ]
+
+
+def _calibrated(task: Task, learned: Learned, examples: int) -> Learned:
     """Returns a model whose probabilities mean what they say, and answers as it gives them."""
-    calibration = calibrate(task, learned.truth, learned.predicted)
+    calibration = calibrate(task, learned.truth, learned.predicted, examples)
     predicted = calibration.apply(learned.predicted) if task is Task.CLASSIFY else learned.predicted
     return replace(learned, predicted=predicted, model=replace(learned.model, calibration=calibration))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 from easel.declare.program import Program
@@ -32,33 +33,40 @@ def train_estimator(
 ) -> Learned:
     inputs = [example.input for example in examples]
     truth = target([example.output for example in examples])
-    if can_grow(candidate, outputs=1 if isinstance(target, Classes) else truth.shape[1]):
+    labels = truth if isinstance(target, Classes) else None
+    told_apart = labels is None or all(len(np.unique(labels[one.train])) > 1 for one in plan)
+    if told_apart and can_grow(candidate, outputs=1 if labels is not None else truth.shape[1]):
         return train_trees(candidate, program, inputs, truth, plan, target, conditions)
     began = conditions.clock()
-    predicted = []
-    plan = [part_of(one, conditions.part, conditions.seed) for one in plan]
+    predicted, models = [], []
+    plan = [part_of(one, conditions.part, conditions.seed, labels) for one in plan]
     for number, one in enumerate(plan):
+        if one.turn > plan[number - 1].turn and conditions.clock() - began > conditions.budget_s / 3:
+            plan = plan[:number]
+            break
         source = fit_source(candidate, program, [inputs[i] for i in one.train])
         estimator = _fit(
             candidate, source, [inputs[i] for i in one.train], truth[one.train], target, conditions.seed
         )
         predicted.append(predict_matrix(estimator, matrix(source, [inputs[i] for i in one.validate]), target))
+        models.append((estimator, source))
         conditions.progress((number + 1) / (len(plan) + 1))
         if number == 0 and (conditions.clock() - began) * (len(plan) + 1) > 3 * conditions.budget_s:
             break
     done = plan[: len(predicted)]
-    # the model of a slice has seen no more than the slice: it must not cost what the whole trial would
-    kept = np.arange(len(inputs))
-    if conditions.until is not None and conditions.until < 1.0:
-        kept = np.sort(plan[0].train)
-    shown = [inputs[i] for i in kept]
-    source = fit_source(candidate, program, shown)
-    final = _fit(candidate, source, shown, truth[kept], target, conditions.seed)
+    is_slice = conditions.until is not None and conditions.until < 1.0
+    late = conditions.clock() - began > conditions.budget_s
+    if is_slice or late:
+        # the first round's own model costs nothing more; it is too late, or too soon, for one of all examples
+        final, source = models[0]
+    else:
+        source = fit_source(candidate, program, inputs)
+        final = _fit(candidate, source, inputs, truth, target, conditions.seed)
     conditions.progress(1.0)
     body = EstimatorBody(candidate, final, source, target)
     validated = np.concatenate([one.validate for one in done])
-    stopped, reached = "finished" if len(done) == len(plan) else OUT_OF_TIME, 1.0
-    if conditions.until is not None and conditions.until < 1.0:
+    stopped, reached = OUT_OF_TIME if late or len(done) < len(plan) else "finished", 1.0
+    if conditions.until is not None and is_slice:
         stopped, reached = SLICE_ENDED, conditions.until
     return Learned(
         truth[validated],
@@ -74,6 +82,9 @@ def _fit(
     candidate: Candidate, source: Any, inputs: Sequence[Object], truth: Any, target: Any, seed: int
 ) -> Any:
     shown = problem(candidate, source, inputs, truth, target, seed)
+    if isinstance(target, Classes) and len(np.unique(truth)) == 1:
+        # Examples of one class teach that class: such a round or slice scores what always saying it does.
+        return DummyClassifier(strategy="most_frequent").fit(np.zeros((len(shown.y), 1)), shown.y)
     with warnings.catch_warnings():
         # A model that did not quite converge is still a model: its validation score says how good it is.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -61,10 +61,10 @@ def train_network(
     wiring = Wiring(source, target)
     solved = network_family(candidate).solve is not None
     data = _data(source, inputs, _target_tensor(target, outputs), solved=solved)
-    if solved:
-        plan = [part_of(one, conditions.part, conditions.seed) for one in plan]
-    validated = np.concatenate([one.validate for one in plan])
     labels = data.targets["y"].cpu().numpy() if isinstance(target, Classes) else None
+    if solved:
+        plan = [part_of(one, conditions.part, conditions.seed, labels) for one in plan]
+    validated = np.concatenate([one.validate for one in plan])
     bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors, labels))
     truth, raw = _truth(target, outputs, data.targets["y"], validated), bag.predicted
     networks = bag.networks

@@ -1,4 +1,4 @@
-"""Trials of boosted trees by rounds: stopped after any of them, kept, and gone on with."""
+"""Trials of forests and boosted trees by rounds: stopped after any of them, kept, and gone on with."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def problem(
 def can_grow(candidate: Candidate, outputs: int = 1) -> bool:
     """Whether the candidate's trials go on by rounds of trees."""
     family = family_of(candidate)
-    return isinstance(family, EstimatorFamily) and family.growth is not None and outputs == 1
+    growth = family.growth if isinstance(family, EstimatorFamily) else None
+    return growth is not None and (outputs == 1 or growth.several)
 
 
 def train_trees(
@@ -79,32 +80,44 @@ def train_trees(
     until = 1.0 if conditions.until is None else conditions.until
     wanted = max(1, round(until * growth.rounds(candidate)))
     began = conditions.clock()
-    parts = len(plan) + (1 if until >= 1.0 else 0)
+    once = sum(one.turn == 0 for one in plan)
+    parts = once + (1 if until >= 1.0 else 0)
     predicted, models = [], []
+    begun: list[_Trees] = []
     stopped, reached, resumed = SLICE_ENDED if until < 1.0 else "finished", until, 0
     for number, one in enumerate(plan):
+        if one.turn > plan[number - 1].turn and not _may_repeat(conditions, began, reached):
+            plan = plan[:number]
+            break
         source = fit_source(candidate, program, [inputs[i] for i in one.train])
-        trees = _Trees(candidate, growth, conditions, f"trees-{number}", began, (number + 1) / parts)
+        trees = _Trees(
+            candidate, growth, conditions, f"trees-{number}", began, min(1.0, (number + 1) / parts)
+        )
         shown = [inputs[i] for i in one.train]
         found = trees.grown(
             problem(candidate, source, shown, truth[one.train], target, conditions.seed), wanted
         )
         predicted.append(predict_matrix(found, matrix(source, [inputs[i] for i in one.validate]), target))
         models.append((found, source))
+        begun.append(trees)
         resumed += trees.resumed
         if trees.rounds < wanted:
             stopped, reached = trees.stopped, min(reached, trees.rounds / growth.rounds(candidate))
-        conditions.progress((number + 1) / parts)
+        conditions.progress((number + 1) / (len(plan) + 1))
     final, source = models[0]
     if until >= 1.0 and reached >= 1.0:
         source_of_all = fit_source(candidate, program, inputs)
         trees = _Trees(candidate, growth, conditions, "trees-all", began, 1.0)
         whole = trees.grown(problem(candidate, source_of_all, inputs, truth, target, conditions.seed), wanted)
+        begun.append(trees)
         resumed += trees.resumed
         if trees.rounds < wanted:
             stopped, reached = trees.stopped, NEARLY
         else:
             final, source = whole, source_of_all
+    if growth.dear and reached < 1.0:
+        for each in begun:
+            each.keep()
     conditions.progress(1.0)
     validated = np.concatenate([one.validate for one in plan])
     return Learned(
@@ -116,6 +129,11 @@ def train_trees(
         resumed=resumed,
         reached=reached,
     )
+
+
+def _may_repeat(conditions: Conditions, began: float, reached: float) -> bool:
+    """Whether there is time for another turn of the folds, after which a model of all examples still has to grow."""
+    return reached >= 1.0 and conditions.clock() - began < conditions.budget_s / 3
 
 
 class _Trees:
@@ -135,6 +153,7 @@ class _Trees:
         self._folder = None if conditions.checkpoints is None else conditions.checkpoints / name
         self.rounds = self.resumed = 0
         self.stopped = SLICE_ENDED
+        self._newest: Any = None
 
     def grown(self, asked: TreeProblem, wanted: int) -> Any:
         """The model after `wanted` rounds, or after as many as there was time for: at least one more than before."""
@@ -145,7 +164,9 @@ class _Trees:
         self.rounds = self._growth.grown(model)
         if self.rounds < wanted and self.stopped == SLICE_ENDED:
             self.rounds = wanted  # it stopped by itself
-        self._keep(model)
+        self._newest = model
+        if not self._growth.dear:
+            self.keep()
         return model
 
     def _stops(self) -> bool:
@@ -169,9 +190,10 @@ class _Trees:
             return None
         return model
 
-    def _keep(self, model: Any) -> None:
+    def keep(self) -> None:
         """Replaces the folder in one step. Where there is no room for it, whoever goes on has further to go."""
-        if self._folder is None:
+        model = self._newest
+        if self._folder is None or model is None:
             return
         partial = self._folder.with_name(f"{self._folder.name}.partial")
         files = estimator_family(self._candidate).files or SKOPS

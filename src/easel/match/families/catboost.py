@@ -45,6 +45,11 @@ def _load(folder: Path) -> Any:
     return load_catboost(folder)
 
 
+def _contributions(model: Any, x: Any, background: Any) -> Any:
+    """Returns the exact values of TreeSHAP, which CatBoost computes itself."""
+    return model.contributions(x)
+
+
 FAMILIES = (
     EstimatorFamily(
         name="catboost",
@@ -59,6 +64,7 @@ FAMILIES = (
         ),
         estimator=_estimator,
         files=ModelFiles(_save, _load),
+        contributions=_contributions,
         needs="catboost",
         no_onnx="CatBoost models are exported in their own form, model.cbm (--form native)",
     ),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from easel.match.candidate import Candidate
-from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, table_cost
+from easel.match.family import EstimatorFamily, Growth, MatrixShape, Plan, Situation, fits, table_cost
 from easel.match.kinds import Task, TemplateKind
 
+AT_ONCE = 10
+"""So many trees are added before it is asked whether to stop."""
 _FITS = fits(TemplateKind.TABLE) | fits(TemplateKind.MULTI_OUTPUT, tasks=(Task.REGRESS,))
 
 
@@ -48,6 +51,31 @@ def _grown(kind: Any, candidate: Candidate, shape: MatrixShape) -> Any:
     )
 
 
+def _rounds(candidate: Candidate) -> int:
+    return int(candidate.number("trees", 300))
+
+
+def _grow(estimator: Any, before: Any, x: Any, y: Any, to: int, stop: Callable[[], bool]) -> Any:
+    """Adds trees a few at a time: the forest is the same as if all had been grown at once."""
+    model = estimator if before is None else before
+    forest = model.named_steps["model"]
+    filled = model.named_steps["columns"].fit_transform(x)
+    so_far = 0 if before is None else _grown_trees(model)
+    while so_far < to:
+        so_far = min(so_far + AT_ONCE, to)
+        forest.set_params(warm_start=True, n_estimators=so_far).fit(filled, y)
+        if stop():
+            break
+    return model
+
+
+def _grown_trees(model: Any) -> int:
+    """Returns how many trees a forest has."""
+    return len(model.named_steps["model"].estimators_)
+
+
+_GROWTH = Growth(_rounds, _grow, _grown_trees, several=True, dear=True)
+
 FAMILIES = (
     EstimatorFamily(
         name="random_forest",
@@ -55,6 +83,7 @@ FAMILIES = (
         plan=_plan(0.8),
         cost=table_cost(lambda c, s, cells: 0.5 + 8e-5 * s.examples * cells**0.5),
         estimator=_forest,
+        growth=_GROWTH,
     ),
     EstimatorFamily(
         name="extra_trees",
@@ -62,6 +91,7 @@ FAMILIES = (
         plan=_plan(0.82),
         cost=table_cost(lambda c, s, cells: 0.35 + 5e-5 * s.examples * cells**0.5),
         estimator=_extra,
+        growth=_GROWTH,
         flat=True,
     ),
 )

@@ -35,6 +35,13 @@ def _ridge(candidate: Candidate, shape: MatrixShape) -> Any:
     return after_columns(Ridge(alpha=10.0 / candidate.number("C", 1.0)), shape, candidate.text("norm", ""))
 
 
+def _contributions(model: Any, x: Any, background: Any) -> Any:
+    """Returns the exact values: after columns are scaled or spread, the answer is a sum over columns."""
+    from easel.match.contributions import additive
+
+    return additive(getattr(model, "decision_function", model.predict), x, background)
+
+
 FAMILIES = (
     EstimatorFamily(
         name="logistic_regression",
@@ -42,6 +49,7 @@ FAMILIES = (
         plan=_plan,
         cost=table_cost(lambda c, s, cells: 8e-8 * s.examples * cells * max(1, s.classes)),
         estimator=_logistic,
+        contributions=_contributions,
         flat=True,
     ),
     EstimatorFamily(
@@ -50,5 +58,6 @@ FAMILIES = (
         plan=_plan,
         cost=table_cost(lambda c, s, cells: 1e-6 * s.examples * cells),
         estimator=_ridge,
+        contributions=_contributions,
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 from easel.declare.program import Program
 from easel.match.candidate import Candidate
 from easel.match.examples import Object
-from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, rounds_of
+from easel.match.family import EstimatorFamily, MatrixShape, Plan, Situation, fits, fits_of
 from easel.match.kinds import TemplateKind
 from easel.match.summary import DataSummary
 
@@ -32,7 +32,7 @@ def _plan(situation: Situation) -> Plan:
 def _cost(candidate: Candidate, summary: DataSummary) -> float:
     n = summary.examples
     one = n * (2e-5 * summary.steps + 4e-3) * candidate.number("trees", 200) / 200
-    return 0.5 + (rounds_of(n) + 1) * one
+    return 0.5 + fits_of(n) * one
 
 
 def _estimator(candidate: Candidate, shape: MatrixShape) -> Any:

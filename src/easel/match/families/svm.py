@@ -41,5 +41,6 @@ FAMILIES = (
         ),
         estimator=_estimator,
         flat=True,
+        power=2.0,
     ),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FITS = fits(TemplateKind.TABLE) | fits(TemplateKind.MULTI_OUTPUT, tasks=(Task.REGRESS,))
 MOST_EPOCHS = 60
+SMOOTHING = 0.05
 
 
 def _encode(candidate: Candidate, program: Program, inputs: Sequence[Object]) -> Any:
@@ -94,6 +95,7 @@ class _EachMember:
     def loss(self, network: nn.Module, batch: Batch, target: Batch, *, training: bool) -> Tensor:
         from torch.nn import functional
 
+        from easel.match.objectives import smoothed_loss
         from easel.match.zoo.tabular import TabM
 
         assert isinstance(network, TabM)
@@ -102,7 +104,9 @@ class _EachMember:
         truth = target["y"].repeat_interleave(count, dim=0)
         flat = answers.float().flatten(0, 1)
         if self.classify:
-            return functional.cross_entropy(flat, truth, label_smoothing=0.05 if training else 0.0)
+            if not training:
+                return smoothed_loss(flat, truth, SMOOTHING)
+            return functional.cross_entropy(flat, truth, label_smoothing=SMOOTHING)
         return functional.mse_loss(flat, truth)
 
 
