@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 from sqlalchemy import create_engine, text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -111,7 +112,7 @@ class Peer:
     def call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         answer = self.http.post(f"/api/2.0/mlflow/{path}", json=body)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
+        found: dict[str, Any] = orjson.loads(answer.content)
         return found
 
     def new_run(self) -> str:
@@ -228,7 +229,7 @@ def whole_history(peer: Peer, run: str) -> int:
             "/api/2.0/mlflow/metrics/get-history", params=params | ({"page_token": token} if token else {})
         )
         answer.raise_for_status()
-        page = answer.json()
+        page = orjson.loads(answer.content)
         count += len(page.get("metrics", []))
         token = page.get("next_page_token")
         if not token:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -21,7 +22,10 @@ from easel.sdk.client import Client
 from easel.testing.engine import until
 from easel.testing.server import ServerProcess, running
 
-pytest.importorskip("mlflow", reason="mlflow is not installed: `pip install mlflow-skinny` (extra dev)")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("mlflow") is None,
+    reason="mlflow is not installed: `pip install mlflow-skinny` (extra dev)",
+)
 
 TABLE = "input: {size: number, town: category}\noutput: {sold: [no, yes]}"
 ASKED = [{"size": 2.0, "town": "Bern"}, {"size": -2.0, "town": "Bern"}]

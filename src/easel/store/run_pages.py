@@ -66,5 +66,7 @@ def written_columns(statuses: Mapping[JobState, str], scheme: str) -> tuple[Colu
     completed. `scheme` begins the address of files that lie in Easel.
     """
     cases = " ".join(f"WHEN '{state.value}' THEN '{name}'" for state, name in statuses.items())
-    query = _WRITTEN.format(free=FREE, statuses=cases, scheme=scheme)
+    query = " ".join(
+        _WRITTEN.format(free=FREE, statuses=cases, scheme=scheme).split()
+    )  # the driver reads it each time
     return jobs.c.id, literal_column(f"({query})", Text).label("written")

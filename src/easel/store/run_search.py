@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, and_, case, exists, func, literal, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Dialect,
+    Float,
+    FromClause,
+    Select,
+    String,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from easel.ids import ProjectId
-from easel.records.run import RunRecord
 from easel.store.engine import AnyRow, Tx
 from easel.store.lake.tags import SHORT
-from easel.store.runs import PARAM, RUN_COLUMNS, run_of, tag_key
+from easel.store.runs import PARAM, tag_key
 from easel.store.schema.jobs import job_series, jobs
 from easel.store.schema.lake import tags
+from easel.store.schema.metadata import Moment
 from easel.store.schema.tracking import run_datasets
 
 Condition = ColumnElement[bool]
@@ -59,8 +77,8 @@ class RunSearch:
     view: View = View.ACTIVE
     terms: Sequence[RunTerm] = ()
     order: Sequence[RunOrder] = ()
-    offset: int = 0
-    limit: int = 1000
+    offset: Any = 0
+    limit: Any = 1000
 
 
 Columns = Sequence[ColumnElement[Any]]
@@ -68,54 +86,128 @@ SortKey = tuple[ColumnElement[Any], bool]
 """What a page is sorted by, and whether the largest comes first."""
 
 
-def search(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRecord]:
-    """A page of runs, at most `limit` of them."""
-    return [run_of(row) for row in rows(tx, project_id, request, RUN_COLUMNS)]
-
-
 def rows(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Sequence[AnyRow]:
-    """The same with the columns that the caller wants."""
-    if request.order and request.order[0].of == "metric":
-        found = _by_metric(tx, project_id, request, columns)
-        if found is not None:
+    """Returns a page of runs, at most `limit` of them, with the columns that the caller wants."""
+    if _is_by_metric(request):
+        found = tx.execute(_statement(_of(tx), project_id, request, columns, by_metric=True)).all()
+        if len(found) == request.limit:
             return found
-    query = _base(tx, project_id, request)
-    order: list[SortKey] = []
-    for number, key in enumerate(request.order):
-        query, by = _joined(tx, query, key, number)
-        order += by
-    return _page(tx, query, order, request, columns)
+    return tx.execute(_statement(_of(tx), project_id, request, columns)).all()
 
 
-def _by_metric(
-    tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns
-) -> Sequence[AnyRow] | None:
-    """The page, if runs that have the metric fill it: they are read in the order of its index."""
-    first = request.order[0]
-    query = _base(tx, project_id, request).join(
-        job_series,
-        and_(*_series_of_run(job_series, project_id, first.key), job_series.c.last.is_not(None)),
+def texts(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Sequence[AnyRow]:
+    """Returns the same of PostgreSQL, where every column is text.
+
+    A search like an earlier one finds its statement written: building it anew would take longer than most answers.
+    """
+    shape, values = _shaped(request)
+    values["project"] = project_id
+
+    def ask(by_metric: bool) -> Sequence[AnyRow]:
+        sql, given = _written(tx.conn.dialect, shape, columns, by_metric)
+        return tx.conn.exec_driver_sql(sql, {**given, **values}).all()
+
+    with tx.planned_anew():
+        if _is_by_metric(request):
+            found = ask(by_metric=True)
+            if len(found) == request.limit:
+                return found
+        return ask(by_metric=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Stands in a statement for a value that comes when it is run."""
+
+    name: str
+    kind: type[float | int | str]
+
+
+_KINDS: dict[type, Any] = {float: Float(53), int: BigInteger(), str: String()}
+
+
+def _given(value: Any) -> Any:
+    return (
+        bindparam(value.name, type_=_KINDS[value.kind], required=False) if isinstance(value, _Slot) else value
     )
-    order: list[SortKey] = [(job_series.c.last, first.descending)]
-    for number, key in enumerate(request.order[1:]):
-        query, more = _joined(tx, query, key, number)
-        order += more
-    found = _page(tx, query, order, request, columns)
-    return found if len(found) == request.limit else None
+
+
+def _shaped(request: RunSearch) -> tuple[RunSearch, dict[str, Any]]:
+    """Returns the search with slots in place of its values where the statement is the same for all of them, and the
+    values. Lists and long texts stay: what is asked depends on them."""
+    values: dict[str, Any] = {"offset": request.offset, "limit": request.limit}
+    terms = []
+    for number, term in enumerate(request.terms):
+        value = term.value
+        if isinstance(value, datetime):
+            value = Moment.whole_microseconds(value)
+        if isinstance(value, float | int) or (isinstance(value, str) and len(value) < SHORT):
+            slot = _Slot(f"value_{number}", type(value))
+            values[slot.name] = (
+                value.lower() if term.operator == "ILIKE" and isinstance(value, str) else value
+            )
+            term = replace(term, value=slot)
+        terms.append(term)
+    return (
+        replace(
+            request,
+            experiments=tuple(request.experiments),
+            terms=tuple(terms),
+            order=tuple(request.order),
+            offset=_Slot("offset", int),
+            limit=_Slot("limit", int),
+        ),
+        values,
+    )
+
+
+@lru_cache(maxsize=500)
+def _written(
+    dialect: Dialect, shape: RunSearch, columns: Columns, by_metric: bool
+) -> tuple[str, Mapping[str, Any]]:
+    """Returns the text of a statement, and the values in it that all searches of its shape have."""
+    statement = _statement(dialect.name, _Slot("project", str), shape, columns, by_metric=by_metric)
+    found = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    return str(found), found.params
+
+
+def _of(tx: Tx) -> str:
+    return tx.conn.dialect.name
+
+
+def _is_by_metric(request: RunSearch) -> bool:
+    return bool(request.order) and request.order[0].of == "metric"
+
+
+def _statement(
+    dialect: str, project_id: Any, request: RunSearch, columns: Columns, *, by_metric: bool = False
+) -> Select[*tuple[Any, ...]]:
+    """Returns the statement that finds a page. With `by_metric` only runs that have the metric by which they are sorted
+    are found, in the order of its index: it is the page if they fill it."""
+    query = _base(dialect, project_id, request)
+    order: list[SortKey] = []
+    keys = request.order
+    if by_metric:
+        first, keys = keys[0], keys[1:]
+        has_it = (*_series_of_run(job_series, project_id, first.key), job_series.c.last.is_not(None))
+        query = query.join(job_series, and_(*has_it))
+        order.append((job_series.c.last, first.descending))
+    for number, key in enumerate(keys):
+        query, by = _joined(query, key, number)
+        order += by
+    return _page(query, order, request, columns)
 
 
 def _page(
-    tx: Tx, query: Select[*tuple[Any, ...]], order: Sequence[SortKey], request: RunSearch, columns: Columns
-) -> Sequence[AnyRow]:
+    query: Select[*tuple[Any, ...]], order: Sequence[SortKey], request: RunSearch, columns: Columns
+) -> Select[*tuple[Any, ...]]:
     """The page is found in the indexes alone; what else is told of a run is read for those on it."""
     keys = [*order, *_usual(request.order)]
     query = query.add_columns(*(by.label(f"by_{number}") for number, (by, _) in enumerate(keys)))
     found = query.order_by(*(_sorted(by, down) for by, down in keys))
-    page = found.offset(request.offset).limit(request.limit).subquery("page")
+    page = found.offset(_given(request.offset)).limit(_given(request.limit)).subquery("page")
     whole = select(*columns).select_from(page.join(jobs, jobs.c.id == page.c.id))
-    again = (_sorted(page.c[f"by_{number}"], down) for number, (_, down) in enumerate(keys))
-    with tx.planned_anew():
-        return tx.execute(whole.order_by(*again)).all()
+    return whole.order_by(*(_sorted(page.c[f"by_{number}"], down) for number, (_, down) in enumerate(keys)))
 
 
 def _sorted(by: ColumnElement[Any], descending: bool) -> ColumnElement[Any]:
@@ -128,8 +220,8 @@ def _usual(order: Sequence[RunOrder]) -> list[SortKey]:
     return usual if "id" in named else [*usual, (jobs.c.id, False)]
 
 
-def _base(tx: Tx, project_id: ProjectId, request: RunSearch) -> Select[*tuple[Any, ...]]:
-    query: Select[*tuple[Any, ...]] = select(jobs.c.id).where(jobs.c.project_id == project_id)
+def _base(dialect: str, project_id: Any, request: RunSearch) -> Select[*tuple[Any, ...]]:
+    query: Select[*tuple[Any, ...]] = select(jobs.c.id).where(jobs.c.project_id == _given(project_id))
     if len(request.experiments) == 1:
         query = query.where(jobs.c.experiment == request.experiments[0])
     else:
@@ -139,62 +231,59 @@ def _base(tx: Tx, project_id: ProjectId, request: RunSearch) -> Select[*tuple[An
     elif request.view is View.DELETED:
         query = query.where(jobs.c.deleted_at.is_not(None))
     for number, term in enumerate(request.terms):
-        joined = _beside(tx, project_id, term, number)
-        query = query.where(_condition(tx, project_id, term)) if joined is None else query.join(*joined)
+        joined = _beside(dialect, project_id, term, number)
+        query = query.where(_condition(dialect, project_id, term)) if joined is None else query.join(*joined)
     return query
 
 
-def _beside(tx: Tx, project_id: ProjectId, term: RunTerm, number: int) -> tuple[FromClause, Condition] | None:
+def _beside(dialect: str, project_id: Any, term: RunTerm, number: int) -> tuple[FromClause, Condition] | None:
     """Returns the one row beside the run that fulfils the term, to be joined by the number of the run's artifact: so
     the indexes of several terms are joined with each other before any run is read."""
     if term.of == "metric":
         series = job_series.alias(f"of_{number}")
         return series, and_(
             *_series_of_run(series, project_id, term.key),
-            _COMPARE[term.operator](series.c.last, term.value),
+            _COMPARE[term.operator](series.c.last, _given(term.value)),
         )
     if term.of in ("parameter", "tag") and term.operator != "IS NULL":
         given = tags.alias(f"of_{number}")
-        told = () if term.operator == "IS NOT NULL" else (_tag_condition(tx, given, term),)
+        told = () if term.operator == "IS NOT NULL" else (_tag_condition(dialect, given, term),)
         return given, and_(*_tag_of_run(given, project_id, term), *told)
     return None
 
 
-def _series_of_run(series: FromClause, project_id: ProjectId, name: str) -> tuple[Condition, ...]:
+def _series_of_run(series: FromClause, project_id: Any, name: str) -> tuple[Condition, ...]:
     return (
         series.c.artifact_id == jobs.c.artifact_id,
         series.c.attempt == jobs.c.attempt,
-        series.c.project_id == project_id,
+        series.c.project_id == _given(project_id),
         series.c.name == name,
     )
 
 
-def _tag_of_run(given: FromClause, project_id: ProjectId, term: RunTerm) -> tuple[Condition, ...]:
+def _tag_of_run(given: FromClause, project_id: Any, term: RunTerm) -> tuple[Condition, ...]:
     return (
         given.c.artifact_id == jobs.c.artifact_id,
-        given.c.project_id == project_id,
+        given.c.project_id == _given(project_id),
         given.c.kind == literal("job"),
         given.c.key == (PARAM + term.key if term.of == "parameter" else tag_key(term.key)),
     )
 
 
-def _condition(tx: Tx, project_id: ProjectId, term: RunTerm) -> Condition:
+def _condition(dialect: str, project_id: Any, term: RunTerm) -> Condition:
     if term.of in ("parameter", "tag"):  # without the tag: with one it is joined
         return ~_some(*_tag_of_run(tags, project_id, term))
     if term.of == "dataset":
         column = run_datasets.c[term.key]
         return _some(
             run_datasets.c.job_id == jobs.c.id,
-            run_datasets.c.project_id == project_id,
-            textual(tx, column, term.operator, term.value),
+            run_datasets.c.project_id == _given(project_id),
+            textual(dialect, column, term.operator, term.value),
         )
     if term.key == "artifact_uri":
         address = literal("mlflow-artifacts:/").concat(jobs.c.experiment).concat("/").concat(jobs.c.id)
-        return textual(tx, address.concat("/artifacts"), term.operator, term.value)
-    column = jobs.c[term.key]
-    if term.operator in ("<", "<=", ">", ">=") or not isinstance(term.value, str | tuple):
-        return _COMPARE[term.operator](column, term.value)  # type: ignore[no-any-return]
-    return textual(tx, column, term.operator, term.value)
+        return textual(dialect, address.concat("/artifacts"), term.operator, term.value)
+    return textual(dialect, jobs.c[term.key], term.operator, term.value)
 
 
 def _some(*conditions: Condition) -> Condition:
@@ -202,31 +291,33 @@ def _some(*conditions: Condition) -> Condition:
     return exists(select(literal(1)).where(*conditions).correlate(jobs))
 
 
-def _tag_condition(tx: Tx, given: FromClause, term: RunTerm) -> Condition:
-    text = str(term.value)
+def _tag_condition(dialect: str, given: FromClause, term: RunTerm) -> Condition:
+    text = term.value
     if term.operator == "=":
+        if (
+            isinstance(text, _Slot) or len(text) < SHORT
+        ):  # of a longer one the text has this length: see the index
+            return given.c.text == _given(text)  # type: ignore[no-any-return]
         if len(text) > SHORT:
             return and_(given.c.text == text[:SHORT], given.c.whole == text)
-        if len(text) < SHORT:  # of a longer one the text has this length: the index alone answers
-            return given.c.text == text
         return and_(given.c.text == text, given.c.whole.is_(None))
-    return textual(tx, func.coalesce(given.c.whole, given.c.text), term.operator, text)
+    return textual(dialect, func.coalesce(given.c.whole, given.c.text), term.operator, text)
 
 
-def textual(tx: Tx, column: ColumnElement[Any], how: str, value: Any) -> Condition:
+def textual(dialect: str, column: ColumnElement[Any], how: str, value: Any) -> Condition:
     """A comparison of text as MLflow means it: LIKE heeds case, ILIKE does not."""
     match how:
         case "LIKE":
-            if tx.conn.dialect.name == "sqlite":  # whose LIKE does not heed case; GLOB does
+            if dialect == "sqlite":  # whose LIKE does not heed case; GLOB does
                 return column.op("GLOB")(_glob(value))
-            return column.like(value)
+            return column.like(_given(value))
         case "ILIKE":
-            return func.lower(column).like(value.lower())
+            return func.lower(column).like(_given(value) if isinstance(value, _Slot) else value.lower())
         case "IN":
             return column.in_(value)
         case "NOT IN":
             return column.not_in(value)
-    return _COMPARE[how](column, value)  # type: ignore[no-any-return]
+    return _COMPARE[how](column, _given(value))  # type: ignore[no-any-return]
 
 
 def _glob(pattern: str) -> str:
@@ -234,7 +325,7 @@ def _glob(pattern: str) -> str:
 
 
 def _joined(
-    tx: Tx, query: Select[*tuple[Any, ...]], key: RunOrder, number: int
+    query: Select[*tuple[Any, ...]], key: RunOrder, number: int
 ) -> tuple[Select[*tuple[Any, ...]], list[SortKey]]:
     """The query with what it is sorted by; runs without it come last."""
     by: ColumnElement[Any]
@@ -259,8 +350,3 @@ def _joined(
             return query, [(by, key.descending)]
         absent = case((by.is_(None), 1), else_=0)
     return query, [(absent, False), (by, key.descending)]
-
-
-def ids_in_experiment(tx: Tx, project_id: ProjectId, number: int) -> list[str]:
-    query = select(jobs.c.id).where(jobs.c.project_id == project_id, jobs.c.experiment == number)
-    return list(tx.execute(query).scalars())

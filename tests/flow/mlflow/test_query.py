@@ -29,7 +29,7 @@ from easel.flow.mlflow.query import Comparison, Entity, Operator, OrderKey, hold
     ],
 )
 def test_a_comparison_is_read(text: str, expected: Comparison) -> None:
-    assert parse_filter(text) == [expected]
+    assert parse_filter(text) == (expected,)
 
 
 def test_comparisons_are_joined_by_and() -> None:
@@ -39,7 +39,7 @@ def test_comparisons_are_joined_by_and() -> None:
 
 @pytest.mark.parametrize("nothing", [None, "", "   "])
 def test_no_filter_is_no_comparison(nothing: str | None) -> None:
-    assert parse_filter(nothing) == []
+    assert parse_filter(nothing) == ()
 
 
 @pytest.mark.parametrize(

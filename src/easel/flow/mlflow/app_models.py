@@ -59,25 +59,25 @@ def folder_uri(tx: Tx, caller: Caller, version: ModelVersion) -> str:
 
 
 def _versions(tx: Tx, app: App) -> list[ModelVersion]:
-    ended = [row for row in app_trials.brief(tx, app.id) if row.model_set is not None]
+    ended = [(one, one.model_set) for one in app_trials.ended(tx, app.id) if one.model_set is not None]
     return [
         ModelVersion(
             project_id=app.project_id,
             name=app.name,
             version=number,
-            set_version=int(row.model_set.partition(":")[2]),
-            source=f"{SCHEME}filesets/{row.model_set.replace(':', '/')}",
-            run_id=row.job_id,
+            set_version=int(model_set.partition(":")[2]),
+            source=f"{SCHEME}filesets/{model_set.replace(':', '/')}",
+            run_id=one.job_id,
             run_link=None,
             model_id=None,
             stage="None",
-            description=row.name,
-            tags={} if row.quality is None else {"quality": f"{row.quality:.6g}"},
+            description=one.name,
+            tags={} if one.quality is None else {"quality": f"{one.quality:.6g}"},
             creator=app.user_id,
-            created_at=row.ended_at,
-            updated_at=row.ended_at,
+            created_at=one.ended_at,
+            updated_at=one.ended_at,
         )
-        for number, row in enumerate(ended, start=1)
+        for number, (one, model_set) in enumerate(ended, start=1)
     ]
 
 

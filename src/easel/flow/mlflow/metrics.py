@@ -12,7 +12,7 @@ from typing import NamedTuple
 from easel.flow.mlflow.errors import invalid
 from easel.flow.mlflow.runs import find, milliseconds, moment
 from easel.records.identity import Caller
-from easel.store import runs
+from easel.store import job_series, metric_pages, runs
 from easel.store.engine import Tx
 from easel.store.job_series import Point as Point
 from easel.store.job_series import Series
@@ -47,6 +47,41 @@ def history(
     if after is None:
         found = sorted(found, key=_by_time)
     return found, None
+
+
+class WrittenHistory(NamedTuple):
+    """Points as the JSON that clients get, with commas between them, and the token of the next page."""
+
+    points: str
+    next_page: str | None
+
+
+def written_history(
+    tx: Tx, caller: Caller, run_id: str, key: str, *, max_results: int | None, page_token: str | None
+) -> WrittenHistory | None:
+    """Returns what `history` does, as JSON where the database can write it; None where it cannot."""
+    record = find(tx, caller, run_id)
+    of = Series(record.id, record.attempt, key)
+    if (max_results is not None and max_results < 1) or not metric_pages.can_write(tx, of):
+        return None
+    after = _opened(page_token)
+    step = None if after is None else after[0]
+    page = PAGE if max_results is None else max_results
+    more = after is None and metric_pages.is_longer(tx, of, page)
+    found = metric_pages.written_page(
+        tx,
+        of,
+        f'{{"key":{json.dumps(key)},"value":',
+        after=step,
+        limit=max_results,
+        by_time=after is None and not more,
+    )
+    if max_results is None or found.last_step is None or found.points < max_results:
+        return WrittenHistory(found.written, None)
+    if after is not None:
+        more = metric_pages.is_longer(tx, of, 0, found.last_step)
+    last = job_series.points_at(tx, of, [found.last_step])
+    return WrittenHistory(found.written, _token(last[0]) if more else None)
 
 
 def of_several(tx: Tx, caller: Caller, run_ids: Sequence[str], key: str, max_results: int) -> list[RunPoint]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from lark import Lark, Token, Transformer
@@ -105,12 +105,18 @@ class OrderKey:
     descending: bool
 
 
-def parse_filter(text: str | None) -> list[Comparison]:
+def parse_filter(text: str | None) -> Sequence[Comparison]:
     """The comparisons that must all hold. What is no filter is refused with the reason."""
     if not text or not text.strip():
-        return []
+        return ()
     if len(text) > MAX_FILTER:
         raise invalid(f"The filter string is longer than {MAX_FILTER} characters.")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=200)
+def _parsed(text: str) -> tuple[Comparison, ...]:
+    """Pages ask the same again and again, and parsing takes as long as a search."""
     try:
         tree = _parser().parse(text)
     except LarkError as error:
@@ -121,7 +127,7 @@ def parse_filter(text: str | None) -> list[Comparison]:
         found: list[Comparison] = _Reader().transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
-    return found
+    return tuple(found)
 
 
 def parse_order(texts: Sequence[str]) -> list[OrderKey]:

@@ -74,7 +74,8 @@ def search(
         return [], None
     request = RunSearch(wanted, view, terms, order, offset, max_results + 1)
     writes = tx.conn.dialect.name == "postgresql"
-    rows = run_search.rows(tx, caller.project_id, request, _WRITTEN if writes else RUN_COLUMNS)
+    find = run_search.texts if writes else run_search.rows
+    rows = find(tx, caller.project_id, request, _WRITTEN if writes else RUN_COLUMNS)
     token = token_of(offset + max_results) if len(rows) > max_results else None
     page = rows[:max_results]
     return _completed(tx, caller, page) if writes else whole(tx, caller, [run_of(row) for row in page]), token

@@ -131,6 +131,12 @@ def point(key: str, of: Point) -> Json:
     }
 
 
+def written_points(points: str, token: str | None) -> Json:
+    """Returns a page of a history that the database wrote."""
+    written = orjson.Fragment(f"[{points}]") if points else None
+    return without_none({"metrics": written, "next_page_token": token})
+
+
 def file(of: ListedFile, path: str | None = None) -> Json:
     shown = of.path if path is None else path
     return (

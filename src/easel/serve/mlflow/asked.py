@@ -196,7 +196,8 @@ def _plain(name: str, value: str) -> str:
     return value
 
 
-async def _asked(request: Request) -> AskedFields:
+async def read_asked(request: Request) -> AskedFields:
+    """Returns the fields of the request: of its query, of its body, and of its address."""
     named = {name: value for name, value in request.path_params.items() if name != "project"}
     if request.method == "GET":
         every: dict[str, list[str]] = {}
@@ -217,4 +218,4 @@ async def _asked(request: Request) -> AskedFields:
     return AskedFields(fields | named, len(body))
 
 
-Asked = Annotated[AskedFields, Depends(_asked)]
+Asked = Annotated[AskedFields, Depends(read_asked)]

@@ -14,6 +14,7 @@ from easel.records.identity import Caller
 from easel.serve.access import State, acts
 from easel.serve.mlflow.access import Tracker
 from easel.serve.mlflow.asked import Asked, AskedFields
+from easel.serve.router import Router
 from easel.serve.state import AppState
 
 BASE = "/mlflow/{project}"
@@ -24,7 +25,7 @@ Handler = Callable[[AppState, Caller, AskedFields], dict[str, Any]]
 
 
 def new_router() -> APIRouter:
-    return APIRouter(prefix=BASE, tags=["mlflow"], include_in_schema=False)
+    return Router(prefix=BASE, tags=["mlflow"], include_in_schema=False)
 
 
 def api(
@@ -35,7 +36,12 @@ def api(
     def register(handler: Handler) -> Handler:
         @acts(Verb.READ if set(verbs) == {"GET"} or _LOOKS.search(path) else Verb.WRITE)
         def route(state: State, caller: Tracker, ask: Asked) -> Response:
+            return answer(state, caller, ask)
+
+        def answer(state: AppState, caller: Caller, ask: AskedFields) -> Response:
             return Response(orjson.dumps(handler(state, caller, ask)), media_type="application/json")
+
+        route.mlflow_handler = answer  # type: ignore[attr-defined]
 
         for prefix in PREFIXES:
             for version in versions:
@@ -48,3 +54,8 @@ def api(
         return handler
 
     return register
+
+
+def handler_of(endpoint: Any) -> Callable[[AppState, Caller, AskedFields], Response] | None:
+    """Returns what answers at an endpoint that `api` has registered."""
+    return getattr(endpoint, "mlflow_handler", None)

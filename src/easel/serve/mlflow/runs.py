@@ -189,10 +189,12 @@ def search_runs(state: AppState, caller: Caller, ask: AskedFields) -> Json:
 @api(router, "metrics/get-history", "GET")
 def get_history(state: AppState, caller: Caller, ask: AskedFields) -> Json:
     run_id, key = ask.run_id(), ask.need_text("metric_key")
+    most, page = ask.whole("max_results"), ask.text("page_token")
     with state.store.read() as tx:
-        found, token = metrics.history(
-            tx, caller, run_id, key, max_results=ask.whole("max_results"), page_token=ask.text("page_token")
-        )
+        written = metrics.written_history(tx, caller, run_id, key, max_results=most, page_token=page)
+        if written is not None:
+            return answers.written_points(written.points, written.next_page)
+        found, token = metrics.history(tx, caller, run_id, key, max_results=most, page_token=page)
     return answers.without_none(
         {"metrics": [answers.point(key, each) for each in found] or None, "next_page_token": token}
     )
