@@ -174,12 +174,13 @@ def seed(lake: Lake, folder: Path, apps_wanted: int, trials: int) -> None:
 
 def ensemble(app_id: AppId, members: int, turn: int) -> dict[str, Any]:
     """Return the row of the ensemble that an app with so many models has had: the next is due at twice as many."""
+    made = Candidate("ensemble", (("of", members),), cost_s=2.0, promise=0.9)
     return {
         "app_id": app_id,
         "job_id": JobId(f"job_{turn:08d}"),
-        "name": "ensemble",
+        "name": made.name,
         "score": 0.0,
-        "candidate": Candidate("ensemble", (("of", members),), cost_s=2.0, promise=0.9).to_json(),
+        "candidate": made.to_json(),
         "decision": {"reasons": {"acquisition": 0.0}},
         "started_at": BEGAN + timedelta(seconds=turn),
         "ended_at": BEGAN + timedelta(seconds=turn + 1),

@@ -1,11 +1,10 @@
-"""Apps as people use them: a real server whose loop learns by itself, the SDK and the command line."""
+"""An app that has a model, as people use it: a real server whose loop learns by itself, the SDK, the command line."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -13,17 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import numpy as np
 import pytest
-from PIL import Image
+from tests.end_to_end.app_people import TABLE, make_people, write_csv
 
-from easel.declare.roles import Role
-from easel.errors import Conflict, InvalidInput, NotFound, Unauthenticated
+from easel.errors import NotFound, Unauthenticated
 from easel.sdk.client import Client
+from easel.testing.commands import environment_of, run_as
 from easel.testing.engine import until
 from easel.testing.server import ServerProcess, running
-
-TABLE = "input: {size: number, weight: optional number, town: category}\noutput: {sold: [no, yes]}"
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def people(server: ServerProcess) -> dict[str, Client]:
-    root = server.client()
-    made = {}
-    for name, project in (("ana", "astro"), ("eve", "bio")):
-        root.projects.create(project)
-        secret = root.in_project(project).users.create(name, Role.MEMBER).token.secret
-        assert secret is not None
-        made[name] = server.client(secret).in_project(project)
-    return made
+    return make_people(server)
 
 
 @pytest.fixture(scope="module")
@@ -56,32 +45,10 @@ def shop(people: dict[str, Client], tmp_path_factory: pytest.TempPathFactory) ->
     return str(path)
 
 
-def write_csv(path: Path, count: int) -> None:
-    rng = np.random.default_rng(0)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["size", "weight", "town", "sold"])
-        for size in rng.normal(size=count):
-            weight = "" if size > 1.5 else f"{size * 2:.3f}"
-            writer.writerow([f"{size:.6f}", weight, "Bern", "yes" if size > 0 else "no"])
-
-
-def easel(
-    server: ServerProcess, client: Client, *arguments: str, stdin: str = "", cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    return run_python(server, client, ["-m", "easel.cli.main", *arguments], stdin, cwd)
-
-
-def run_python(
-    server: ServerProcess, client: Client, arguments: list[str], stdin: str = "", cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
-    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
+def run_python(client: Client, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
-        env=environment,
-        input=stdin,
+        env=environment_of(client),
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -102,10 +69,10 @@ def test_the_best_model_answers_and_says_who_it_is(people: dict[str, Client], sh
 
 
 def test_a_whole_file_is_scored_by_a_job_whose_provenance_names_the_model(
-    server: ServerProcess, people: dict[str, Client], shop: str, tmp_path: Path
+    people: dict[str, Client], shop: str, tmp_path: Path
 ) -> None:
     ana = people["ana"]
-    done = easel(server, ana, "score", "shop", shop, "-o", str(tmp_path / "predictions.csv"))
+    done = run_as(ana, "score", "shop", shop, "-o", str(tmp_path / "predictions.csv"))
     assert done.returncode == 0, done.stderr
     with (tmp_path / "predictions.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -116,15 +83,15 @@ def test_a_whole_file_is_scored_by_a_job_whose_provenance_names_the_model(
     assert model in {f"{node.name}:{node.version}" for node in graph.nodes}
     with pytest.raises(NotFound):
         people["eve"].apps.score("shop", shop)
-    assert easel(server, ana, "score", "shop", "nowhere.csv").returncode == 2
+    assert run_as(ana, "score", "shop", "nowhere.csv").returncode == 2
 
 
 def test_a_report_says_what_matters_where_it_fails_and_what_would_help(
-    server: ServerProcess, people: dict[str, Client], shop: str, tmp_path: Path
+    people: dict[str, Client], shop: str, tmp_path: Path
 ) -> None:
     ana = people["ana"]
     ana.apps.set("shop", paused=True)
-    done = easel(server, ana, "apps", "report", "shop")
+    done = run_as(ana, "apps", "report", "shop")
     assert done.returncode == 0, done.stderr
     for words in ("What matters: ", "Where it fails: ", "What would help: ", "How sure: "):
         assert words in done.stdout
@@ -132,53 +99,12 @@ def test_a_report_says_what_matters_where_it_fails_and_what_would_help(
     assert found is not None
     assert {one.column for one in found.importance} == {"size", "weight", "town"}
     assert ana.apps.ask_report("shop").id == ana.apps.report("shop").job, "one record for each model"
-    page = easel(server, ana, "card", "shop", "-o", str(tmp_path / "card.html"))
+    page = run_as(ana, "card", "shop", "-o", str(tmp_path / "card.html"))
     assert page.returncode == 0, page.stderr
     assert "What matters: " in (tmp_path / "card.html").read_text()
-    assert "# Model card: shop" in easel(server, ana, "card", "shop").stdout
-    assert easel(server, ana, "card", "shop", "-o", "card.docx").returncode == 2
+    assert "# Model card: shop" in run_as(ana, "card", "shop").stdout
+    assert run_as(ana, "card", "shop", "-o", "card.docx").returncode == 2
     ana.apps.set("shop", paused=False)
-
-
-def test_examples_are_checked_and_what_is_odd_can_be_switched_off(
-    server: ServerProcess, people: dict[str, Client], tmp_path: Path
-) -> None:
-    ana = people["ana"]
-    write_csv(tmp_path / "odd.csv", 90)
-    with (tmp_path / "odd.csv").open("a") as file:
-        file.write("1000000,,Bern,yes\n")
-    ana.apps.declare("odd", TABLE)
-    ana.apps.set("odd", paused=True)
-    fed = easel(server, ana, "feed", "odd", str(tmp_path / "odd.csv"))
-    assert "note: town is Bern in every example" in fed.stderr
-    done = easel(server, ana, "checks", "odd", "--json")
-    assert done.returncode == 0, done.stderr
-    found = {one.kind: one for one in ana.apps.checks("odd").checks}
-    assert {"outliers", "constant", "leak"} <= set(found)
-    off = easel(server, ana, "refine", "odd", "--check", "outliers", "--off")
-    assert "1 example switched off" in off.stderr
-    assert ana.apps.checks("odd").job is None, "other examples, other findings"
-    ana.apps.delete("odd")
-
-
-def test_one_command_leads_from_a_table_to_a_first_model(
-    server: ServerProcess, people: dict[str, Client], tmp_path: Path
-) -> None:
-    file = tmp_path / "Sales 2026.csv"
-    write_csv(file, 90)
-    ana = people["ana"]
-    done = easel(server, ana, "learn", str(file), "--target", "sold")
-    assert done.returncode == 0, done.stderr
-    assert "90 examples fed" in done.stderr
-    assert "First model: " in done.stderr
-    assert ana.apps.get("sales-2026").serving is not None
-    assert (
-        easel(server, ana, "open", "sales-2026", "--print")
-        .stdout.strip()
-        .endswith("/p/astro/apps/sales-2026")
-    )
-    assert easel(server, ana, "learn", str(tmp_path / "nothing.csv")).returncode == 2
-    ana.apps.delete("sales-2026")
 
 
 def test_every_decision_is_kept_with_its_reasons_and_the_next_one_is_told(
@@ -298,171 +224,39 @@ def test_exports_run_outside(people: dict[str, Client], shop: str, tmp_path: Pat
 
 
 def test_generated_programs_feed_refine_and_infer(
-    server: ServerProcess, people: dict[str, Client], shop: str, tmp_path: Path
+    people: dict[str, Client], shop: str, tmp_path: Path
 ) -> None:
     ana = people["ana"]
-    assert easel(server, ana, "generate", "shop", "-o", str(tmp_path)).returncode == 0
+    assert run_as(ana, "generate", "shop", "-o", str(tmp_path)).returncode == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["feed.py", "infer.py", "refine.py", "shop_app.py"]
     token = ana.connection.http.headers["Authorization"].removeprefix("Bearer ")
     assert not any(token in path.read_text() for path in tmp_path.iterdir())
-    fed = run_python(server, ana, ["feed.py", shop], cwd=tmp_path)
+    fed = run_python(ana, ["feed.py", shop], cwd=tmp_path)
     assert fed.stdout == "0 new, 120 known already, 120 in all\n", fed.stderr
-    listed = run_python(server, ana, ["refine.py", "list", "class:eq:no"], cwd=tmp_path)
+    listed = run_python(ana, ["refine.py", "list", "class:eq:no"], cwd=tmp_path)
     digest = listed.stdout.split("\t")[0]
-    assert (
-        run_python(server, ana, ["refine.py", "off", digest], cwd=tmp_path).stdout
-        == "1 examples switched off\n"
-    )
-    assert run_python(server, ana, ["refine.py", "undo"], cwd=tmp_path).stdout == "1 examples switched back\n"
-    asked = run_python(server, ana, ["infer.py", '{"size": 1, "weight": 2, "town": "Bern"}'], cwd=tmp_path)
+    assert run_python(ana, ["refine.py", "off", digest], cwd=tmp_path).stdout == "1 examples switched off\n"
+    assert run_python(ana, ["refine.py", "undo"], cwd=tmp_path).stdout == "1 examples switched back\n"
+    asked = run_python(ana, ["infer.py", '{"size": 1, "weight": 2, "town": "Bern"}'], cwd=tmp_path)
     assert json.loads(asked.stdout)["label"] == "yes", asked.stderr
     typed = "import shop_app as a; print(a.infer([a.Input(size=-1.0, weight=-2.0, town='Bern')])[0]['label'])"
-    assert run_python(server, ana, ["-c", typed], cwd=tmp_path).stdout == "no\n"
+    assert run_python(ana, ["-c", typed], cwd=tmp_path).stdout == "no\n"
 
 
-def test_a_folder_of_pictures_becomes_an_app(people: dict[str, Client], tmp_path: Path) -> None:
-    ana = people["ana"].apps
-    rng = np.random.default_rng(0)
-    for label, level in (("dark", 40), ("light", 210)):
-        (tmp_path / label).mkdir()
-        for number in range(12):
-            pixels = rng.integers(level - 30, level + 30, size=(9 + number % 3, 8, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(tmp_path / label / f"{number}.png")
-    ana.declare("photos", "input: image 8 x 8 x 3\noutput: [dark, light]")
-    (tmp_path / "dark" / "broken.jpg").write_bytes(b"not a picture")
-    with pytest.raises(InvalidInput, match=r"broken\.jpg: this is not a picture"):
-        ana.feed_path("photos", tmp_path)
-    fed = ana.feed_path("photos", tmp_path, skip_bad=True)
-    assert (fed.new, len(fed.refused)) == (24, 1)
-    assert fed.refused[0].file is not None
-    assert ana.feed_path("photos", tmp_path, skip_bad=True).known == 24
-    first = next(ana.examples("photos"))
-    assert Image.open(io.BytesIO(ana.thumbnail("photos", first.digest))).format == "PNG"
-    until(lambda: ana.get("photos").serving is not None, 240)
-    assert ana.infer_path("photos", tmp_path / "light" / "3.png").answers[0]["label"] == "light"
-
-
-def test_another_picture_of_the_same_name_takes_nobodys_place(
-    people: dict[str, Client], tmp_path: Path
-) -> None:
-    eve = people["eve"].apps
-    eve.declare("twins", "input: image 4 x 4\noutput: [dark, light]")
-    for folder, levels in (("monday", (40, 220)), ("tuesday", (60, 160))):
-        for label, level in zip(("dark", "light"), levels, strict=True):
-            place = tmp_path / folder / label
-            place.mkdir(parents=True)
-            Image.fromarray(np.full((4, 4), level, dtype=np.uint8)).save(place / "IMG_1.png")
-        assert eve.feed_path("twins", tmp_path / folder).new == 2
-    examples = list(eve.examples("twins"))
-    assert [example.preview for example in examples] == ["IMG_1.png"] * 4
-    seen = [np.asarray(Image.open(io.BytesIO(eve.thumbnail("twins", one.digest)))) for one in examples]
-    assert sorted(int(pixels.max()) for pixels in seen) == [40, 60, 160, 220]
-    assert eve.feed_path("twins", tmp_path / "monday").known == 2
-    eve.delete("twins")
-
-
-def test_arrays_parquet_and_a_pipe_are_fed(
-    server: ServerProcess, people: dict[str, Client], tmp_path: Path
-) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    ana = people["ana"]
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(20, 6)).astype(np.float32)
-    y = np.where(x[:, 0] > 0, "up", "down")
-    ana.apps.declare("arrays", "{input: {[Tensor[6]], []}, output: {[Category], []}}")
-    np.savez(tmp_path / "data.npz", x=x, y=y)
-    assert ana.apps.feed_path("arrays", tmp_path / "data.npz").new == 20
-    columns = {f"c{k}": x[:, k].astype(float) + 1.0 for k in range(6)} | {"label": y}
-    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "data.parquet")
-    assert ana.apps.feed_path("arrays", tmp_path / "data.parquet").new == 20
-    lines = "".join(json.dumps({"input": [float(k)] * 6, "output": "up"}) + "\n" for k in range(3))
-    piped = easel(server, ana, "feed", "arrays", "-", stdin=lines)
-    assert "3 new, 0 known already, 43 in all" in piped.stderr
-    fed = ana.apps.feed_labelled("arrays", list(x + 2.0), lambda row: "up" if row[0] > 2 else None)
-    assert fed.new == int((x[:, 0] + 2.0 > 2).sum())
-    ana.apps.delete("arrays")
-    with pytest.raises(NotFound):
-        ana.apps.get("arrays")
-
-
-def test_a_program_is_proposed_and_matched_over_http(people: dict[str, Client]) -> None:
-    ana = people["ana"].apps
-    proposed = ana.propose(["size", "town", "sold"], [["1", "Bern", "yes"], ["2", "Bern", "no"]] * 6)
-    matched = ana.match(proposed.program)
-    assert matched.template == "table classification"
-    assert matched.metrics[0] == "accuracy"
-    assert all(candidate.cost_s > 0 for candidate in matched.candidates)
-    with pytest.raises(InvalidInput, match="character"):
-        ana.match("{input: {[Tenser[3]], []}, output: {[Number], []}}")
-
-
-def test_asking_too_early_says_what_to_do(people: dict[str, Client]) -> None:
-    ana = people["ana"].apps
-    ana.declare("early", TABLE)
-    with pytest.raises(Conflict, match="no model yet: feed examples"):
-        ana.infer("early", [{"size": 1, "town": "Bern"}])
-    ana.delete("early")
-
-
-def test_the_command_line_tells_how_every_app_stands(
-    server: ServerProcess, people: dict[str, Client], shop: str
-) -> None:
-    listed = easel(server, people["ana"], "apps", "ls", "--json")
+def test_the_command_line_tells_how_every_app_stands(people: dict[str, Client], shop: str) -> None:
+    listed = run_as(people["ana"], "apps", "ls", "--json")
     shown = next(app for app in json.loads(listed.stdout) if app["name"] == "shop")
     assert shown["best"]["quality"] > 0.8
     assert shown["last_improvement_at"] is not None
-    asked = easel(server, people["ana"], "infer", "shop", shop)
+    asked = run_as(people["ana"], "infer", "shop", shop)
     assert len(asked.stdout.splitlines()) == 120
-    off = easel(server, people["ana"], "refine", "shop", "--where", "class:eq:no", "--limit", "2", "--off")
+    off = run_as(people["ana"], "refine", "shop", "--where", "class:eq:no", "--limit", "2", "--off")
     assert off.stderr == "2 examples switched off\n"
-    assert easel(server, people["ana"], "refine", "shop", "--undo").stderr == "2 examples switched back\n"
-    wrong = easel(server, people["ana"], "infer", "shop", '{"siez": 1}')
+    assert run_as(people["ana"], "refine", "shop", "--undo").stderr == "2 examples switched back\n"
+    wrong = run_as(people["ana"], "infer", "shop", '{"siez": 1}')
     assert wrong.returncode == 2
     assert 'did you mean "size"?' in wrong.stderr
-
-
-def test_a_text_app_is_given_word_vectors_and_may_try_its_rates_inside_trials(
-    server: ServerProcess, people: dict[str, Client], tmp_path: Path
-) -> None:
-    eve = people["eve"].apps
-    assert eve.declare("reviews", "input: text\noutput: [bad, good]", rates="trial").rates == "trial"
-    (tmp_path / "glove.txt").write_text("good 1.0 0.5\nbad -1.0 0.5\n")
-    done = easel(server, people["eve"], "apps", "vectors", "reviews", str(tmp_path / "glove.txt"))
-    assert done.returncode == 0, done.stderr
-    assert "word vectors of 2 numbers" in done.stdout + done.stderr
-    assert eve.get("reviews").vector_size == 2
-    (tmp_path / "essay.txt").write_text("no numbers here\n")
-    with pytest.raises(InvalidInput, match="expected a word and its numbers"):
-        eve.give_vectors("reviews", tmp_path / "essay.txt")
-    with pytest.raises(NotFound):
-        people["ana"].apps.give_vectors("reviews", "/nowhere.txt")
-    eve.delete("reviews")
-
-
-def test_many_pictures_go_part_by_part_and_one_that_is_torn_is_named(
-    people: dict[str, Client], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("easel.sdk.apps.PART", 6)
-    rng = np.random.default_rng(3)
-    for number in range(20):
-        place = tmp_path / ("dark" if number < 10 else "light")
-        place.mkdir(exist_ok=True)
-        Image.fromarray(rng.integers(0, 255, (6, 6), dtype=np.uint8)).save(place / f"{number:02d}.png")
-    (tmp_path / "light" / "notes.txt").write_text("not a picture")
-    torn = tmp_path / "light" / "15.png"
-    torn.write_bytes(torn.read_bytes()[:50])
-    eve = people["eve"].apps
-    eve.declare("parts", "input: image 6 x 6\noutput: [dark, light]")
-    with pytest.raises(InvalidInput, match=r"15\.png"):
-        eve.feed_path("parts", tmp_path)
-    fed = eve.feed_path("parts", tmp_path, skip_bad=True)
-    assert (fed.new + fed.known, fed.total, len(fed.refused)) == (19, 19, 1)
-    again = eve.feed_path("parts", tmp_path, skip_bad=True)
-    assert (again.new, again.known) == (0, 19)
-    eve.delete("parts")
 
 
 def test_a_token_that_was_just_believed_is_refused_as_soon_as_it_is_revoked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.tenancy.test_keeper import app, rows
 
 from easel.declare.roles import Role
@@ -11,10 +12,14 @@ from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.budgets import set_budget
 from easel.flow.jobs.control import set_queue
+from easel.flow.prices import prices_by_terms, set_prices
 from easel.ids import UserId
+from easel.price.book import book_named
 from easel.price.budget import Budget
+from easel.records.device import LABEL
 from easel.records.standing import Standing
-from easel.store import app_trials, apps, identity, jobs
+from easel.store import app_trials, apps, devices, identity, jobs
+from easel.tenancy.places import idle
 from easel.testing.engine import EngineUnderTest
 from easel.testing.pool import PoolUnderTest
 
@@ -144,3 +149,28 @@ def test_another_controller_that_was_quicker_makes_this_one_read_the_records_aga
     pool.keeper.turn()
     with engine.store.read() as tx:
         assert len(app_trials.trials(tx)) == 2
+
+
+def test_a_trial_on_a_spot_device_is_priced_and_billed_as_such(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    root = engine.caller()
+    admin = replace(root, user=replace(root.user, platform_admin=True))
+    with engine.store.write() as tx:
+        set_prices(tx, admin, book_named("n1-mixed"))
+    pool = PoolUnderTest(engine.lake)
+    pool.device("firm", vcpu=1.0, notes={f"{LABEL}terms": "on-demand"})
+    pool.device("cloud", vcpu=1.0, notes={f"{LABEL}terms": "spot"})
+    started = pool.turn()
+    assert sorted(job.spec.wants["terms"] for job in started) == ["on-demand", "spot"]
+    with engine.store.read() as tx:
+        prices = {one.name: one.price for one in idle(devices.machines(tx), (), prices_by_terms(tx))}
+    assert prices == {"firm": 1.0, "cloud": pytest.approx(0.3)}
+    for job in started:
+        pool.end(job, 0.8, seconds=0.001)  # the book bills a minute at least
+    pool.turn()
+    with engine.store.read() as tx:
+        spent = {t.job_id: t.spent_micros for t in app_trials.trials(tx) if t.ended}
+    by_terms = {job.spec.wants["terms"]: spent[job.id] or 0 for job in started}
+    memory = {job.spec.resources.memory_mb for job in started}
+    assert len(memory) == 1
+    assert by_terms["spot"] == pytest.approx(0.3 * by_terms["on-demand"], rel=1e-3)

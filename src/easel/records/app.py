@@ -110,6 +110,24 @@ class AppTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedTrial:
+    """An `AppTrial` that has ended, without its decision. `score` is the policy's when it was chosen."""
+
+    app_id: AppId
+    job_id: JobId
+    name: str
+    score: float
+    examples: int
+    quality: float | None
+    seconds: float
+    spent_micros: int
+    model_set: str | None
+    ended_at: datetime
+    share: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
 class ExampleCounts:
     """Of one app: how many are on in each stratum, and how many are off."""
 

@@ -51,12 +51,16 @@ class CurvePrior:
     log_cost: CellPrior
 
     def moved(self, quality: Array, log_cost: Array) -> CurvePrior:
-        """Returns the prior for a tenant whose candidates end so much higher, as an angle, and cost that much more."""
+        """Returns the prior for a tenant whose candidates end so much higher, as an angle, and cost that much more.
+
+        `quality` is `(K,)`, `log_cost` `(K,)` or, where it differs from rung to rung, `(K, E)`.
+        """
         E = len(self.rungs)
+        dearer = log_cost.ravel() if log_cost.ndim == 2 else np.repeat(log_cost, E)
         return CurvePrior(
             self.rungs,
             replace(self.quality, mean=np.clip(self.quality.mean + np.repeat(quality, E), 0.02, np.pi / 2)),
-            replace(self.log_cost, mean=self.log_cost.mean + np.repeat(log_cost, E)),
+            replace(self.log_cost, mean=self.log_cost.mean + dearer),
         )
 
     def belief(self) -> CurveBelief:

@@ -145,7 +145,8 @@ class Tenant:
     last was served: what fairness counts from. `needs` `(K,)` is what each candidate takes of a device; without it
     all fit everywhere; `needs_on` is the same for devices of a kind, None for a candidate that is not run there.
     `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1, `rates_on` that on
-    devices of a kind.
+    devices of a kind. `stops` `(K,)` marks candidates whose trials can be stopped at a checkpoint and gone on with;
+    None: all.
     While it is `held` nothing of it may start, whatever it promises.
     """
 
@@ -165,6 +166,7 @@ class Tenant:
     rates: Array | None = None
     rates_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     least_slice: float = 0.0
+    stops: Mask | None = None
     held: bool = False
     # what has happened so far
     best: float = -np.inf

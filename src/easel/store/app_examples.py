@@ -219,9 +219,15 @@ def matching(tx: Tx, app_id: AppId, filters: Sequence[Filter]) -> list[str]:
     return [row.digest for row in tx.execute(query.order_by(app_examples.c.seq))]
 
 
+_OFF = (
+    select(app_examples.c.digest)
+    .where(app_examples.c.app_id == bindparam("of_app"), app_examples.c.on.is_(False))
+    .order_by(app_examples.c.seq)
+)
+
+
 def off(tx: Tx, app_id: AppId) -> list[str]:
-    query = select(app_examples.c.digest).where(app_examples.c.app_id == app_id, app_examples.c.on.is_(False))
-    return [row.digest for row in tx.execute(query.order_by(app_examples.c.seq))]
+    return [row.digest for row in tx.execute(_OFF, {"of_app": app_id})]
 
 
 def switch(tx: Tx, app_id: AppId, digests: Sequence[str], on: bool) -> list[str]:

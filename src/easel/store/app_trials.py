@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Float, bindparam, delete, func, insert, select, update
 
 from easel.ids import AppId, JobId
-from easel.records.app import AppTrial
+from easel.records.app import AppTrial, EndedTrial
 from easel.store.engine import AnyRow, Tx
 from easel.store.schema.apps import app_trials
 from easel.store.upsert import chunks
@@ -71,30 +71,26 @@ def trials_of(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, list[AppTrial]]:
     return found
 
 
-_BRIEF = select(
-    app_trials.c.seq,
+_ENDED = select(
     app_trials.c.app_id,
     app_trials.c.job_id,
     app_trials.c.name,
-    app_trials.c.score,
+    func.coalesce(app_trials.c.score, 0.0),
     app_trials.c.examples,
     app_trials.c.quality,
-    app_trials.c.seconds,
-    app_trials.c.spent_micros,
-    app_trials.c.shared,
+    func.coalesce(app_trials.c.seconds, 0.0),
+    func.coalesce(app_trials.c.spent_micros, 0),
     app_trials.c.model_set,
     app_trials.c.ended_at,
     app_trials.c.share,
     app_trials.c.scale,
-)
+).where(app_trials.c.ended.is_(True))
 
 
-def brief(tx: Tx, app_id: AppId | None = None) -> list[AnyRow]:
+def ended(tx: Tx, app_id: AppId | None = None) -> list[EndedTrial]:
     """Ended trials without their decisions, in the order in which they ended; of all apps where none is named."""
-    query = _BRIEF.where(app_trials.c.ended.is_(True))
-    if app_id is not None:
-        query = query.where(app_trials.c.app_id == app_id)
-    return list(tx.execute(query.order_by(app_trials.c.ended_at, app_trials.c.seq)))
+    query = _ENDED if app_id is None else _ENDED.where(app_trials.c.app_id == app_id)
+    return [EndedTrial(*row) for row in tx.execute(query.order_by(app_trials.c.ended_at, app_trials.c.seq))]
 
 
 _RUNNING_OF = (
@@ -208,6 +204,19 @@ _FRESH = (
 _OLDER = _SERVED.order_by(app_trials.c.examples.desc(), app_trials.c.quality.desc(), app_trials.c.seq).limit(
     1
 )
+
+
+_MIXTURE = (
+    _SERVED.where(app_trials.c.examples >= bindparam("at_least", type_=Float), app_trials.c.luck.is_not(None))
+    .order_by(func.coalesce(app_trials.c.ended_at, app_trials.c.started_at).desc(), app_trials.c.seq)
+    .limit(1)
+)
+
+
+def mixture(tx: Tx, app_id: AppId, at_least: float) -> AppTrial | None:
+    """The newest trial that combined others and measured the luck of their choice, on `at_least` so many examples."""
+    row = tx.execute(_MIXTURE, {"of_app": app_id, "at_least": at_least}).first()
+    return None if row is None else _trial(row)
 
 
 def best(tx: Tx, app_id: AppId, at_least: float) -> AppTrial | None:

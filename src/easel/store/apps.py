@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
@@ -76,6 +77,12 @@ def maybe(tx: Tx, app_id: AppId) -> App | None:
     """Returns an app by id alone: for the controller, which serves every project."""
     row = tx.execute(_BY_ID, {"of_app": app_id}).first()
     return None if row is None else _app(row)
+
+
+def names_of(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
+    """Returns the names of these apps, by id; of one that is no longer there, none."""
+    query = select(apps.c.id, apps.c.name).where(apps.c.id.in_(sorted(set(ids))))
+    return {row.id: row.name for row in tx.execute(query)} if ids else {}
 
 
 def fingerprint(tx: Tx) -> tuple[int, ...]:

@@ -1,4 +1,7 @@
-"""Whoever has no model yet is served first, by something short, and others' slices give way to it. Pure."""
+"""Whoever has no model yet is served first, by something short, and others' slices give way to it. Pure.
+
+So that somebody always can, what takes long and cannot be stopped is begun only beside something that can.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from easel.tenancy.source import Flight
 RULE = "first model"
 FIRST_S = 3.0
 """A first model is wanted within so many seconds, where anything is thought to be that quick."""
+SOON_S, OTHERS = 6.0, 8
+"""What ends within so many seconds is soon out of the way; so many other choices are looked at for what is not."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,20 @@ class NewcomersFirst:
         return self.policy.name
 
     def decide(self, state: PoolState) -> Decision:
+        chosen = first = self._decide(state)
+        for _ in range(OTHERS):
+            if not isinstance(chosen, StartTrial):
+                return first  # nothing else may run: better this than an idle device
+            if not _in_the_way(state, chosen):
+                return chosen
+            tenant = state.tenants[chosen.tenant]
+            taken = tenant.taken.copy()
+            taken[chosen.index] = True
+            state = replace(state, tenants={**state.tenants, tenant.name: tenant.changed(taken=taken)})
+            chosen = self._decide(state)
+        return first
+
+    def _decide(self, state: PoolState) -> Decision:
         new = {name: one for name, one in state.tenants.items() if is_newcomer(one)}
         if new and len(new) < len(state.tenants):
             chosen = self._quick(replace(state, tenants=new))
@@ -51,6 +70,20 @@ class NewcomersFirst:
         hurried = tenant.changed(deadline=min(tenant.deadline, state.now + FIRST_S))
         soon = self.policy.decide(replace(state, tenants={tenant.name: hurried}))
         return soon if isinstance(soon, StartTrial) else chosen
+
+
+def _in_the_way(state: PoolState, trial: StartTrial) -> bool:
+    """Whether it takes long, cannot be stopped, and nothing runs that could make room for a newcomer."""
+    return not _makes_room(state.tenants[trial.tenant], trial) and not any(
+        _makes_room(tenant, other) for tenant in state.tenants.values() for other in tenant.running
+    )
+
+
+def _makes_room(tenant: Tenant, trial: StartTrial) -> bool:
+    stops = (
+        tenant.stops is None or not 0 <= trial.index < len(tenant.stops) or bool(tenant.stops[trial.index])
+    )
+    return stops or trial.reasons.cost <= SOON_S
 
 
 def is_newcomer(tenant: Tenant) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from easel.declare.resources import Resources, Room
+from easel.price.book import TERMS
 from easel.records.device import Device
 from easel.schedule.state import PoolDevice
 
@@ -23,8 +24,14 @@ class Taken:
     resources: Resources
 
 
-def idle(devices: Sequence[Device], taken: Iterable[Taken]) -> list[PoolDevice]:
-    """Devices that may get work, with the room that trials leave, fastest first."""
+def idle(
+    devices: Sequence[Device], taken: Iterable[Taken], prices: Mapping[str, float] | None = None
+) -> list[PoolDevice]:
+    """Devices that may get work, with the room that trials leave, fastest first.
+
+    `prices` are those of devices under terms of their own (`spot`), against 1 for others.
+    """
+    by_terms = prices or {}
     room = {device.name: device.capacity for device in devices if device.open}
     for one in taken:
         name = one.device if one.device in room else next(iter(room), None)
@@ -38,7 +45,7 @@ def idle(devices: Sequence[Device], taken: Iterable[Taken]) -> list[PoolDevice]:
         place = PoolDevice(
             device.name,
             speed=_number(device, SPEED),
-            price=_number(device, PRICE),
+            price=_number(device, PRICE) * by_terms.get(device.labels.get(TERMS, ""), 1.0),
             kind=device.notes.get("kind", ""),
             room=room[device.name],
         )
@@ -98,7 +105,7 @@ def after(place: PoolDevice, asked: Resources) -> PoolDevice:
 
 def wants_of(device: Device) -> dict[str, str]:
     """What a job asks for so that it runs on such a device; nothing where the device says nothing of itself."""
-    return {name: value for name, value in device.labels.items() if name in (SPEED, PRICE)}
+    return {name: value for name, value in device.labels.items() if name in (SPEED, PRICE, TERMS)}
 
 
 def strayed(wanted: Iterable[Mapping[str, str]], devices: Sequence[Device]) -> list[bool]:

@@ -13,14 +13,19 @@ import pytest
 
 from easel.clock import Clock
 from easel.declare.page import PageRequest
+from easel.declare.resources import Resources
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.flow.apps.declare import change_app, change_program, declare_app, delete_app
+from easel.flow.apps.ensemble import combine_if_due
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import PATIENCE, feed_files
 from easel.flow.apps.infer import Models, infer
 from easel.flow.apps.refine import browse, refine, undo_refine
+from easel.flow.apps.trial_job import learn_spec
+from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.ingest import ingest_folder
 from easel.flow.lake.upload import commit
+from easel.match.candidate import Candidate
 from easel.records.app import Fed, FedExample
 from easel.records.identity import Caller
 from easel.records.job import JobState
@@ -60,7 +65,7 @@ def test_the_same_pair_is_kept_once_however_often_it_is_fed(engine: EngineUnderT
     ana = declared(engine)
     assert feed(engine.lake, ana, "flowers", rows(20)) == Fed(20, 0, 20)
     assert feed(engine.lake, ana, "flowers", [*rows(20), *rows(5, seed=1), *rows(5, seed=1)]) == Fed(
-        5, 25, 25
+        5, 25, 25, notes=("5 of them repeat another one of this feed: each example counts once",)
     )
     with engine.store.read() as tx:
         app = apps.find(tx, ana.project_id, "flowers")
@@ -259,6 +264,33 @@ def test_an_app_learns_on_the_engine_and_answers_with_its_best_model(
     with engine.store.write() as tx:
         delete_app(tx, ana, "flowers")
         assert app_trials.trials(tx) == []
+
+
+def test_what_was_found_on_the_engine_is_combined_into_an_ensemble(engine: EngineUnderTest) -> None:
+    """The members' sets all hold a result.json, each its own: that must not keep them apart."""
+    ana = declared(engine)
+    feed(engine.lake, ana, "flowers", rows(60))
+    controller = engine.controller()
+    engine.turn_until(controller, lambda: controller.connected)
+    with engine.store.write() as tx:
+        app = apps.find(tx, ana.project_id, "flowers")
+        found = [Candidate(family) for family in ("logistic_regression", "bayes_point", "svm")]
+        started = [submit_job(tx, ana, learn_spec(tx, app, c, Resources(1.0, 1024), 60.0)) for c in found]
+    ended = engine.finish(controller, *started, seconds=240)
+    assert [one.state for one in ended] == [JobState.FINISHED] * 3, [one.reason for one in ended]
+    with engine.store.write() as tx:
+        for candidate, job in zip(found, ended, strict=True):
+            told = job.result or {}
+            decision = {"reasons": {"acquisition": 0.0}}
+            app_trials.add(tx, [app.id], job.id, candidate.name, candidate.to_json(), decision, 60)
+            app_trials.end(tx, job.id, told["quality"], 1.0, job.output_set)
+        together = combine_if_due(tx, app)
+    assert together is not None
+    made = engine.finish(controller, together, seconds=240)[0]
+    assert made.state is JobState.FINISHED, made.reason
+    assert made.result is not None
+    assert len(made.result["members"]) == 3
+    assert made.result["luck"] is not None
 
 
 def test_a_program_may_become_wider_while_its_app_lives(engine: EngineUnderTest) -> None:

@@ -40,6 +40,12 @@ FINDINGS = {
         {"column": "noise", "drop": 0.0, "deviation": 0.01},
     ],
     "columns_not_looked_at": 0,
+    "contributions": [
+        {"column": "size", "mean": 1.25, "direction": 0.97},
+        {"column": "town", "mean": 0.5, "direction": None},
+    ],
+    "contributions_of": "log-odds of yes",
+    "no_contributions": None,
     "weak_groups": [{"where": "town = Basel", "examples": 40, "error": 0.5, "elsewhere": 0.02}],
     "worst_examples": [],
     "error_kind": "share of wrong answers",
@@ -67,6 +73,13 @@ def test_findings_are_told_in_sentences_with_their_uncertainty() -> None:
     assert "town = Basel (50% wrong of 40, 2% wrong elsewhere)" in told
     assert "with twice the examples about 1.3 points more (90 %: 0.2 to 2.5)" in told
     assert "off by 0.031" in told
+    assert "(exact Shapley values, log-odds of yes): size (1.25, larger adds), town (0.5)." in told
+    plain = {**FINDINGS, "contributions": [], "no_contributions": "svm has no exact Shapley values"}
+    assert "What moves single answers: svm has no exact Shapley values." in findings_told(plain)
+    early = {key: value for key, value in FINDINGS.items() if "contributions" not in key}
+    assert not any("Shapley" in sentence for sentence in findings_told(early)), (
+        "an earlier release's findings"
+    )
     flat = {**FINDINGS, "twice_the_examples": {"gain": 0.0, "low": 0.0, "high": 0.001}}
     assert any("would hardly" in sentence for sentence in findings_told(flat))
 
@@ -75,10 +88,11 @@ def test_a_card_holds_the_score_its_interval_the_data_and_the_findings() -> None
     text = as_markdown(card_blocks(FACTS))
     for words in (
         "accuracy 0.9300",
-        "0.897 to 0.963",
+        "between 0.883 and 0.977",
         "shop-model:3",
         "| no | 60 | 50.0% |",
         "| f1 | 0.9000 |",
+        "| size | 1.2500 | +0.97 |",
     ):
         assert words in text
     assert "| no | 50 | 5 |" in text
@@ -86,8 +100,10 @@ def test_a_card_holds_the_score_its_interval_the_data_and_the_findings() -> None
     lucky = as_markdown(card_blocks(replace(FACTS, luck=0.012)))
     assert "accuracy 0.9180" in lucky
     assert "0.9300 was measured, of which 0.012 is taken off as the luck of that choice" in lucky
+    mixed = as_markdown(card_blocks(replace(FACTS, luck=0.0, trial=replace(TRIAL, luck=0.012))))
+    assert "nothing is taken off its score" in mixed
     sure = as_markdown(card_blocks(replace(FACTS, trial=replace(TRIAL, quality=0.99, error=0.02))))
-    assert "0.957 to 1.000" in sure, "an accuracy is never said to be above 1"
+    assert "between 0.943 and 1.000" in sure, "an accuracy is never said to be above 1"
     page = as_html("Model card: shop", card_blocks(FACTS))
     assert page.startswith("<!doctype html>")
     assert "<td>town = Basel</td>" in page

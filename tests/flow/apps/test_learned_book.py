@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from easel.flow.apps.beliefs import PromiseBook
 from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
-from easel.flow.apps.learned_book import LearnedBook, _learned
+from easel.flow.apps.learned_book import NEAREST, LearnedBook, _learned, nearest_sets, size_properties
 from easel.flow.apps.ready import candidates_of
 from easel.ids import AppId
 from easel.match.candidate import Candidate
@@ -114,3 +116,21 @@ def test_the_live_pool_begins_with_what_the_package_has_learned(engine: EngineUn
     chosen = [one.name for one in candidates].index(trial.decision["candidate"])
     assert trial.decision["reasons"]["mean"] == pytest.approx(believed[chosen])
     assert abs(believed[chosen] - candidates[chosen].promise) > 1e-3
+
+
+def test_an_app_is_told_by_public_sets_of_its_own_size() -> None:
+    def sets(rows: float, **scores: float) -> tuple[KnownSet, ...]:
+        return tuple(
+            replace(one, name=f"{one.name}-{rows}", properties=DataProperties(rows + i, 4, 2))
+            for i, one in enumerate(public(NEAREST, **scores).sets)
+        )
+
+    small, large = (
+        sets(100.0, svm=0.9, linear=0.8, tree=0.7),
+        sets(20_000.0, svm=0.7, linear=0.8, tree=0.9),
+    )
+    book = LearnedBook((), Experience((*small, *large)))
+    assert means(book, summary=DataSummary(130, 4, classes=2)).argmax() == 0
+    assert means(book, summary=DataSummary(15_000, 4, classes=2)).argmax() == 2
+    near = nearest_sets(Experience((*small, *large)), size_properties(DataSummary(130, 4, classes=2)))
+    assert near.sets == small

@@ -5,30 +5,55 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 
-from easel.flow.apps.best import best_among
+from easel.flow.apps.best import best_among, luck_of, preferred
 from easel.flow.apps.ready import STILL_VALID
 from easel.ids import AppId, JobId
+from easel.records.app import AppTrial
 from easel.store import app_trials
 from easel.store.engine import Store
 
 APP, OTHER = AppId("app_1"), AppId("app_2")
 ended = st.tuples(
-    st.integers(0, 100), st.sampled_from([None, -1.0, 0.5, 0.5, 0.9]), st.booleans(), st.booleans()
+    st.integers(0, 100),
+    st.sampled_from([None, -1.0, 0.5, 0.5, 0.9]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, None, 0.0, 0.5]),
 )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(ended, max_size=8), st.integers(0, 100))
 def test_the_list_of_apps_and_the_one_app_agree_on_the_best_model(
-    sqlite_store: Store, drawn: list[tuple[int, float | None, bool, bool]], on: int
+    sqlite_store: Store, drawn: list[tuple[int, float | None, bool, bool, float | None]], on: int
 ) -> None:
     with sqlite_store.read() as tx:  # what a reader writes is not kept: each example begins anew
-        for number, (examples, quality, has_model, mine) in enumerate(drawn):
+        for number, (examples, quality, has_model, mine, luck) in enumerate(drawn):
             job = JobId(f"job_{number}")
             decision = {"reasons": {"acquisition": 0.0}}
             app_trials.add(tx, [APP if mine else OTHER], job, "svm", {"model": "svm"}, decision, examples)
-            app_trials.end(tx, job, quality, 1.0, f"model:{number}" if has_model else None)
+            app_trials.end(tx, job, quality, 1.0, f"model:{number}" if has_model else None, luck=luck)
         known = app_trials.trials_of(tx, [APP, OTHER])
         assert known[APP] == app_trials.trials(tx, APP)
         for app in (APP, OTHER):
-            assert best_among(known[app], on) == app_trials.best(tx, app, STILL_VALID * on)
+            least = STILL_VALID * on
+            asked = preferred(app_trials.best(tx, app, least), app_trials.mixture(tx, app, least))
+            assert best_among(known[app], on) == asked
+
+
+def test_an_ensemble_is_served_where_a_single_model_leads_by_no_more_than_luck(sqlite_store: Store) -> None:
+    with sqlite_store.read() as tx:
+
+        def ended(name: str, quality: float, luck: float | None = None) -> AppTrial | None:
+            decision = {"reasons": {"acquisition": 0.0}}
+            app_trials.add(tx, [APP], JobId(name), name, {"family": name}, decision, 100)
+            app_trials.end(tx, JobId(name), quality, 1.0, f"{name}:1", luck=luck)
+            return best_among(app_trials.trials(tx, APP), 100)
+
+        ended("logistic_regression", 0.760)
+        found = ended("ensemble", 0.751, luck=0.015)
+        assert found is not None
+        assert (found.model_set, luck_of(found, 0.015)) == ("ensemble:1", 0.0)
+        clear = ended("lightgbm", 0.790)
+        assert clear is not None
+        assert (clear.model_set, luck_of(clear, 0.015)) == ("lightgbm:1", 0.015)

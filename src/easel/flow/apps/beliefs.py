@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from easel.declare.resources import Resources
+from easel.flow.apps.rungs import cost_alone, cost_until
 from easel.match.candidate import Candidate
 from easel.match.registry import is_network
 from easel.match.scores import as_scores
@@ -126,11 +127,6 @@ class _Sums:
 _NONE = _Sums()
 
 
-def cost_until(share: float) -> float:
-    """Returns what a share of a trial costs whose whole costs 1: in proportion, with a tenth of it to begin with."""
-    return 0.1 + 0.9 * share
-
-
 def with_spent_seconds(past: Sequence[PastTrial]) -> Iterator[tuple[PastTrial, float]]:
     """Each with the seconds of its trial from the first slice on."""
     so_far: dict[tuple[str, str], tuple[float, float]] = {}
@@ -142,9 +138,20 @@ def with_spent_seconds(past: Sequence[PastTrial]) -> Iterator[tuple[PastTrial, f
 
 
 def with_whole_seconds(past: Sequence[PastTrial]) -> Iterator[tuple[PastTrial, float]]:
-    """Each with what the whole trial takes, by what its slices took until there."""
+    """Each with what the whole trial takes, by what its slices took until there.
+
+    Of one that trains anew every slice says it by itself; a small one is mostly the time to start, and tells by what
+    factor the guess for it was wrong, and no more.
+    """
     for one, spent in with_spent_seconds(past):
-        yield one, spent / cost_until(one.share)
+        alone = cost_alone(one.share, one.family)
+        if alone is None:
+            yield one, spent / cost_until(one.share)
+        elif alone > 0.1:
+            yield one, one.seconds / alone
+        else:
+            guess = max(one.guess_s, START_S)
+            yield one, guess * one.seconds / (START_S + guess * alone)
 
 
 class Costs:
@@ -166,7 +173,8 @@ class Costs:
         for p in past[-REMEMBERED:]:
             if p.kind and p.kind_s and p.quality is not None:
                 took = Took(
-                    WorkKind(p.candidate, p.family, gpu_guess(p.guess_s)), p.kind_s / cost_until(p.share)
+                    WorkKind(p.candidate, p.family, gpu_guess(p.guess_s)),
+                    p.kind_s / cost_until(p.share),
                 )
                 there.setdefault(p.kind, []).append(took)
             if p.halved:

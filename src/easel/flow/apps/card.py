@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from easel.flow.apps.best import luck_among
+from easel.flow.apps.best import luck_among, luck_of
 from easel.flow.apps.infer import Models, served
 from easel.flow.apps.look import candidate_name
 from easel.flow.apps.ready import metric_of
@@ -48,7 +48,7 @@ def model_card(lake: Lake, models: Models, caller: Caller, name: str, form: Card
         counts = app_examples.counts(tx, [app.id])[app.id]
         row = jobs.rows(tx, [best.job_id]).get(best.job_id)
         result = {} if row is None else jobs.job_of(row).result or {}
-        luck = luck_among(app_trials.trials(tx, app.id), counts.total_on)
+        luck = luck_of(best, luck_among(app_trials.trials(tx, app.id), counts.total_on))
     members = models.json(lake, caller, model_set, "members.json") or []
     found = findings_of(lake, models, caller, name).found
     facts = CardFacts(app, best, candidate_name(best), metric_of(app), counts, result, members, found, luck)
@@ -100,22 +100,30 @@ def score_told(facts: CardFacts) -> str:
     parts = [f"{facts.metric} {shown:.4f} on examples that were held out while it was validated"]
     if error:
         low, high = interval(facts.metric, shown, error)
-        parts.append(f"(90 % interval by sampling {low:.3f} to {high:.3f})")
+        parts.append(f"(nine of ten tests on as many new examples fall between {low:.3f} and {high:.3f})")
     if facts.trial.baseline is not None:
         parts.append(f"; always giving the same answer scores {facts.trial.baseline:.4f}")
     rounds, validated = facts.result.get("rounds"), facts.result.get("validated_on")
     if validated:
         parts.append(f"; validated on {validated:,} examples" + (f" in {rounds} rounds" if rounds else ""))
-    parts.append(
-        ". It is the best of several candidates by this very score: "
-        + (
-            "how much of it is luck was not measured."
-            if facts.luck is None
-            else f"{quality:.4f} was measured, of which {facts.luck:.3f} is taken off as the luck of that choice "
-            "(found by resampling the examples)."
-        )
-    )
+    parts.append(f". {luck_told(facts, quality)}")
     return " ".join(parts).replace(" ;", ";").replace(" .", ".")
+
+
+def luck_told(facts: CardFacts, quality: float) -> str:
+    """How the model was chosen, and what that adds to its score."""
+    if facts.trial.luck is not None:
+        return (
+            "It mixes several candidates by weights chosen without the examples they are scored on, and it is "
+            "preferred to single models that lead by no more than luck: nothing is taken off its score."
+        )
+    chosen = "It is the best of several candidates by this very score: "
+    if facts.luck is None:
+        return chosen + "how much of it is luck was not measured."
+    return (
+        f"{chosen}{quality:.4f} was measured, of which {facts.luck:.3f} is taken off as the luck of that choice "
+        "(found by resampling the examples)."
+    )
 
 
 def _data(facts: CardFacts) -> list[Block]:
@@ -136,6 +144,17 @@ def _found(found: Mapping[str, Any]) -> list[Block]:
             (i["column"], f"{i['drop']:.4f} ± {i['deviation']:.4f}") for i in found["importance"][:MOST_ROWS]
         ]
         blocks.append(TableBlock(("column", "score lost without it"), rows))
+    if found.get("contributions"):
+        moved = [
+            (
+                one["column"],
+                f"{one['mean']:.4f}",
+                "" if one["direction"] is None else f"{one['direction']:+.2f}",
+            )
+            for one in found["contributions"][:MOST_ROWS]
+        ]
+        head = ("column", f"mean Shapley value ({found['contributions_of']})", "with larger numbers")
+        blocks.append(TableBlock(head, moved))
     if found["weak_groups"]:
         groups = [
             (g["where"], g["examples"], f"{g['error']:.3f}", f"{g['elsewhere']:.3f}")

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from easel.errors import Conflict
 from easel.flow.apps.infer import Models
+from easel.flow.apps.readable import need_examples
 from easel.flow.apps.report import Looked, last_job, looked_into
 from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
@@ -15,7 +16,7 @@ from easel.ids import JobId
 from easel.records.app import App
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
-from easel.store import app_examples, app_reports, apps
+from easel.store import app_examples, app_reports
 from easel.store.engine import Tx
 
 CHECK = "easel.flow.apps.checks_job:check"
@@ -26,7 +27,7 @@ ONE_FEED = timedelta(minutes=10)
 
 def ask_for_checks(tx: Tx, caller: Caller, name: str) -> JobId:
     """Start the job that checks the examples that are switched on; the one that did or does, if there is one."""
-    app = apps.find(tx, caller.project_id, name)
+    app = need_examples(tx, caller, name)
     if app.examples_set is None:
         raise Conflict(f"{name} has no examples to check: feed some")
     before = last_job(tx, app.id, EXAMPLES, _subject(app))
@@ -45,7 +46,7 @@ def ask_for_checks(tx: Tx, caller: Caller, name: str) -> JobId:
 def checks_of(lake: Lake, models: Models, caller: Caller, name: str) -> Looked:
     """What was found about the examples that are switched on now."""
     with lake.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
+        app = need_examples(tx, caller, name)
     return looked_into(lake, models, caller, app, EXAMPLES, _subject(app), CHECKS)
 
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from easel.declare.parse import parse_program
+from easel.flow.apps.dossier import Result
 from easel.flow.apps.ready import STILL_VALID, metric_of, owner_of
 from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.file_set import create_in
+from easel.lake.paths import escape
 from easel.match.candidate import Candidate
 from easel.match.kinds import Task
 from easel.match.templates import match_program
@@ -21,6 +23,7 @@ from easel.store.engine import Tx
 
 COMBINE = "easel.flow.apps.trial:combine"
 FEWEST, MOST_MEMBERS = 3, 12
+_NAME = "ensemble(of="
 ANSWER_S = 0.2
 """The longest that the answer of an ensemble about one object may take."""
 
@@ -53,6 +56,18 @@ def due(trials: Sequence[AppTrial], examples: int) -> list[AppTrial]:
     return sorted(fresh, key=lambda trial: -(trial.quality or 0.0))[:MOST_MEMBERS]
 
 
+def may_be_due(results: Sequence[Result]) -> bool:
+    """Whether an app with these valid results may be due, as far as they tell: then its records are worth reading."""
+    made = [one.candidate for one in results if one.candidate.startswith(_NAME)]
+    fresh = {
+        one.candidate
+        for one in results
+        if one.quality is not None and one.model_set is not None and not one.candidate.startswith(_NAME)
+    }
+    before = max((int(name.removeprefix(_NAME).rstrip(")") or 0) for name in made), default=0)
+    return len(fresh) >= max(FEWEST, 2 * before)
+
+
 def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
     """Submit the trial that combines what was found; its input names every member in the provenance."""
     if match_program(parse_program(app.program)).task not in (Task.CLASSIFY, Task.REGRESS):
@@ -66,6 +81,8 @@ def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
     count = len(set(tried))
     candidate = Candidate("ensemble", (("of", count),), cost_s=2.0, promise=0.9)
     sources = [f"/@{app.examples_set}", *(f"/@{trial.model_set}" for trial in members)]
+    # Each member's trial left its result at the same path: naming one of them settles which.
+    sources.append(f"/{escape(f'{app.name}-model')}/result.json@{members[0].model_set}")
     inputs = create_in(tx, owner, f"{app.name}-members", sources)
     arguments = {
         "program": app.program,

@@ -78,6 +78,7 @@ def feed(
         raise InvalidInput(f"at most {MOST_AT_ONCE:,} pairs at once; feed {len(pairs):,} in several calls")
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
+        first = app_examples.count(tx, app.id) == 0
     program = parse_program(app.program)
 
     def known(digests: list[str]) -> set[str]:
@@ -85,7 +86,11 @@ def feed(
             return app_examples.known(tx, app.id, digests)
 
     fresh, refused, remarks = _check(
-        program, pairs, files or AppFiles(lake, caller, app), known, skip_bad=skip_bad
+        program,
+        pairs,
+        files or AppFiles(lake, caller, app),
+        None if first else known,
+        skip_bad=skip_bad,
     )
     fine = len(pairs) - len(refused)
     with lake.store.read() as tx:
@@ -151,14 +156,18 @@ def _check(
     program: Program,
     pairs: Sequence[tuple[Any, Any]],
     files: Files,
-    known: Callable[[list[str]], set[str]],
+    known: Callable[[list[str]], set[str]] | None,
     *,
     skip_bad: bool,
 ) -> tuple[list[_Read], tuple[Refused, ...], list[str]]:
-    """The pairs that are new, each once, those that do not fit, and remarks. What was fed before was checked then."""
+    """The pairs that are new, each once, those that do not fit, and remarks. What was fed before was checked then;
+    where `known` is None nothing was.
+    """
     read: list[_Read] = []
     refused: list[Refused] = []
     seen: set[str] = set()
+    mine: set[str] = set()
+    doubled = 0
     layer_of = stratum_of(program)
     counts, answer = WordCounts(program), answer_of(program)
     marks = any(program.column_of(role) is not None for role in ROLES)
@@ -170,11 +179,13 @@ def _check(
         named = source.get("$file") if isinstance(source, dict) else None
         refused.append(Refused(number, error.message, named))
 
-    for opened in _opened(program, pairs, files, refuse):
+    for opened in _opened(program, pairs, files, refuse, formerly=known is not None):
         # Releases before 0.2 named an example by what was sent, not by what it means.
-        seen |= known([name for one in opened for name in (one.digest, one.former)])
+        if known is not None:
+            seen |= known([name for one in opened for name in (one.digest, one.former)])
         for number, digest, former, source, target in opened:
-            if digest in seen or former in seen:
+            if digest in seen or (former and former in seen):
+                doubled += digest in mine
                 continue
             try:
                 example = read_example(program, source, target)
@@ -182,17 +193,21 @@ def _check(
                 refuse(number, error)
                 continue
             seen |= {digest, former}
+            mine.add(digest)
             layer = layer_of(example)
             kept = compact_example(example, LARGEST_SIDE) if len(read) < SUMMED_UP else None
             near, marked = near_key(example), marked_value(program, example) if marks else ""
             counts.add(example)
             named = _Read(digest, _light(source), _light(target), layer, near, kept, marked, answer(example))
             read.append(named)
-    return read, tuple(refused), counts.remarks()
+    again = (
+        [f"{doubled:,} of them repeat another one of this feed: each example counts once"] if doubled else []
+    )
+    return read, tuple(refused), [*again, *counts.remarks()]
 
 
 class _Opened(NamedTuple):
-    """A pair whose files were read; `former`: its digest in releases before 0.2."""
+    """A pair whose files were read; `former`: its digest in releases before 0.2, where that may matter."""
 
     number: int
     digest: str
@@ -206,6 +221,8 @@ def _opened(
     pairs: Sequence[tuple[Any, Any]],
     files: Files,
     refuse: Callable[[int, ExampleError], None],
+    *,
+    formerly: bool,
 ) -> Iterator[list[_Opened]]:
     """The pairs that can be opened and fit the program, a few megabytes of pictures at a time."""
     batch: list[_Opened] = []
@@ -213,7 +230,7 @@ def _opened(
     for number, (source, target) in enumerate(pairs, start=1):
         try:
             one = open_value(source, files), open_value(target, files)
-            former = digest_of(*one)
+            former = digest_of(*one) if formerly else ""
             batch.append(_Opened(number, example_digest(program, *one), former, *one))
             held += sum(len(value.data) for value in one if isinstance(value, Picture))
         except ExampleError as error:

@@ -27,6 +27,10 @@ MOST_APPS = 60
 FEW_ROWS = 8
 KNOWN_SHARE = 0.5
 """A public set counts where so much of the candidates was run on it."""
+NEAREST = 45
+"""So many public sets, those closest in rows, columns and classes, teach about an app (docs/results/experience.md)."""
+STEP = np.log(4.0)
+"""Sizes within about this factor count as the same: such apps share one fit."""
 
 
 class LearnedBook:
@@ -36,7 +40,7 @@ class LearnedBook:
         self._experience = packaged_experience() if experience is None else experience
         self._promises: PriorBook = PromiseBook(())
         self._apps = _scores_by_app(past)
-        self._public: dict[tuple[bool, tuple[str, ...]], Experience] = {}
+        self._public: dict[tuple[object, ...], Experience] = {}
         self._fits: dict[tuple[object, ...], LearnedPriors] = {}
 
     def prior(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> Prior:
@@ -53,18 +57,22 @@ class LearnedBook:
     def _fitted(self, app: str, candidates: Sequence[Candidate], summary: DataSummary) -> LearnedPriors:
         names = tuple(one.name for one in candidates)
         classes = summary.classes > 0
-        public = self._known(names, classes=classes)
+        steps = tuple(np.rint(size_properties(summary) / STEP).astype(int).tolist())
+        public = self._known(names, steps, classes=classes)
         few = len(public.sets) + len(self._apps) < FEW_ROWS
-        key = (app if few else "", classes, names, tuple(one.promise for one in candidates))
+        key = (app if few else "", public.sets, names, tuple(one.promise for one in candidates))
         if key not in self._fits:
             cold = self._promises.prior(app, candidates, summary)
             self._fits[key] = self._fit(public, names, cold, app if few else None)
         return self._fits[key]
 
-    def _known(self, names: tuple[str, ...], *, classes: bool) -> Experience:
+    def _known(self, names: tuple[str, ...], steps: tuple[int, ...], *, classes: bool) -> Experience:
         if (classes, names) not in self._public:
             self._public[classes, names] = known_sets(self._experience, names, classes=classes)
-        return self._public[classes, names]
+        if (classes, names, steps) not in self._public:
+            near = nearest_sets(self._public[classes, names], STEP * np.array(steps))
+            self._public[classes, names, steps] = near
+        return self._public[classes, names, steps]
 
     def _fit(
         self, public: Experience, names: tuple[str, ...], cold: Prior, without: str | None
@@ -113,6 +121,16 @@ def known_sets(experience: Experience, names: Sequence[str], *, classes: bool) -
         if len(wanted & set(one.outcomes)) >= KNOWN_SHARE * max(len(wanted), 1)
     )
     return Experience(tuple(enough))
+
+
+def nearest_sets(public: Experience, sizes: Array) -> Experience:
+    """The `NEAREST` sets whose logarithmic `sizes` `(3,)`, each in units of its spread, are closest; in their order."""
+    if len(public.sets) <= NEAREST:
+        return public
+    known = np.array([_sizes(one.properties) for one in public.sets])
+    far = ((known - sizes) / np.maximum(known.std(0), 1e-6)) ** 2
+    chosen = np.sort(np.argsort(far.sum(1), kind="stable")[:NEAREST])
+    return Experience(tuple(public.sets[i] for i in chosen))
 
 
 def size_properties(summary: DataSummary) -> Array:

@@ -26,7 +26,7 @@ from easel.records.tenant import Terms
 from easel.schedule.state import PoolDevice, PoolState
 from easel.store import app_examples, app_trials, apps, studies, tenants
 from easel.store.engine import Tx
-from easel.tenancy.keeper import Keeper
+from easel.tenancy.pool_view import PoolView
 
 ANY = PoolDevice("any")
 
@@ -79,12 +79,12 @@ def list_apps(tx: Tx, caller: Caller) -> list[App]:
     return apps.list_apps(tx, caller.project_id)
 
 
-def standing(tx: Tx, app: App, keeper: Keeper | None = None) -> AppSummary:
-    return standings(tx, [app], keeper)[0]
+def standing(tx: Tx, app: App, pool: PoolView | None = None) -> AppSummary:
+    return standings(tx, [app], pool)[0]
 
 
-def standings(tx: Tx, found: Sequence[App], keeper: Keeper | None = None) -> list[AppSummary]:
-    """Apps of one project as they stand; without `keeper`, the pool, nothing is known of what comes next.
+def standings(tx: Tx, found: Sequence[App], pool: PoolView | None = None) -> list[AppSummary]:
+    """Apps of one project as they stand; without the pool nothing is known of what comes next.
 
     However many they are, their trials are asked for once.
     """
@@ -94,12 +94,12 @@ def standings(tx: Tx, found: Sequence[App], keeper: Keeper | None = None) -> lis
     counts, trials = app_examples.counts(tx, ids), app_trials.trials_of(tx, ids)
     names = names_of(tx, found[0].project_id)
     terms = tenants.some_terms(tx, list(ids))
-    after = {} if keeper is None else following(keeper, found, names)
-    first = None if keeper is None else why.first_of(keeper)
+    after = {} if pool is None else following(pool, found, names)
+    first = None if pool is None else why.first_of(pool)
     summaries = []
     for app in found:
         mine, lacks = trials[app.id], lacking(app, counts[app.id])
-        account = why.of_app(tx, keeper, app, lacks, mine, names, first)
+        account = why.of_app(tx, pool, app, lacks, mine, names, first)
         summaries.append(
             _standing(app, counts[app.id], mine, after.get(app.id), lacks, account, terms[app.id])
         )
@@ -176,24 +176,24 @@ def shown_reasons(reasons: Reasons, names: Mapping[str, str]) -> Reasons:
     return replace(reasons, runner_up=replace(other, tenant=names[other.tenant]))
 
 
-def following(keeper: Keeper, found: Sequence[App], names: Mapping[str, str]) -> dict[str, Next]:
+def following(pool: PoolView, found: Sequence[App], names: Mapping[str, str]) -> dict[str, Next]:
     """Returns what the policy would run next for each of these apps that may run something, by id.
 
     `names` are those of the project's apps, by id.
     """
-    first = keeper.decide(ANY)
-    leads = {member: lead for lead, offer in keeper.offers.items() for member in offer.members}
+    first = pool.decide(ANY)
+    leads = {member: lead for lead, offer in pool.offers.items() for member in offer.members}
     after: dict[str, Next] = {}
     for app in found:
         lead = leads.get(app.id)
         if lead is None:
             continue
         is_first = isinstance(first, StartTrial) and first.tenant == lead
-        decision = first if is_first else keeper.policy.decide(_alone(keeper.state.on(ANY, keeper.now), lead))
+        decision = first if is_first else pool.policy.decide(_alone(pool.state.on(ANY, pool.now), lead))
         if not isinstance(decision, StartTrial):
             continue
         reasons = decision.reasons
-        told = plain(reasons, decision.candidate, metric_of(app), best=keeper.offers[lead].best)
+        told = plain(reasons, decision.candidate, metric_of(app), best=pool.offers[lead].best)
         if not is_first and isinstance(first, StartTrial):
             told = f"{told} {after_whom(names.get(first.tenant))}"
         found_hope = hope(reasons)
@@ -226,12 +226,12 @@ class Prospect:
     high: float = 1.0
 
 
-def prospects(tx: Tx, keeper: Keeper, app: App) -> Sequence[Prospect]:
+def prospects(tx: Tx, pool: PoolView, app: App) -> Sequence[Prospect]:
     """The posterior over all candidates of an app, best first."""
-    lead = keeper.lead_of(app.id)
+    lead = pool.lead_of(app.id)
     if lead is None:
         return []
-    tenant = keeper.state.tenants[lead]
+    tenant = pool.state.tenants[lead]
     tried = {trial.name: trial for trial in app_trials.trials(tx, app.id)}
     mean, deviation = np.asarray(tenant.belief.mean), np.asarray(tenant.belief.sd)
     found = []

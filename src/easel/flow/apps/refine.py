@@ -6,32 +6,33 @@ from collections.abc import Sequence
 
 from easel.declare.page import Filter, PageRequest
 from easel.errors import NotFound
+from easel.flow.apps.readable import need_examples
 from easel.records.app import App, FedExample
 from easel.records.identity import Caller
-from easel.store import app_examples, apps
+from easel.store import app_examples
 from easel.store.engine import Tx
 from easel.store.paging import Page
 
 
 def browse(tx: Tx, caller: Caller, name: str, page: PageRequest) -> Page[FedExample]:
     """All examples ever fed, oldest first unless asked otherwise."""
-    return app_examples.page(tx, apps.find(tx, caller.project_id, name).id, page)
+    return app_examples.page(tx, need_examples(tx, caller, name).id, page)
 
 
 def find_example(tx: Tx, caller: Caller, name: str, digest: str) -> tuple[App, FedExample]:
     """Returns an app with one of its examples; NotFound where either is not there."""
-    app = apps.find(tx, caller.project_id, name)
+    app = need_examples(tx, caller, name)
     return app, app_examples.find(tx, app.id, digest)
 
 
 def matching(tx: Tx, caller: Caller, name: str, filters: Sequence[Filter]) -> list[str]:
     """The digests of the examples that pass all filters."""
-    return app_examples.matching(tx, apps.find(tx, caller.project_id, name).id, filters)
+    return app_examples.matching(tx, need_examples(tx, caller, name).id, filters)
 
 
 def refine(tx: Tx, caller: Caller, name: str, digests: Sequence[str], *, on: bool) -> list[str]:
     """Switch examples; those that changed. The next trials use the refined set."""
-    app = apps.find(tx, caller.project_id, name)
+    app = need_examples(tx, caller, name)
     strange = set(digests) - app_examples.known(tx, app.id, list(digests))
     if strange:
         raise NotFound(f"the app has no example {min(strange)[:40]!r}")
@@ -45,7 +46,7 @@ def refine(tx: Tx, caller: Caller, name: str, digests: Sequence[str], *, on: boo
 
 def undo_refine(tx: Tx, caller: Caller, name: str) -> list[str]:
     """Take back the newest switch that stands; those that changed."""
-    app = apps.find(tx, caller.project_id, name)
+    app = need_examples(tx, caller, name)
     last = app_examples.take_last_refinement(tx, app.id)
     if last is None:
         raise NotFound(f"{name} has nothing to undo")

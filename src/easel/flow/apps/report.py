@@ -10,6 +10,7 @@ from easel.declare.parse import parse_program
 from easel.errors import Conflict, InvalidInput
 from easel.flow.apps.best import serving
 from easel.flow.apps.infer import Models, served
+from easel.flow.apps.readable import need_examples
 from easel.flow.apps.ready import STILL_VALID, metric_of
 from easel.flow.apps.trial_job import JUDGING_LIMIT_S, trial_spec
 from easel.flow.jobs.submit import submit_job
@@ -21,7 +22,7 @@ from easel.match.templates import match_program
 from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
-from easel.store import app_examples, app_reports, app_trials, apps, jobs
+from easel.store import app_examples, app_reports, app_trials, jobs
 from easel.store.engine import Tx
 
 REPORT = "easel.flow.apps.report_job:report"
@@ -39,7 +40,7 @@ class Looked:
 
 def ask_for_report(tx: Tx, caller: Caller, name: str) -> JobId:
     """Start the job that looks into the model that answers; the one that did or does, if there is one."""
-    app = apps.find(tx, caller.project_id, name)
+    app = need_examples(tx, caller, name)
     best = serving(tx, app)
     if best is None or best.model_set is None or app.examples_set is None:
         raise Conflict(f"{name} has no model to report on yet: feed examples and wait for one")
@@ -101,5 +102,7 @@ def looked_into(
 
 def findings_of(lake: Lake, models: Models, caller: Caller, name: str) -> Looked:
     """What was found about the model that answers now."""
+    with lake.store.read() as tx:
+        need_examples(tx, caller, name)
     app, best = served(lake, caller, name)
     return looked_into(lake, models, caller, app, MODEL, best.model_set or "", FINDINGS)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from easel.errors import Conflict
 from easel.flow.apps.best import best_of
 from easel.flow.apps.infer import Models
+from easel.flow.apps.readable import need_examples
 from easel.flow.apps.ready import owner_of
 from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
@@ -41,7 +42,7 @@ class Suspects:
 
 def look_for_suspects(tx: Tx, caller: Caller, name: str) -> JobId:
     """A job that judges every example by models trained without it; while one is under way, that one."""
-    app = apps.find(tx, caller.project_id, name)
+    app = need_examples(tx, caller, name)
     job = _job(tx, app)
     if job is not None and JobState(job[1]) not in TERMINAL:
         return job[0]
@@ -61,7 +62,7 @@ def suspects(lake: Lake, models: Models, caller: Caller, name: str, limit: int) 
     By the job that judged all of them, or else by the validation of the best model so far.
     """
     with lake.store.read() as tx:
-        app = apps.find(tx, caller.project_id, name)
+        app = need_examples(tx, caller, name)
         job = _job(tx, app)
         best = best_of(tx, app)
     source = None if job is None else job[2]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
@@ -23,7 +22,7 @@ from easel.match.candidate import Candidate
 from easel.match.check import check_stored
 from easel.match.costs import by_number
 from easel.match.encode.images import compact_example, looks_at
-from easel.match.ensemble import EnsembleBody, mix, within_limit
+from easel.match.ensemble import Answered, EnsembleBody, mix, side_by_side, within_limit
 from easel.match.examples import Example
 from easel.match.family import EstimatorFamily
 from easel.match.judge import all_scores, baseline, calibrate, sampling_error, score
@@ -209,54 +208,58 @@ def combine(place: LearningContext) -> dict[str, Any]:
     if len(found) < 2:
         raise InvalidInput(_NOT_TWO)
     models = {folder.name: load_model(folder / "model") for folder in found}
-    answers: dict[str, dict[int, NDArray[Any]]] = {}
+    answers: dict[str, Answered] = {}
     for folder in found:
         with np.load(folder / "predictions.npz", allow_pickle=False) as kept:
-            rows = zip(kept["digests"].tolist(), kept["predicted"], strict=True)
-            answers[folder.name] = {row_of[d]: p for d, p in rows if d in row_of}
-    first = max(answers, key=lambda name: len(answers[name]))
+            rows = np.array([row_of.get(digest, -1) for digest in kept["digests"].tolist()])
+            answers[folder.name] = Answered(rows[rows >= 0], kept["predicted"][rows >= 0])
+    first = max(answers, key=lambda name: len(answers[name].rows))
     target = models[first].target
     alike = [name for name in answers if models[name].target == target]
     quick = within_limit(
         {name: models[name] for name in alike}, [examples[0].input], float(wanted["answer_s"])
     )
-    shared = sorted(set.intersection(*(set(answers[name]) for name in quick)))
-    if len(quick) < 2 or len(shared) < 10:
+    shared = side_by_side({name: answers[name] for name in quick})
+    by_example = shared.by_example
+    if len(quick) < 2 or len(by_example) < 10:
         raise InvalidInput(_NOT_TWO)
-    truth = target([examples[row].output for row in shared])
+    truth = target([examples[row].output for row in shared.rows])
     name, _ = metric_for(task, wanted.get("metric"))
     metric = by_number(name, getattr(target, "names", ()))
-    predicted = {name: np.stack([answers[name][row] for row in shared]) for name in quick}
-    mixture = mix(task, metric, truth, predicted)
+    mixture = mix(task, metric, truth, shared.predicted, by_example)
     names = tuple(mixture.weights)
     body = EnsembleBody(tuple(models[name] for name in names), tuple(mixture.weights.values()), names)
-    calibration = calibrate(task, truth, mixture.predicted)
+    calibration = calibrate(task, truth, mixture.predicted, len(by_example))
     final = calibration.apply(mixture.predicted) if task is Task.CLASSIFY else mixture.predicted
     model = Model(program, candidate, None, target, body, calibration)
     output = place.output / _key(candidate.name, digests, int(wanted["seed"]))
     model.save(output / "model")
     describe_for_mlflow(output / "model", platform.python_version(), name)
-    checked = check_stored(output / "model", model, [examples[row].input for row in shared])
+    checked = check_stored(
+        output / "model", model, [examples[row].input for row in shared.rows[by_example[:, 0]]]
+    )
     scores = all_scores(task, truth, final, calibration)
     scores[name] = score(task, metric, truth, final, calibration)
     return {
         "metric": name,
         "quality": scores[name],
         "scores": scores,
-        "error": sampling_error(task, metric, truth, final, calibration),
+        "error": sampling_error(task, metric, truth, final, calibration, by_example=by_example),
         "baseline": baseline(task, metric, truth, len(getattr(target, "names", ()))),
         "seconds": time.monotonic() - began,
         "candidate": candidate.name,
         "examples": len(digests),
-        "validated_on": len(shared),
+        "validated_on": len(by_example),
         "check": asdict(checked),
-        "luck": choice_luck(task, metric, truth, {**predicted, "ensemble": mixture.predicted}),
+        "luck": choice_luck(
+            task, metric, truth, {**shared.predicted, "ensemble": mixture.predicted}, by_example=by_example
+        ),
         "members": {models[name].candidate.name: weight for name, weight in mixture.weights.items()},
     }
 
 
 def keep_predictions(folder: Path, digests: list[str], learned: Learned) -> None:
-    """The answers for validated examples, beside the model: what ensembles are chosen by."""
+    """The answers for validated examples, turn by turn, beside the model: what ensembles are chosen by."""
     names = np.array([digests[i] for i in learned.validated])
     predicted = np.asarray(learned.predicted, dtype=np.float32)
     if predicted.nbytes <= LARGEST_PREDICTIONS and predicted.ndim == 2:

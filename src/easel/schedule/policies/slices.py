@@ -46,7 +46,8 @@ def best_slice(tenant: Tenant, state: PoolState) -> SliceOffer | None:
     ahead = belief.costs_ahead() * scale[:, None]
     now, best = belief, tenant.best
     for trial in tenant.running:
-        rung = belief.last if trial.slice is None else trial.slice.rung
+        # by the share: rungs change with the number of examples
+        rung = belief.last if trial.slice is None else max(belief.rung_at(trial.slice.share), 0)
         m, s = now.cells()
         k = trial.index
         best += float(curve_gain(m[k : k + 1, rung], s[k : k + 1, rung], best)[0])
