@@ -115,8 +115,48 @@ def test_spot_runs_stretch_as_a_simulation_of_interruptions_says() -> None:
             total += gap
         totals.append(total + left)
     assert float(spot.stretch(np.array(7200.0))) / 3600 == pytest.approx(np.mean(totals), rel=0.03)
-    bound = 2.0 * float(spot.attempts(np.array(7200.0), 0.9))
-    assert np.mean(np.array(totals) <= bound) >= 0.9
+
+
+@pytest.mark.parametrize("checkpoint", [None, 600.0])
+def test_played_runs_end_as_a_simulation_of_interruptions_and_restarts_says(checkpoint: float | None) -> None:
+    spot = Spot(
+        kind="spot",
+        discount=0.7,
+        interruptions_per_hour=0.6,
+        checkpoint_every_s=checkpoint,
+        restart_s=240.0,
+    )
+    rng = np.random.default_rng(0)
+    elapsed, paid = [], []
+    for _ in range(10_000):
+        left, here, waits = 7200.0, 0.0, 0
+        while left > 0:
+            step = min(left, checkpoint or left)
+            gap = rng.exponential(3600 / 0.6)
+            here += min(gap, step)
+            left -= step if gap >= step else 0.0
+            waits += gap < step
+        elapsed.append(here + 240.0 * waits)
+        paid.append(here)
+    played, on_device = spot.play(np.full(10_000, 7200.0), np.random.default_rng(1))
+    for found, truth in ((played, elapsed), (on_device, paid)):
+        for level in (0.5, 0.8, 0.95):
+            assert np.quantile(found, level) == pytest.approx(np.quantile(truth, level), rel=0.05)
+    assert float(spot.stretch(np.array(7200.0))) == pytest.approx(np.mean(elapsed), rel=0.02)
+    assert float(spot.paid(np.array(7200.0))) == pytest.approx(np.mean(paid), rel=0.02)
+
+
+def test_devices_with_terms_of_their_own_have_prices_of_their_own() -> None:
+    book = read_book(
+        'name = "m"\n'
+        + FLAT
+        + '[terms_of.spot]\nkind = "spot"\ndiscount = 0.75\ninterruptions_per_hour = 0.1\n'
+    )
+    assert float(book.under("spot").rate(1, 0)) == pytest.approx(0.25 * float(book.rate(1, 0)))
+    assert book.under("on-demand") is book, "its own terms are those"
+    assert book.under("of another world") is book
+    assert book.knows("spot")
+    assert not book.knows("")
 
 
 def test_checkpoints_and_calm_markets_shorten_the_stretch() -> None:
@@ -126,7 +166,10 @@ def test_checkpoints_and_calm_markets_shorten_the_stretch() -> None:
     day = np.array([86_400.0])
     assert saved.stretch(day) < bare.stretch(day)
     np.testing.assert_allclose(calm.stretch(day), day)
-    np.testing.assert_allclose(calm.attempts(day, 0.99), 1.0)
+    np.testing.assert_allclose(calm.play(day, np.random.default_rng(0)), [day, day])
+    slow = Spot(kind="spot", discount=0.7, interruptions_per_hour=1, checkpoint_every_s=300, restart_s=600)
+    assert slow.stretch(day) > saved.stretch(day)
+    np.testing.assert_allclose(slow.paid(day), saved.paid(day), err_msg="a restart is not paid")
     assert np.isfinite(bare.stretch(np.array([0.0, 1e9]))).all()
 
 

@@ -9,7 +9,18 @@ from easel.price.design import full_grid
 from easel.price.grid import Grid, ResourceShape, listed_grid, paper_grid, product_grid, span
 from easel.price.memory import MemoryModel, TooLittle
 from easel.price.picture import draw
-from easel.price.provision import Aim, ChosenOffer, Infeasible, Quote, Wish, at_least, front, provision, quote
+from easel.price.provision import (
+    Aim,
+    ChosenOffer,
+    Infeasible,
+    Quote,
+    Wish,
+    at_least,
+    front,
+    provision,
+    quote,
+    side_by_side,
+)
 from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn, learn_log_linear
 
@@ -206,6 +217,30 @@ def test_spot_is_cheaper_and_slower_and_short_of_guarantees() -> None:
     assert (loose.seconds > firm.seconds).all()
     assert (loose.sure_seconds > firm.sure_seconds).all()
     assert loose.cost.min() < firm.cost.min()
+
+
+def test_spot_and_on_demand_are_one_choice() -> None:
+    """Who has time takes the cheap devices, who must be sure of an hour the firm ones."""
+    book = book_named("n1-mixed")
+    quotes = [priced(UNSURE, book.under(label), 0.95) for label in ("on-demand", "spot")]
+    table = side_by_side(quotes, ["on-demand", "spot"])
+    assert len(table.seconds) == sum(len(one.seconds) for one in quotes)
+    loose = chosen(provision(table, Wish(Aim.CHEAPEST, 1e9, confidence=0.95))).offer
+    assert loose.shape.terms == "spot"
+    tight = float(quotes[0].sure_seconds.min()) * 1.0001
+    firm = chosen(provision(table, Wish(Aim.CHEAPEST, tight, confidence=0.95))).offer
+    assert firm.shape.terms == "on-demand"
+    assert firm.cost > loose.cost
+    assert loose.high_seconds - loose.low_seconds > 0
+
+
+def test_the_interval_of_a_spot_run_holds_its_interruptions() -> None:
+    """Even of a run whose time is known: it may be taken away."""
+    firm = priced(book=book_named("n1-mixed"))
+    spot = priced(book=book_named("n1-mixed").under("spot"))
+    widths = [(one.high - one.low) / one.seconds for one in (firm, spot)]
+    assert (widths[1] >= widths[0] - 1e-9).all()
+    assert (widths[1] > widths[0] + 1e-3).any()
 
 
 def test_machine_types_with_gpus_are_priced_with_them() -> None:

@@ -1,4 +1,4 @@
-"""`easel simulate`: replay your own history under other policies and pool sizes."""
+"""`easel simulate`: what larger pools would bring and cost, or a history replayed under other policies and sizes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from easel.errors import InvalidInput
 app = typer.Typer()
 
 History = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        "--history", help="CSV with tenant, candidate, quality and cost, one line per finished trial"
+        "--history",
+        help="CSV with tenant, candidate, quality and cost, one line per finished trial; without it the server's own "
+        "history answers",
     ),
 ]
 Policies = Annotated[list[str] | None, typer.Option("--policy", help="Which policy; may be repeated")]
@@ -31,12 +33,23 @@ Target = Annotated[float, typer.Option(help="Report when the mean loss is this l
 Failures = Annotated[float, typer.Option(help="Chance that a trial fails")]
 Noise = Annotated[float, typer.Option(help="Spread of the real cost around the predicted (log scale)")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same answer")]
+More = Annotated[
+    list[int] | None, typer.Option(help="Without --history: a pool with so many units more; may be repeated")
+]
+Days = Annotated[float, typer.Option(help="Without --history: how much of the server's history counts")]
+PerHour = Annotated[
+    float | None,
+    typer.Option(help="Without --history: what a unit more costs in an hour; else by the price book"),
+]
 Picture = Annotated[Path | None, typer.Option("--picture", help="Draw the curves to this file")]
 
 
 @app.command()
 def simulate(
-    history: History,
+    history: History = None,
+    more: More = None,
+    days: Days = 90.0,
+    per_hour: PerHour = None,
     policy: Policies = None,
     devices: Devices = None,
     serve: Serve = 10,
@@ -49,7 +62,13 @@ def simulate(
     picture: Picture = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a history: the mean accuracy loss over time for each policy and pool size."""
+    """What larger pools would bring and cost, by the server's own history, with a recommendation (for platform admins).
+
+    With --history: the mean accuracy loss over time for each policy and pool size.
+    """
+    if history is None:
+        _advise(more or [1, 2, 4], days, per_hour, as_json)
+        return
     # the mathematics is imported only when it is used
     from easel.schedule.replay import ReplaySettings, draw, replay
     from easel.schedule.table import read_table
@@ -96,3 +115,46 @@ def simulate(
             "not reached" if time is None else f"{time:.4g}",
         )
     console().print(printed)
+
+
+def _advise(more: list[int], days: float, per_hour: float | None, as_json: bool) -> None:
+    from easel.cli.connect import connect
+    from easel.cli.plain import money
+
+    with connect() as client:
+        found = client.pool_sizes(more, days=days, per_hour=per_hour)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+        return
+    printed = Printed(box=None, header_style="bold", pad_edge=False)
+    for title in (
+        f"{found.unit}s",
+        "waiting (mean)",
+        "nine of ten within",
+        "fit nowhere",
+        "best model",
+        "a month",
+    ):
+        printed.add_column(title)
+    for size in found.sizes:
+        printed.add_row(
+            str(found.units + size.more),
+            _seconds(size.waiting.mean_s),
+            _seconds(size.waiting.most_s),
+            str(size.waiting.never),
+            "–" if size.to_best_s is None else f"after {_seconds(size.to_best_s)}",
+            "today's" if size.more == 0 else f"+ {money(size.per_month, found.currency)}",
+        )
+    console().print(printed)
+    say(f"By {found.jobs} jobs and {found.trials} trials of apps of the last {found.days:g} days.")
+    print(found.words)
+
+
+def _seconds(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from easel.errors import Denied, InvalidInput
 from easel.price.bill import Bill, PriceChange, draw_up
-from easel.price.book import PriceBook, book_named
+from easel.price.book import ON_DEMAND, TERMS, PriceBook, book_named
 from easel.price.grid import ON_CPU, ResourceShape
 from easel.records.identity import Caller
 from easel.store import billing
@@ -34,6 +34,13 @@ def book_now(tx: Tx) -> PriceBook:
     return [change.book for change in price_history(tx) if change.since <= tx.now][-1]
 
 
+def prices_by_terms(tx: Tx) -> dict[str, float]:
+    """What devices under each of the book's terms cost, against 1 for those under its own."""
+    book = book_now(tx)
+    own = book.terms.factor or 1.0
+    return {label: book.under(label).terms.factor / own for label in (ON_DEMAND, *book.terms_of)}
+
+
 def set_prices(tx: Tx, caller: Caller, book: PriceBook, since: datetime | None = None) -> None:
     """Lets this book hold for everybody, from now or from a moment to come. The past is not repriced."""
     if not caller.user.platform_admin:
@@ -44,14 +51,24 @@ def set_prices(tx: Tx, caller: Caller, book: PriceBook, since: datetime | None =
     current = price_history(tx)[-1].book
     if current.currency != book.currency:
         raise InvalidInput(f"prices are in {current.currency} here: a book in {book.currency} cannot follow")
-    billing.add_price(tx, start, book.model_dump(mode="json"), caller.user.id)
+    unsaid = (
+        None if book.terms_of else {"terms_of"}
+    )  # servers of releases that know no such terms read it too
+    billing.add_price(tx, start, book.model_dump(mode="json", exclude=unsaid), caller.user.id)
     tx.emit("prices.changed", book.name, actor=caller.user.id, body={"since": start.isoformat()})
 
 
 def draw_bill(
     spec: Mapping[str, Any], since: datetime, until: datetime, prices: Sequence[PriceChange]
 ) -> Bill:
-    """The bill of a job with this `spec`, all members of a distributed one together."""
+    """The bill of a job with this `spec`, all members of a distributed one together.
+
+    One that asked for devices with terms of their own (`terms=spot`) pays by those, others by the book's, wherever
+    they ran.
+    """
+    label = (spec.get("wants") or {}).get(TERMS, "")
+    if label:
+        prices = [replace(change, book=change.book.under(label)) for change in prices]
     one = shape_of(spec["resources"], prices)
     members = spec.get("workers", 1)
     whole = replace(one, cpus=one.cpus * members, memory_mb=one.memory_mb * members, gpus=one.gpus * members)

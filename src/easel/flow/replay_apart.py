@@ -9,11 +9,16 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from easel.errors import EaselError
+from easel.flow.pool_sizes import HOURS_A_MONTH, PoolPast
 from easel.flow.simulate import Past, PolicyOutcome, Simulated
+from easel.run.pool_sizes import PoolSize, larger, waits
 from easel.schedule.replay import ReplaySettings, replay
 from easel.schedule.table import ScoreTable
+
+REPETITIONS = 5
 
 
 def table_of(past: Sequence[Past]) -> ScoreTable:
@@ -47,9 +52,37 @@ def answer(asked: dict[str, Any]) -> Simulated:
     )
 
 
+def pool_sizes(asked: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns what each size of the pool would have meant for those who waited, and for everybody's best model."""
+    raw: dict[str, Any] = asked["past"]
+    past = TypeAdapter(PoolPast).validate_python(raw)
+    best = times_to_best(past.trials, [past.units + more for more in asked["sizes"]])
+    found = []
+    for more, to_best in zip(asked["sizes"], best, strict=True):
+        waiting = waits(past.jobs, larger(past.devices, past.unit, more))
+        found.append(PoolSize(more, waiting, to_best, more * past.per_hour * HOURS_A_MONTH))
+    return [asdict(size) for size in found]
+
+
+def times_to_best(trials: Sequence[Past], units: Sequence[int]) -> list[float | None]:
+    """Returns when the mean loss is as low as the first pool ever gets it, for each pool; None without two apps."""
+    known = [row for row in trials if row.quality is not None and row.cost > 0]
+    if len({row.tenant for row in known}) < 2:
+        return [None] * len(units)
+    plan = ReplaySettings(devices=tuple(dict.fromkeys(units)), repetitions=REPETITIONS, share=1.0)
+    curves = {run.devices: run.curve for run in replay(table_of(known), plan) if run.policy == "easel"}
+    least = float(curves[units[0]].loss.min())
+    return [_finite(curves[count].reaches(least)) for count in units]
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if np.isfinite(seconds) else None
+
+
 def main() -> None:
     try:
-        json.dump(asdict(answer(json.load(sys.stdin))), sys.stdout)
+        asked = json.load(sys.stdin)
+        json.dump(pool_sizes(asked) if "sizes" in asked else asdict(answer(asked)), sys.stdout)
     except EaselError as error:
         sys.exit(str(error))
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -57,13 +57,14 @@ class Simulated:
 def history(tx: Tx, caller: Caller) -> list[Past]:
     """Every trial of the project's apps that has ended."""
     return [
-        Past(row.name, _candidate(row.candidate), row.quality, row.seconds)
+        Past(row.name, candidate_of(row.candidate), row.quality, row.seconds)
         for row in past_trials.ended(tx, caller.project_id)
         if row.seconds
     ]
 
 
-def _candidate(raw: Any) -> str:
+def candidate_of(raw: Any) -> str:
+    """Returns the name by which a candidate is the same in every app."""
     return json.dumps([raw["family"], raw["settings"]], sort_keys=True)
 
 
@@ -84,12 +85,18 @@ def check(past: Sequence[Past], plan: ReplaySettings) -> None:
 def simulate(past: Sequence[Past], plan: ReplaySettings, limit_s: float = LIMIT_S) -> Simulated:
     """Replays in a process of its own, one at a time: the server stays as quick as it was."""
     check(past, plan)
+    found = apart({"past": past, "plan": asdict(plan)}, limit_s)
+    return Simulated(**{**found, "runs": [PolicyOutcome(**run) for run in found["runs"]]})
+
+
+def apart(asked: Mapping[str, Any], limit_s: float = LIMIT_S) -> Any:
+    """Returns what `replay_apart` answers, in a process of its own, one at a time."""
     if not _one_at_a_time.acquire(blocking=False):
         raise TryLater("another simulation runs; try again when it is done", retry_after=5.0)
     try:
         done = subprocess.run(
             [sys.executable, "-m", "easel.flow.replay_apart"],
-            input=json.dumps({"past": past, "plan": asdict(plan)}),
+            input=json.dumps(asked),
             capture_output=True,
             text=True,
             timeout=limit_s,
@@ -102,5 +109,4 @@ def simulate(past: Sequence[Past], plan: ReplaySettings, limit_s: float = LIMIT_
         _one_at_a_time.release()
     if done.returncode != 0:
         raise InvalidInput(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer")
-    found = json.loads(done.stdout)
-    return Simulated(**{**found, "runs": [PolicyOutcome(**run) for run in found["runs"]]})
+    return json.loads(done.stdout)

@@ -20,6 +20,8 @@ from easel.errors import InvalidInput, NotFound
 from easel.price.grid import ANY_GPU, ON_CPU
 
 Array = npt.NDArray[np.float64]
+TERMS, ON_DEMAND = "terms", "on-demand"
+"""The label by which a device says under which terms it is to be had, and what one says that is always there."""
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -96,41 +98,60 @@ class Spot(_Value):
     """Spare capacity at a discount, taken away at random: `interruptions_per_hour` is a Poisson rate λ.
 
     A run loses what it did since its last checkpoint, so `t` hours of work take `(e^{λτ} − 1)/(λτ) · t` hours
-    on average, with `τ` the hours between checkpoints (`τ = t` without any), and all of them are paid.
+    on average, with `τ` the hours between checkpoints (`τ = t` without any), and all of them are paid. Each time it
+    waits for `restart_s` until it runs again, which is not paid.
     """
 
     kind: Literal["spot"]
     discount: Annotated[float, Field(ge=0, lt=1)]
     interruptions_per_hour: Price
     checkpoint_every_s: Positive | None = None
+    restart_s: Price = 0.0
 
     @property
     def factor(self) -> float:
         return 1.0 - self.discount
 
-    def stretch(self, seconds: Array) -> Array:
-        """Expected elapsed seconds of work that takes `seconds` when left alone."""
+    def paid(self, seconds: Array) -> Array:
+        """Expected seconds on a device of work that takes `seconds` when left alone."""
         work = np.asarray(seconds, dtype=float)
-        segment = np.minimum(work, self.checkpoint_every_s or np.inf) * self.interruptions_per_hour / 3600.0
-        # expm1(x)/x → 1 as x → 0; the guard keeps 0/0 out. Hopeless runs saturate instead of overflowing.
-        safe = np.clip(segment, 1e-12, 500.0)
+        safe = self._risk(work)
         return np.asarray(work * np.expm1(safe) / safe)
 
-    def attempts(self, seconds: Array, confidence: float) -> Array:
-        """Returns the factor for `seconds` within which the run ends with at least `confidence`.
+    def stretch(self, seconds: Array) -> Array:
+        """Expected elapsed seconds of such work, with the waits for another device: `(1/λ + R)(e^{λτ} − 1)/τ · t`."""
+        work = np.asarray(seconds, dtype=float)
+        rate = self.interruptions_per_hour / 3600.0
+        return np.asarray(self.paid(work) * (1.0 + rate * self.restart_s))
 
-        Each segment of `τ` hours succeeds with `p = e^{−λτ}`; the number of tries of one segment is geometric
-        and no try lasts longer than `τ`, so `k` tries each with `(1 − (1 − p)^k)^m ≥ confidence` bound `m`
-        segments.
+    def _risk(self, work: Array) -> Array:
+        """`λτ`. expm1(x)/x → 1 as x → 0; the guard keeps 0/0 out. Hopeless runs saturate instead of overflowing."""
+        segment = np.minimum(work, self.checkpoint_every_s or np.inf) * self.interruptions_per_hour / 3600.0
+        return np.asarray(np.clip(segment, 1e-12, 500.0))
+
+    def play(self, seconds: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Elapsed and paid seconds of runs that take `seconds` when left alone, each with interruptions of its own.
+
+        Each of the `m` segments of length `τ` succeeds with `p = e^{−λτ}`, so that there are negative binomially many
+        failures; each loses a time of the exponential distribution cut off at `τ` and waits for a restart. The sum of
+        those times is drawn as a normal one of the same mean and variance.
         """
         work = np.asarray(seconds, dtype=float)
-        step = np.minimum(work, self.checkpoint_every_s or np.inf)
-        segments = np.maximum(np.ceil(work / np.maximum(step, 1e-9)), 1.0)
-        fails = -np.expm1(-step * self.interruptions_per_hour / 3600.0)
-        allowed = -np.expm1(np.log(confidence) / segments)
-        with np.errstate(divide="ignore"):
-            tries = np.log(allowed) / np.log(np.clip(fails, 0.0, 1.0 - 1e-12))
-        return np.asarray(np.maximum(np.ceil(tries), 1.0))
+        rate = self.interruptions_per_hour / 3600.0
+        risk = self._risk(work)
+        if rate <= 0.0:
+            return work, work
+        step = risk / rate
+        segments = np.maximum(np.round(work / np.maximum(step, 1e-9)), 1.0)
+        # of hopeless runs (λτ > 30: one try in 10¹³) more failures would change nothing
+        failures = np.asarray(rng.negative_binomial(segments, np.exp(-np.minimum(risk, 30.0))), dtype=float)
+        # mean and variance of an exponential of rate λ that is known to lie below τ
+        left = risk / np.expm1(risk)
+        mean = (1.0 - left) / rate
+        variance = np.maximum((1.0 - left * (left + risk)) / rate**2, 0.0)
+        drawn = failures * mean + np.sqrt(failures * variance) * rng.standard_normal(work.shape)
+        lost = np.clip(drawn, 0.0, failures * step)
+        return work + lost + failures * self.restart_s, work + lost
 
 
 Terms = Annotated[OnDemand | Reserved | Spot, Field(discriminator="kind")]
@@ -164,7 +185,20 @@ class PriceBook(_Value):
     memory_gb: UnitPrice
     gpus: Mapping[str, UnitPrice] = Field(default_factory=dict)
     terms: Terms = OnDemand()
+    terms_of: Mapping[str, Terms] = Field(default_factory=dict)
+    """Of devices whose label `terms` has such a name, beside those under the book's own terms."""
     billing: Billing = Billing()
+
+    def under(self, label: str) -> PriceBook:
+        """Returns the prices on devices with this label; the book's own where it says nothing of it."""
+        terms = self.terms_of.get(label)
+        if terms is None and label == ON_DEMAND:
+            terms = OnDemand()
+        return self if terms is None or terms == self.terms else self.model_copy(update={"terms": terms})
+
+    def knows(self, label: str) -> bool:
+        """Whether devices with this label have terms of their own."""
+        return label in self.terms_of or label == ON_DEMAND
 
     def rate(self, cpus: Any, memory_mb: Any, gpu: str | None = None, gpus: Any = 0) -> Array:
         """Money per hour: `(μ_c·cpus + μ_m·GB + μ_g·gpus) · terms`; arguments broadcast."""

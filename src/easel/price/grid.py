@@ -17,22 +17,29 @@ ANY_GPU = "gpu"
 
 @dataclass(frozen=True)
 class ResourceShape:
-    """Resources of one job. `device` is `cpu` or the name of a GPU, of which there are `gpus`."""
+    """Resources of one job. `device` is `cpu` or the name of a GPU, of which there are `gpus`; `terms` names those of
+    the devices that it is for, such as `spot`, where they differ.
+    """
 
     cpus: float
     memory_mb: float
     device: str = ON_CPU
     gpus: float = 0.0
+    terms: str = ""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """`m` cells on one kind of device: `cpus` `(m,)`, `memory_mb` `(m,)`, `gpus` `(m,)`."""
+    """`m` cells on one kind of device: `cpus` `(m,)`, `memory_mb` `(m,)`, `gpus` `(m,)`.
+
+    `terms` are those of the devices, one for each cell; none where all are alike.
+    """
 
     cpus: Array
     memory_mb: Array
     device: str = ON_CPU
     gpus: Array | None = None
+    terms: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.cpus)
@@ -40,7 +47,11 @@ class Grid:
     def shape(self, i: int) -> ResourceShape:
         gpus = float(self.gpu_counts[i])
         return ResourceShape(
-            float(self.cpus[i]), float(self.memory_mb[i]), self.device if gpus else ON_CPU, gpus
+            float(self.cpus[i]),
+            float(self.memory_mb[i]),
+            self.device if gpus else ON_CPU,
+            gpus,
+            self.terms[i] if self.terms else "",
         )
 
     @property
@@ -51,7 +62,8 @@ class Grid:
     def where(self, keep: Flags) -> Grid:
         """Returns only the cells for which `keep` `(m,)` holds."""
         gpus = None if self.gpus is None else self.gpus[keep]
-        return Grid(self.cpus[keep], self.memory_mb[keep], self.device, gpus)
+        terms = tuple(one for one, kept in zip(self.terms, keep, strict=False) if kept)
+        return Grid(self.cpus[keep], self.memory_mb[keep], self.device, gpus, terms)
 
 
 def span(low: float, high: float, step: float) -> Array:

@@ -8,9 +8,10 @@ budget, with 95 % probability. Without one the medians bind, as in the paper.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from easel.price.grid import Grid, ResourceShape
 from easel.price.memory import MemoryModel
 from easel.price.runs import GPUS, Array, Flags, to_logarithms
 from easel.price.runtime import Prediction, RuntimeModel
+
+SPOT_DRAWS = 400
+"""Runs that are played with their interruptions."""
 
 
 class Aim(StrEnum):
@@ -164,16 +168,20 @@ def quote(
     low, high = prediction.interval(0.9)
     seconds = prediction.seconds
     sure = seconds if confidence is None else prediction.quantile(confidence)
+    paid, sure_paid = seconds, sure
+    waits = np.asarray(wait_s, float)
     if isinstance(book.terms, Spot):
-        seconds, low, high = (book.terms.stretch(t) for t in (seconds, low, high))
+        elapsed, on_device = book.terms.play(_draws(prediction, SPOT_DRAWS), np.random.default_rng(0))
+        low, high = (np.quantile(elapsed, level, axis=1) for level in (0.05, 0.95))
+        seconds, paid = book.terms.stretch(seconds), book.terms.paid(seconds)
+        level = 0.5 if confidence is None else confidence
+        sure, sure_paid = (np.quantile(t, level, axis=1, method="higher") for t in (elapsed, on_device))
         if confidence is None:
-            sure = seconds
-        else:
-            # Half of the doubt for the runtime, half for the interruptions (union bound).
-            each = 1.0 - (1.0 - confidence) / 2.0
-            alone = prediction.quantile(each)
-            sure = alone * book.terms.attempts(alone, each)
-    wait, until = _with_wait(np.asarray(wait_s, float), prediction, sure, confidence, len(grid))
+            sure, sure_paid = seconds, paid
+        wait, until = _with_wait(waits, elapsed, sure, confidence, len(grid))
+    else:
+        runs = _draws(prediction, waits.shape[1]) if waits.ndim == 2 else np.zeros((len(grid), 1))
+        wait, until = _with_wait(waits, runs, sure, confidence, len(grid))
     per_hour = book.rate(grid.cpus, grid.memory_mb, book.gpu_kind(grid.device), grid.gpu_counts)
     fits = memory.enough(arguments, grid.memory_mb, max(confidence or 0.0, 0.9))
     return Quote(
@@ -182,9 +190,9 @@ def quote(
         seconds,
         low,
         high,
-        book.charge(per_hour, seconds),
+        book.charge(per_hour, paid),
         until,
-        book.charge(per_hour, sure),
+        book.charge(per_hour, sure_paid),
         per_hour,
         fits,
         model,
@@ -192,24 +200,46 @@ def quote(
     )
 
 
+def side_by_side(priced: Sequence[Quote], labels: Sequence[str]) -> Quote:
+    """Returns several quotes of one command, each on devices with other terms, as one to choose from."""
+    if len(priced) == 1 and not labels[0]:
+        return priced[0]
+    grids = [one.grid for one in priced]
+    gpus = None if all(g.gpus is None for g in grids) else np.concatenate([g.gpu_counts for g in grids])
+    grid = Grid(
+        np.concatenate([g.cpus for g in grids]),
+        np.concatenate([g.memory_mb for g in grids]),
+        grids[0].device,
+        gpus,
+        tuple(label for g, label in zip(grids, labels, strict=True) for _ in range(len(g))),
+    )
+    arrays = ("seconds", "low", "high", "cost", "sure_seconds", "sure_cost", "per_hour", "fits", "wait")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in priced]) for name in arrays}
+    return replace(priced[0], grid=grid, **joined)
+
+
+def _draws(prediction: Prediction, count: int) -> Array:
+    """`(m, count)` runtimes over their whole distribution, in an order of its own."""
+    levels = (np.random.default_rng(0).permutation(count) + 0.5) / count
+    return np.column_stack([prediction.quantile(float(level)) for level in levels])
+
+
 def _with_wait(
-    wait: Array, prediction: Prediction, sure: Array, confidence: float | None, cells: int
+    wait: Array, runs: Array, sure: Array, confidence: float | None, cells: int
 ) -> tuple[Array, Array]:
-    """The median wait `(m,)`, and by when a run ends `(m,)` with `confidence`, or in the middle without."""
+    """The median wait `(m,)`, and by when a run ends `(m,)` with `confidence`, or in the middle without.
+
+    `runs` `(m, r)` are draws of the time from start to end, in no order.
+    """
     if wait.ndim < 2:
         each = np.broadcast_to(wait, (cells,))
         return each, sure + each
     middle = np.quantile(wait, 0.5, axis=1, method="higher")
     if confidence is None or not wait.any():
         return middle, sure + middle
-    draws = wait.shape[1]
-    # one runtime for each draw of the wait, over its whole distribution, in an order of its own; what `sure` adds to
-    # the plain quantile (interruptions) stays
-    levels = (np.random.default_rng(0).permutation(draws) + 0.5) / draws
-    runs = np.column_stack([prediction.quantile(float(level)) for level in levels])
-    stretch = sure / np.maximum(prediction.quantile(confidence), 1e-12)
-    together = np.quantile(wait + runs * stretch[:, None], confidence, axis=1, method="higher")
-    return middle, np.maximum(together, sure)
+    both = np.resize(np.arange(wait.shape[1]), max(runs.shape[1], wait.shape[1]))
+    together = wait[:, both] + runs[:, np.resize(np.arange(runs.shape[1]), len(both))]
+    return middle, np.maximum(np.quantile(together, confidence, axis=1, method="higher"), sure)
 
 
 def provision(priced: Quote, wish: Wish) -> ChosenOffer | Infeasible:

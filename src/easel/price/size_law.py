@@ -7,7 +7,7 @@ the first guess that `expect.expected_seconds` moves by what was seen on this po
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,6 +50,15 @@ class SizeLaws:
 
     names: Mapping[str, Array]
     families: Mapping[str, Array]
+    largest: Mapping[str, DataSize] = field(default_factory=dict)
+    """The most rows, columns and classes that each family was seen on."""
+
+    def within(self, family: str, size: DataSize) -> DataSize:
+        """The size, cut down to what the family was seen on: a line says nothing of what lies far beyond its runs."""
+        most = self.largest.get(family, size)
+        return DataSize(
+            min(size.rows, most.rows), min(size.columns, most.columns), min(size.classes, most.classes)
+        )
 
     def guess(self, name: str, family: str, size: DataSize) -> float | None:
         """Median seconds on the machine of the runs; nothing where neither the kind nor its family was seen."""
@@ -67,7 +76,15 @@ def size_laws(runs: Sequence[SizedRun]) -> SizeLaws:
         by_family.setdefault(one.family, []).append(one)
     families = {family: _line(some) for family, some in by_family.items()}
     names = {name: _line(some) for name, some in by_name.items() if len(some) >= LEAST_RUNS}
-    return SizeLaws(names, families)
+    largest = {
+        family: DataSize(
+            max(one.size.rows for one in some),
+            max(one.size.columns for one in some),
+            max(one.size.classes for one in some),
+        )
+        for family, some in by_family.items()
+    }
+    return SizeLaws(names, families, largest)
 
 
 def _line(runs: Sequence[SizedRun]) -> Array:

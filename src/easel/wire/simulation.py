@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
-from easel.wire.model import Answer, Moment, Request
+from easel.wire.model import Answer, Field, Moment, Request
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -54,6 +52,54 @@ class Simulated(Answer):
     trials: int
     horizon: float
     runs: list[SimulatedRun]
+
+
+class PoolSizes(Request):
+    """Compare the pool with larger ones by what the installation itself did."""
+
+    more: Annotated[list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=8)] = Field(
+        default_factory=lambda: [1, 2, 4],
+        description="How many units more: GPUs where jobs use them, else machines like the most usual one",
+    )
+    days: Annotated[float, Field(gt=0, le=3650, description="How much of the history counts")] = 90.0
+    per_hour: Annotated[
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="What a unit costs; else by the price book"),
+    ] = None
+
+
+class PoolWaiting(Answer):
+    """How long ordinary jobs wait: the mean, what nine of ten stay below, and how many fit nowhere."""
+
+    mean_s: float
+    most_s: float
+    never: int
+
+
+class PoolSize(Answer):
+    """A pool with `more` units than today's, and what these cost in a month."""
+
+    more: int
+    waiting: PoolWaiting
+    to_best_s: Annotated[
+        float | None,
+        Field(description="When everybody's best model is as good as today's pool ever makes it"),
+    ] = None
+    per_month: float
+
+
+class PoolAdvice(Answer):
+    """The sizes that were tried, today's first; `recommended` is how many units more, `words` say it."""
+
+    unit: Annotated[str, Field(description="GPU or device")]
+    units: Annotated[int, Field(description="How many there are today")]
+    jobs: Annotated[int, Field(description="Ordinary jobs in the history")]
+    trials: Annotated[int, Field(description="Trials of apps in the history")]
+    days: float
+    currency: str
+    sizes: list[PoolSize]
+    recommended: int
+    words: str
 
 
 class PolicyNames(Answer):

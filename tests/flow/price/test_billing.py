@@ -30,7 +30,7 @@ from easel.flow.price.watch_budgets import watch_budgets
 from easel.flow.prices import price_history, set_prices
 from easel.ids import TokenId
 from easel.lake.blobs.address import open_blobs
-from easel.price.book import Billing, FlatPrice, PriceBook
+from easel.price.book import Billing, FlatPrice, PriceBook, book_named
 from easel.price.budget import Budget, Period
 from easel.records.attempt import AttemptKey, EndReason
 from easel.records.identity import Caller
@@ -252,6 +252,15 @@ def test_a_price_change_while_the_job_runs_splits_its_bill(world: World) -> None
     world.end(key)
     world.bill()
     assert world.paid(job) == [("round", 1800.0, 500_000), ("dearer", 1800.0, 1_500_000)]
+
+
+def test_a_book_is_kept_as_servers_of_older_releases_read_it_too(world: World) -> None:
+    """They refuse fields that they do not know, and serve beside this release while it is installed."""
+    with world.store.write() as tx:
+        set_prices(tx, world.ana, HOURLY)
+        assert "terms_of" not in billing.price_history(tx)[-1][1]
+        set_prices(tx, world.ana, book_named("n1-mixed"))
+        assert billing.price_history(tx)[-1][1]["terms_of"]
 
 
 def test_prices_change_neither_the_past_nor_the_currency_nor_by_anybody(world: World) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from easel.declare.job import Command, JobSpec
+from easel.declare.resources import Room
 from easel.declare.roles import Role
 from easel.errors import Conflict, QuotaExhausted
 from easel.flow.budgets import set_budget
@@ -18,14 +20,18 @@ from easel.flow.lake.trace import trace
 from easel.flow.price import provision as provisioning
 from easel.flow.price.profile import ProfileRequest, start_profile, watch_profiles
 from easel.flow.price.provision import ProvisionRequest
+from easel.flow.prices import draw_bill, price_history, set_prices
 from easel.ids import TokenId
+from easel.price.book import book_named
 from easel.price.budget import Budget
-from easel.price.provision import Aim, ChosenOffer
+from easel.price.grid import ResourceShape
+from easel.price.provision import Aim, ChosenOffer, Offer
 from easel.records.attempt import EndReason
+from easel.records.device import LABEL
 from easel.records.identity import Caller
 from easel.records.job import Usage
 from easel.records.lake import Kind
-from easel.store import identity, jobs, profiles
+from easel.store import devices, identity, jobs, profiles
 from easel.store.engine import AnyRow, Store
 from easel.store.lake.lineage import TraceDirection
 from easel.store.profiles import Profile
@@ -152,6 +158,45 @@ def test_a_promise_is_compared_and_learned_from_once(store: Store, ana: Caller) 
     assert promise.seconds == 700.0
     assert latest(store, ana).version == 2
     assert latest(store, ana).runs[-1]["job"] == made.job.id
+
+
+def test_spot_and_on_demand_devices_are_one_choice_and_each_is_billed_by_its_terms(
+    store: Store, ana: Caller
+) -> None:
+    end(store, start(store, ana), finished)
+    watch_profiles(store)
+    with store.write() as tx:
+        for name, terms in (("cloud-a", "spot"), ("cloud-b", "on-demand")):
+            devices.seen(tx, name, "remote", Room(8.0, 16_384), {f"{LABEL}terms": terms})
+        set_prices(tx, replace(ana, user=replace(ana.user, platform_admin=True)), book_named("n1-mixed"))
+
+    def asked(seconds: float) -> Offer:
+        wish = ProvisionRequest({"epoch": 900, "batch-size": 256}, Aim.CHEAPEST, seconds, confidence=0.95)
+        with store.write() as tx:
+            made = provisioning.submit_provisioned(tx, ana, "mnist", wish)
+            assert isinstance(made.outcome, ChosenOffer)
+            assert made.job is not None
+            assert made.job.spec.wants == {"terms": made.outcome.offer.shape.terms}
+            spec = asdict(made.job.spec)
+            bill = draw_bill(spec, tx.now, tx.now + timedelta(hours=1), price_history(tx))
+        assert bill.lines[0].per_hour == pytest.approx(made.outcome.offer.per_hour, rel=1e-6)
+        return made.outcome.offer
+
+    loose = asked(10**7)
+    assert loose.shape.terms == "spot"
+    with store.read() as tx:
+        offers = provisioning.estimate(
+            tx,
+            ana,
+            "mnist",
+            ProvisionRequest([900, 256], Aim.FASTEST, confidence=0.95),
+            [ResourceShape(8.0, 8192.0)],
+        )
+    by_terms = {one.shape.terms: one for one in offers}
+    assert by_terms["spot"].sure_seconds > by_terms["on-demand"].sure_seconds
+    assert by_terms["spot"].cost < by_terms["on-demand"].cost
+    middle = (by_terms["spot"].sure_seconds + by_terms["on-demand"].sure_seconds) / 2
+    assert asked(middle).shape.terms == "on-demand"
 
 
 def test_a_budget_that_the_estimate_would_break_refuses_the_job(store: Store, ana: Caller) -> None:

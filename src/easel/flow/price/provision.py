@@ -22,13 +22,26 @@ from easel.flow.price.provenance import record_model
 from easel.flow.prices import book_now
 from easel.ids import JobId
 from easel.price.bill import MICROS
+from easel.price.book import TERMS, PriceBook
 from easel.price.design import NO_GPU
 from easel.price.grid import ANY_GPU, ON_CPU, Grid, ResourceShape, paper_grid
 from easel.price.memory import MemoryModel
-from easel.price.provision import Aim, ChosenOffer, Infeasible, Offer, Quote, Wish, front, provision, quote
-from easel.price.runs import GPUS, Array, ProfiledRun, RunOutcome
+from easel.price.provision import (
+    Aim,
+    ChosenOffer,
+    Infeasible,
+    Offer,
+    Quote,
+    Wish,
+    front,
+    provision,
+    quote,
+    side_by_side,
+)
+from easel.price.runs import GPUS, Array, Flags, ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn
 from easel.price.template import CommandTemplate, parse
+from easel.records.device import Device
 from easel.records.identity import Caller
 from easel.records.job import Job, JobState
 from easel.run.calibrate import LEVELS, Forecast
@@ -112,9 +125,20 @@ def answer(
     runtime, memory = models(profile)
     arguments = arguments_of(profile, parse(profile.template), asked)
     wish = _wish(asked, tx.now)
-    cells = within_pool(tx, grid or paper_grid(gpus_of(profile)))
-    waits = _waits(tx, caller, cells)
-    priced = quote(cells, arguments, runtime, memory, book_now(tx), asked.confidence, waits)
+    wanted, book = grid or paper_grid(gpus_of(profile)), book_now(tx)
+    quotes = {
+        label: quote(
+            cells,
+            arguments,
+            runtime,
+            memory,
+            book.under(label),
+            asked.confidence,
+            _waits(tx, caller, cells, label),
+        )
+        for label, cells in within_pool(tx, wanted, book).items()
+    }
+    priced = side_by_side(list(quotes.values()), list(quotes))
     return ProvisionAnswer(profile, wish, priced, provision(priced, wish))
 
 
@@ -128,29 +152,48 @@ def _wish(asked: ProvisionRequest, now: datetime) -> Wish:
     return Wish(asked.aim, limit, asked.max_cost, asked.confidence, INDIFFERENCE)
 
 
-def within_pool(tx: Tx, grid: Grid) -> Grid:
-    """The cells that some device can hold. Where no device is known yet, all of them."""
-    rooms = [device.capacity for device in devices.list_devices(tx)]
-    if not rooms:
-        return grid
-    fits = np.zeros(len(grid), dtype=bool)
-    for room in rooms:
+def within_pool(tx: Tx, grid: Grid, book: PriceBook) -> dict[str, Grid]:
+    """The cells that some device can hold, by the terms of such devices (empty: those of the book).
+
+    Where no device is known yet, all of them.
+    """
+    pool = _there(tx)
+    if not pool:
+        return {"": grid}
+    fits: dict[str, Flags] = {}
+    for device in pool:
+        said = device.labels.get(TERMS, "")
+        label, room = said if book.knows(said) else "", device.capacity
         enough = grid.gpu_counts <= len(room.gpus)
-        fits |= (grid.cpus <= room.vcpu + 1e-9) & (grid.memory_mb <= room.memory_mb) & enough
-    if not fits.any():
-        most = max(rooms, key=lambda room: (len(room.gpus), room.vcpu))
+        here = (grid.cpus <= room.vcpu + 1e-9) & (grid.memory_mb <= room.memory_mb) & enough
+        fits[label] = fits.get(label, np.zeros(len(grid), dtype=bool)) | here
+    found = {label: grid.where(ok) for label, ok in sorted(fits.items()) if ok.any()}
+    if not found:
+        most = max((device.capacity for device in pool), key=lambda room: (len(room.gpus), room.vcpu))
         raise Conflict(
             f"no size of the grid fits the pool: its largest device has {most.vcpu:g} vCPU, {most.memory_mb} MB and"
             f" {len(most.gpus)} GPUs"
         )
-    return grid.where(fits)
+    return found
 
 
-def _waits(tx: Tx, caller: Caller, grid: Grid) -> Array:
+def _there(tx: Tx) -> list[Device]:
+    """Returns the devices that may get work; where none may at the moment, all that are known."""
+    known = devices.list_devices(tx)
+    return [device for device in known if device.open] or known
+
+
+def _wants(label: str) -> dict[str, str]:
+    """What a job asks for so that it runs under these terms."""
+    return {TERMS: label} if label else {}
+
+
+def _waits(tx: Tx, caller: Caller, grid: Grid, label: str = "") -> Array:
     """`(m, s)` draws of the time until each size starts, were it submitted now behind the caller's other jobs.
 
-    The queue is played forward with each job's own spread on the devices as they are. Sizes are rounded up to whole
-    cores and to a quarter, a half or all of the largest device's memory: those of one class wait alike.
+    On devices with these terms only, where there are several. The queue is played forward with each job's own spread
+    on the devices as they are. Sizes are rounded up to whole cores and to a quarter, a half or all of the largest
+    device's memory: those of one class wait alike.
     """
     now = queue_as_it_is(tx, MAX_ACTIVE)
     if not now.devices or not (now.running or now.waiting):
@@ -168,7 +211,7 @@ def _waits(tx: Tx, caller: Caller, grid: Grid) -> Array:
     for size in zip(cores, memory, grid.gpu_counts, strict=True):
         if size not in found:
             asked = Resources(math.floor(size[0] * 2) / 2, int(max(size[1], 16)), float(size[2]))
-            new = WaitingJob(JobId("new"), owner, asked, Spread(0.0))
+            new = WaitingJob(JobId("new"), owner, asked, Spread(0.0), _wants(label))
             found[size] = expected_start(now, new, np.random.default_rng(0), PLAYS).start
         waits.append(found[size])
     return np.array(waits)
@@ -214,7 +257,8 @@ def _promised_ends(tx: Tx, caller: Caller, made: ProvisionAnswer, shape: Resourc
     """Seconds until the end of wait and run on the chosen size, at each level that promises are kept at."""
     grid, arguments = made.priced.grid, made.priced.arguments
     cell = Grid(np.array([shape.cpus]), np.array([shape.memory_mb]), grid.device, np.array([shape.gpus]))
-    (runtime, memory), book, waits = models(made.profile), book_now(tx), _waits(tx, caller, cell)
+    (runtime, memory), book = models(made.profile), book_now(tx).under(shape.terms)
+    waits = _waits(tx, caller, cell, shape.terms)
     return [
         float(quote(cell, arguments, runtime, memory, book, level, waits).sure_seconds[0])
         for level in LEVELS.values()
@@ -239,6 +283,7 @@ def _spec(
         run=shell(command),
         input=asked.input or base.input,
         resources=Resources(shape.cpus, round(shape.memory_mb), shape.gpus),
+        wants={**base.wants, **_wants(shape.terms)},
         tags={**base.tags, "provisioned-by": f"{profile.name}:{profile.version}"},
     )
 
@@ -259,8 +304,28 @@ def estimate(
         ANY_GPU if gpus.any() else ON_CPU,
         gpus,
     )
-    priced = quote(grid, arguments, runtime, memory, book_now(tx), asked.confidence, _waits(tx, caller, grid))
-    return [priced.offer(i) for i in range(len(shapes))]
+    book = book_now(tx)
+    labels = _terms_here(tx, book)
+    quotes = [
+        quote(
+            grid,
+            arguments,
+            runtime,
+            memory,
+            book.under(label),
+            asked.confidence,
+            _waits(tx, caller, grid, label),
+        )
+        for label in labels
+    ]
+    priced = side_by_side(quotes, labels)
+    return [priced.offer(i) for i in range(len(priced.grid))]
+
+
+def _terms_here(tx: Tx, book: PriceBook) -> list[str]:
+    """Returns the terms of the pool's devices, each once; empty: those of the book."""
+    said = {device.labels.get(TERMS, "") for device in _there(tx)} or {""}
+    return sorted({label if book.knows(label) else "" for label in said})
 
 
 # Afterwards. -------------------------------------------------------------------------------------------------
