@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.run.test_environments import wheel
 
 from easel.sdk.client import Client
 from easel.sdk.code import DIFF
+from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
 
 SMALL = ("--vcpu", "0.5", "--memory", "256")
@@ -59,21 +59,8 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest, cache: Path) -> Path:
     return made
 
 
-def easel(
-    server: ServerProcess, client: Client, cwd: Path, *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
-    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
-    return subprocess.run(
-        [sys.executable, "-m", "easel.cli.main", *arguments],
-        env=environment,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+def easel(client: Client, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_as(client, *arguments, cwd=cwd)
 
 
 def paths(client: Client, reference: str) -> set[str]:
@@ -87,10 +74,8 @@ def git(folder: Path, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def test_the_folder_goes_along_and_what_is_ignored_stays(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
-    done = easel(server, client, folder, "run", *SMALL, "--json", "--", "python", "train.py")
+def test_the_folder_goes_along_and_what_is_ignored_stays(client: Client, folder: Path) -> None:
+    done = easel(client, folder, "run", *SMALL, "--json", "--", "python", "train.py")
     assert done.returncode == 0, done.stderr
     assert "trained mlp" in done.stdout
     about = json.loads(done.stdout[done.stdout.index("{") :])
@@ -127,15 +112,13 @@ def test_a_cache_that_is_lost_or_damaged_costs_time_only(client: Client, folder:
     assert client.jobs.send_code(folder).reference == first.reference
 
 
-def test_the_commit_and_what_was_not_committed_are_on_record(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
+def test_the_commit_and_what_was_not_committed_are_on_record(client: Client, folder: Path) -> None:
     git(folder, "init", "--quiet", "--initial-branch", "topic")
     git(folder, "remote", "add", "origin", "https://ana:hush@example.org/lab/mnist.git")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "first")
     (folder / "train.py").write_text("print('not committed')\n")
-    done = easel(server, client, folder, "run", *SMALL, "--detach", "--", "python", "train.py")
+    done = easel(client, folder, "run", *SMALL, "--detach", "--", "python", "train.py")
     job = client.jobs.get(done.stdout.strip()).wait()
     origin = job.about.spec["origin"]
     assert origin["commit"] == git(folder, "rev-parse", "HEAD")
@@ -157,15 +140,13 @@ def test_code_is_traced_both_ways(client: Client, folder: Path) -> None:
     assert "traced-model" in forward
 
 
-def test_reproduce_lays_out_code_input_and_command(
-    server: ServerProcess, client: Client, folder: Path, tmp_path: Path
-) -> None:
+def test_reproduce_lays_out_code_input_and_command(client: Client, folder: Path, tmp_path: Path) -> None:
     (folder / "words.txt").write_text("to be\n")
     client.lake.upload(folder / "words.txt", "/texts/")
     client.lake.create_file_set("reproduced-words", ["/texts/words.txt"])
     (folder / "train.py").write_text("print(open('input/texts/words.txt').read())\n")
     job = client.jobs.submit(["python", "train.py"], code=folder, input="reproduced-words").wait()
-    done = easel(server, client, tmp_path, "reproduce", job.id, "again")
+    done = easel(client, tmp_path, "reproduce", job.id, "again")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "again" / "parts" / "model.py").is_file()
     ran = subprocess.run(
@@ -183,7 +164,7 @@ def test_a_program_of_the_folder_stays_one(client: Client, folder: Path) -> None
 
 
 def test_sockets_pipes_and_links_that_lead_out_stay_here_and_are_named(
-    server: ServerProcess, client: Client, folder: Path, tmp_path: Path
+    client: Client, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "secret.txt").write_text("mine")
     (folder / "out.txt").symlink_to(tmp_path / "secret.txt")
@@ -195,7 +176,7 @@ def test_sockets_pipes_and_links_that_lead_out_stay_here_and_are_named(
         os.chdir(folder)  # a socket's path may not be long
         listening.bind("s")
         os.chdir(old)
-        done = easel(server, client, folder, "run", *SMALL, "--", "sh", "-c", "ls; cat same.py | wc -l")
+        done = easel(client, folder, "run", *SMALL, "--", "sh", "-c", "ls; cat same.py | wc -l")
     assert done.returncode == 0, done.stderr
     for name in ("out.txt", "nowhere", "pipe", "s ("):
         assert f"Left out of the code: {name}" in done.stderr
@@ -203,28 +184,26 @@ def test_sockets_pipes_and_links_that_lead_out_stay_here_and_are_named(
     assert "out.txt" not in done.stdout
 
 
-def test_a_folder_that_is_too_large_is_refused_with_a_way_out(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
+def test_a_folder_that_is_too_large_is_refused_with_a_way_out(client: Client, folder: Path) -> None:
     (folder / "pictures").mkdir()
     with (folder / "pictures" / "all.bin").open("wb") as file:
         file.truncate(30 << 30)  # takes no place on disk
-    done = easel(server, client, folder, "run", "--", "python", "train.py")
+    done = easel(client, folder, "run", "--", "python", "train.py")
     assert done.returncode != 0
     assert "pictures/ 30.0 GB" in done.stderr
     assert ".easelignore" in done.stderr
     (folder / ".easelignore").write_text("pictures/\n")
-    done = easel(server, client, folder, "run", *SMALL, "--", "python", "train.py")
+    done = easel(client, folder, "run", *SMALL, "--", "python", "train.py")
     assert done.returncode == 0, done.stderr
 
 
-def test_no_code_sends_nothing(server: ServerProcess, client: Client, folder: Path) -> None:
-    done = easel(server, client, folder, "run", *SMALL, "--no-code", "--", "ls", "train.py")
+def test_no_code_sends_nothing(client: Client, folder: Path) -> None:
+    done = easel(client, folder, "run", *SMALL, "--no-code", "--", "ls", "train.py")
     assert done.returncode == 2
     assert not any(each.name.startswith(f"code-{folder.name}") for each in client.lake.file_sets("code-"))
 
 
-def test_code_from_git_at_a_revision(server: ServerProcess, client: Client, folder: Path) -> None:
+def test_code_from_git_at_a_revision(client: Client, folder: Path) -> None:
     git(folder, "init", "--quiet", "--initial-branch", "main")
     git(folder, "add", "train.py", "parts")
     git(folder, "commit", "--quiet", "-m", "first")
@@ -232,7 +211,6 @@ def test_code_from_git_at_a_revision(server: ServerProcess, client: Client, fold
     (folder / "train.py").write_text("print('later')\n")
     git(folder, "commit", "--quiet", "-am", "second")
     done = easel(
-        server,
         client,
         folder.parent,
         "run",
@@ -269,7 +247,7 @@ def test_a_function_runs_as_a_job_by_its_source(
 
 
 def test_the_folders_requirements_are_there_and_what_cannot_be_had_is_told(
-    server: ServerProcess, client: Client, folder: Path
+    client: Client, folder: Path
 ) -> None:
     (folder / "requirements.txt").write_text("greeting==1.0\n")
     (folder / "train.py").write_text("import easel, greeting\ngreeting.main()\neasel.log_metric('loss', 2)\n")
@@ -287,3 +265,30 @@ def test_the_folders_requirements_are_there_and_what_cannot_be_had_is_told(
 def test_text_is_run_by_a_shell(client: Client) -> None:
     job = client.jobs.submit("echo one && echo two").wait()
     assert [line.text for line in job.logs()] == ["one", "two"]
+
+
+def test_pipelines_and_studies_take_the_folder_along_too(
+    server: ServerProcess, client: Client, folder: Path
+) -> None:
+    job = "command: python train.py, code: ., resources: {vcpu: 0.5, memory_mb: 256}"
+    (folder / "pipeline.yaml").write_text(f"name: one\nsteps:\n  train: {{{job}}}\n")
+    done = easel(client, folder, "pipelines", "run", "pipeline.yaml")
+    assert done.returncode == 0, done.stderr
+    made = next(iter(client.pipelines.list()))
+    (step,) = made.steps
+    ran = client.jobs.get(step.job_id)
+    assert [line.text for line in ran.logs()] == ["trained mlp"]
+    assert ran.about.spec["origin"]["folder"] == str(folder)
+    (folder / "train.py").write_text("raise SystemExit(3)")
+    assert easel(client, folder, "pipelines", "rerun", made.id).returncode == 0, "the versions are pinned"
+    fresh = easel(client, folder, "pipelines", "rerun", made.id, "--no-reuse")
+    assert "finished" in fresh.stdout + fresh.stderr, "it waits for the end, as `run` does"
+    (folder / "train.py").write_text("print(1)")
+    (folder / "study.yaml").write_text(
+        "name: rates\njob: {command: \"sh -c 'python train.py; echo [EASEL_METRIC] loss={rate}'\", code: .}\n"
+        "space: [{name: rate, type: float, low: 0.1, high: 1}]\n"
+        "goal: {minimise: loss, budget: {count: 1}}\nstrategy: random\n"
+    )
+    found = easel(client, folder, "studies", "run", "study.yaml")
+    assert found.returncode == 0, found.stderr
+    assert client.studies.get("rates").points["completed"] == 1

@@ -75,14 +75,12 @@ def test_what_is_typed_arrives(client: Client, job: JobHandle) -> None:
     assert terminal.code == 3
 
 
-def test_the_command_line_runs_a_program_in_the_job(
-    server: ServerProcess, client: Client, job: JobHandle, tmp_path: Path
-) -> None:
+def test_the_command_line_runs_a_program_in_the_job(client: Client, job: JobHandle, tmp_path: Path) -> None:
     done: subprocess.CompletedProcess[str] = easel(
-        server, client, tmp_path, "shell", job.id, "--", "sh", "-c", "cat output/b.txt; exit 5"
+        client, tmp_path, "shell", job.id, "--", "sh", "-c", "cat output/b.txt; exit 5"
     )
     assert (done.stdout.strip(), done.returncode) == ("two", 5)
-    copied = easel(server, client, tmp_path, "cp", f"{job.id}:output", ".")
+    copied = easel(client, tmp_path, "cp", f"{job.id}:output", ".")
     assert copied.returncode == 0, copied.stderr
     assert (tmp_path / "output" / "sub" / "a.txt").read_text() == "one\n"
 
@@ -92,6 +90,38 @@ def test_files_are_copied_while_it_runs(client: Client, job: JobHandle, tmp_path
     assert (tmp_path / "mine.txt").read_text() == "two\n"
     with pytest.raises(NotFound, match="has no nothing"):
         copy_out(client, job.id, "nothing", tmp_path)
+
+
+def test_two_people_in_one_job_each_have_their_own_terminal(client: Client, job: JobHandle) -> None:
+    one, two = open_terminal(client, job.id), open_terminal(client, job.id)
+    one.write(b"mine=1; echo one-$mine; exit 4\n")
+    two.write(b"echo two-${mine:-none}; exit 5\n")
+    shown = []
+    for terminal in (one, two):
+        text = b""
+        while (piece := terminal.read()) is not None:
+            text += piece
+        terminal.close()
+        shown.append(text)
+    assert b"one-1" in shown[0]
+    assert b"two-none" in shown[1]
+    assert b"two-" not in shown[0]
+    assert (one.code, two.code) == (4, 5)
+
+
+def test_a_connection_that_breaks_leaves_the_job_and_one_comes_in_again(
+    client: Client, job: JobHandle
+) -> None:
+    lost = open_terminal(client, job.id)
+    lost.write(b"echo begun > output/seen.txt; echo sa''id\n")  # what is typed is shown too
+    shown = b""
+    while b"said" not in shown:
+        piece = lost.read()
+        assert piece is not None
+        shown += piece
+    lost.close()
+    assert job.refresh().state == "running"
+    assert run(client, job, "cat", "output/seen.txt") == ("begun\r\n", 0)
 
 
 def test_only_its_owner_and_admins_come_in_and_every_visit_is_on_record(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -152,3 +154,27 @@ def test_a_device_that_is_kept_for_another_project_starts_nobody_else() -> None:
 
     assert start("p") == 0.0
     assert start("q") == np.inf
+
+
+def test_what_is_kept_for_apps_is_not_promised_to_jobs() -> None:
+    """An app whose trial ends starts the next: of two cores the jobs have one."""
+    jobs = [waiting(f"j{i}", Spread(12.0), ME) for i in range(3)]
+    running = [RunningJob(YOU, "d", ONE, Spread(10.0), 0.0, trial=True)]
+    rng = np.random.default_rng(0)
+    now = queue(jobs, [device()], running)
+    shared = expected_starts(now, rng)
+    kept = expected_starts(replace(now, for_apps=0.5), rng)
+    assert [shared[job.job].start_at(0.5) for job in jobs] == pytest.approx([0.0, 10.0, 12.0])
+    assert [kept[job.job].start_at(0.5) for job in jobs] == pytest.approx([0.0, 12.0, 24.0])
+
+
+def test_a_trial_that_waits_goes_before_a_better_claim_as_far_as_is_kept_for_apps() -> None:
+    jobs = [waiting("mine", Spread(12.0), ME), waiting("trial", Spread(5.0), trial=True)]
+    now = queue(jobs, [device(cpus=1.0)])
+    lines = {**now.lines, YOU: Line(YOU, (), 0, 100, usage=10_000.0)}
+    now = replace(now, lines=lines)
+    rng = np.random.default_rng(0)
+    assert expected_starts(now, rng)[JobId("trial")].start_at(0.5) == pytest.approx(12.0)
+    kept = expected_starts(replace(now, for_apps=1.0), rng)
+    assert kept[JobId("trial")].start_at(0.5) == 0.0
+    assert kept[JobId("mine")].start_at(0.5) == np.inf, "apps go on for as long as they have something to try"

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from easel.lake.paths import file_path
-from easel.run.agent import Failure, unzip
+from easel.run.code_folder import unzip
 from easel.run.depot import outputs
+from easel.run.failure import Failure
 from easel.run.result import MAX_BYTES, NAME, REFUSED, read_result
 
 

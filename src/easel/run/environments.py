@@ -16,15 +16,17 @@ import shutil
 import subprocess
 import sys
 import time
-import venv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from easel.errors import EaselError
+from easel.run.conda import Conda, CondaFile, find_conda, installed_by_conda
 from easel.run.confinement import Limits
 from easel.run.interpreters import interpreters
+from easel.run.python_versions import Python, find_uv, own_python
 from easel.run.requirements import PackageList
 from easel.run.sandbox import INSIDE, UserProgram, Walls, start
 
@@ -79,6 +81,11 @@ class BuiltEnvironment:
     locked: tuple[str, ...]
     seconds: float
     """What building took; 0 where it was there."""
+    base: Path | None = None
+    """The folder of the Python that it is made of; None where it holds its own."""
+
+
+Wanted = PackageList | CondaFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +98,28 @@ class Environments:
     days: float = 30.0
     most_mb: int = 20_480
 
-    def key(self, project: str, wanted: PackageList) -> str:
+    def key(self, project: str, wanted: Wanted, python: Python | None = None) -> str:
         """Returns the hash of all that decides what is built; projects share nothing, for installing runs code."""
-        asked = [project, wanted.lines, wanted.constraints, self.index.url, str(self.index.wheels)]
-        asked += [sys.version, platform.machine(), sys.platform]
+        if isinstance(wanted, CondaFile):
+            asked: list[object] = [project, wanted.digest]
+        else:
+            asked = [project, wanted.lines, wanted.constraints, self.index.url, str(self.index.wheels)]
+            asked += [sys.version] if python is None else [python.version, str(python.program)]
+        asked += [platform.machine(), sys.platform]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:24]
 
     def get(
-        self, project: str, wanted: PackageList, stopped: Callable[[], bool] = lambda: False
+        self,
+        project: str,
+        wanted: Wanted,
+        stopped: Callable[[], bool] = lambda: False,
+        python: Python | None = None,
     ) -> BuiltEnvironment:
-        """Returns the environment, built where it is not here; whoever wants the same meanwhile waits for it."""
-        key = self.key(project, wanted)
+        """Returns the environment, built where it is not here; whoever wants the same meanwhile waits for it.
+
+        `python` is the interpreter that it is made of, where it is not the one that runs Easel.
+        """
+        key = self.key(project, wanted, python)
         known = self._known(key)
         if known is not None:
             return known
@@ -110,7 +128,9 @@ class Environments:
             if known is not None:
                 return known
             self.clean()
-            return self._build(key, wanted, stopped)
+            if isinstance(wanted, CondaFile):
+                return self._build_conda(key, wanted, stopped)
+            return self._build(key, wanted, stopped, python or own_python())
 
     def _known(self, key: str) -> BuiltEnvironment | None:
         folder = self.folder / key
@@ -119,32 +139,87 @@ class Environments:
             os.utime(folder)
         except (OSError, ValueError):
             return None
-        return BuiltEnvironment(key, folder, tuple(about["locked"]), 0.0)
+        base = about.get("base", sys.base_prefix)
+        return BuiltEnvironment(key, folder, tuple(about["locked"]), 0.0, Path(base) if base else None)
 
-    def _build(self, key: str, wanted: PackageList, stopped: Callable[[], bool]) -> BuiltEnvironment:
+    def _build(
+        self, key: str, wanted: PackageList, stopped: Callable[[], bool], python: Python
+    ) -> BuiltEnvironment:
         began = time.monotonic()
         growing = self.folder / f"{key}.growing"
         shutil.rmtree(growing, ignore_errors=True)
         for name in ("work", "tmp"):
             (growing / name).mkdir(parents=True)
         try:
-            self._install(key, growing, wanted, stopped)
+            self._install(key, growing, wanted, stopped, python)
             made = growing / "environment"
-            venv.EnvBuilder(symlinks=True, with_pip=False).create(made)
+            _make_venv(python, made)
             site = next(made.glob("lib/python*/site-packages"))
             installed = growing / "work" / "site"
             if installed.is_dir():
                 _move_in(installed, site, made, self.folder / key)
             locked = tuple(sorted(_installed(site)))
             _add_light_core(site)
-            (made / _MARK).write_text(json.dumps({"locked": locked, "asked": wanted.lines}))
+            about = {"locked": locked, "asked": wanted.lines, "base": str(python.base)}
+            (made / _MARK).write_text(json.dumps(about))
             _readable(made)
             made.rename(self.folder / key)
         finally:
             shutil.rmtree(growing, ignore_errors=True)
-        return BuiltEnvironment(key, self.folder / key, locked, time.monotonic() - began)
+        return BuiltEnvironment(key, self.folder / key, locked, time.monotonic() - began, python.base)
 
-    def _install(self, key: str, growing: Path, wanted: PackageList, stopped: Callable[[], bool]) -> None:
+    def _build_conda(self, key: str, wanted: CondaFile, stopped: Callable[[], bool]) -> BuiltEnvironment:
+        """Builds in its final place: what conda installs holds its own path. Without its mark nobody uses it."""
+        conda = find_conda()
+        if conda is None:
+            raise NoEnvironment(
+                "this device has neither micromamba nor mamba nor conda to build an environment.yml with: name "
+                "packages in a requirements.txt, run with the device's own (`--requirements none`), or ask "
+                "an admin to install micromamba there"
+            )
+        began, made, growing = time.monotonic(), self.folder / key, self.folder / f"{key}.growing"
+        for folder in (made, growing):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (made, growing / "work", growing / "tmp"):
+            folder.mkdir(parents=True)
+        try:
+            (growing / "work" / "environment.yml").write_text(wanted.text)
+            self._run_conda(conda, key, growing, made, stopped)
+            site = next(made.glob("lib/python*/site-packages"), None)
+            if site is None:
+                raise NoEnvironment("the environment.yml was built without a Python: name python in it")
+            locked = tuple(sorted({*installed_by_conda(made), *_installed(site)}))
+            _add_light_core(site)
+            _readable(made)
+            (made / _MARK).write_text(json.dumps({"locked": locked, "asked": wanted.text, "base": ""}))
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+        finally:
+            shutil.rmtree(growing, ignore_errors=True)
+        return BuiltEnvironment(key, made, locked, time.monotonic() - began)
+
+    def _run_conda(
+        self, conda: Conda, key: str, growing: Path, made: Path, stopped: Callable[[], bool]
+    ) -> None:
+        shown, programs = interpreters(None)
+        scratch = "/tmp" if self.bwrap else str(growing / "tmp")  # noqa: S108
+        walls = Walls(
+            work=growing / "work",
+            tmp=growing / "tmp",
+            input=None,
+            interpreters=(*shown, conda.folder),
+            hidden=(self.folder.parent.parent,),
+            network=True,
+            building=made,
+        )
+        inside = INSIDE if self.bwrap else str(growing / "work")
+        argv = conda.command(made, f"{inside}/environment.yml")
+        self._run(key, growing, argv, walls, programs, stopped, conda.variables(scratch))
+
+    def _install(
+        self, key: str, growing: Path, wanted: PackageList, stopped: Callable[[], bool], python: Python
+    ) -> None:
         """Installs in the sandbox, with the network where the index is elsewhere; the log is the installer's own."""
         if not wanted.lines:
             return
@@ -158,16 +233,30 @@ class Environments:
             work=work,
             tmp=growing / "tmp",
             input=None,
-            interpreters=shown,
+            interpreters=(*shown, python.base),
             environments=wheels,
             hidden=(self.folder.parent.parent,),
             network=self.index.wheels is None,
         )
+        argv = [*_installer(python), "--target", f"{inside}/site", "-r", f"{inside}/requirements.txt"]
+        argv += ["-c", f"{inside}/constraints.txt", *self.index.options()]
+        self._run(key, growing, argv, walls, programs, stopped)
+
+    def _run(
+        self,
+        key: str,
+        growing: Path,
+        argv: Sequence[str],
+        walls: Walls,
+        programs: Path,
+        stopped: Callable[[], bool],
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Runs an installer behind the walls; NoEnvironment with the end of its log where it fails."""
         variables = {"PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108
         if not self.bwrap:
             variables["HOME"] = variables["TMPDIR"] = str(growing / "tmp")
-        argv = [*_installer(), "--target", f"{inside}/site", "-r", f"{inside}/requirements.txt"]
-        argv += ["-c", f"{inside}/constraints.txt", *self.index.options()]
+        variables |= more
         log = growing / "build.log"
         with log.open("wb") as out:
             program = UserProgram(f"environment-{key}", argv, variables, walls, Limits())
@@ -229,20 +318,34 @@ def environments_of(home: Path, bwrap: str | None, index: PackageIndex) -> Envir
     return Environments(home / "run" / "environments", bwrap, index)
 
 
-def _installer() -> list[str]:
+def _make_venv(python: Python, folder: Path) -> None:
+    """Makes an empty virtual environment of that Python."""
+    command = [str(python.program), "-I", "-m", "venv", "--without-pip", "--symlinks", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - an admin's Python
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise NoEnvironment(
+            f"Python {python.version} of this device makes no environments: {(said or ['it said nothing'])[-1][:300]}",
+            said[-_TAIL:],
+        )
+
+
+def _installer(python: Python) -> list[str]:
     """uv where it is among the machine's own programs, else the pip of the Python that runs Easel."""
-    uv = shutil.which("uv", path=f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin")
+    uv = find_uv()
     if uv is not None:
-        return [uv, "pip", "install", "--no-cache", "--python", sys.executable]
+        return [uv, "pip", "install", "--no-cache", "--python", str(python.program)]
     known = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False)
     if known.returncode != 0:
         raise NoEnvironment(
             "this device has neither uv nor pip to build environments with: install one of them"
         )
+    other = [] if python.program == Path(sys.executable) else ["--python", str(python.program)]
     return [
         sys.executable,
         "-m",
         "pip",
+        *other,
         "install",
         "--no-input",
         "--disable-pip-version-check",

@@ -30,12 +30,31 @@ from easel.run.tree import descendants
 
 _PIECE = 1 << 16
 _AT_ONCE = 16
+_CONNECT_S = 5.0
 SUFFIX = ".exec"
 
 
 def exec_socket_path(attempts: Path, key: str) -> Path:
     """Return the path of an attempt's socket."""
     return attempts / f"{key}{SUFFIX}"
+
+
+def dial(attempts: Path, key: str) -> socket.socket:
+    """Returns a connection to an attempt's socket on this machine; an OSError where there is none."""
+    path = exec_socket_path(attempts, key)
+    stream = socket.socket(socket.AF_UNIX)
+    stream.settimeout(_CONNECT_S)
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:  # the path itself may be too long for a socket
+            stream.connect(f"/proc/self/fd/{folder}/{path.name}")
+        finally:
+            os.close(folder)
+    except OSError:
+        stream.close()
+        raise
+    stream.settimeout(None)
+    return stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +84,8 @@ class Inside:
 
 class ExecSocket:
     """Open while the job runs. Each visitor says first what it wants: `{"argv": […], "rows": 24, "columns": 80}` for a
-    program, `{"port": 8888}` for what the job serves there, `{"active": true}` to say that somebody works in it.
+    program, `{"port": 8888}` for what the job serves there, `{"active": true}`, also beside a port, to say that
+    somebody works in it.
     """
 
     def __init__(self, path: Path, inside: Inside, clock: Clock) -> None:
@@ -102,11 +122,11 @@ class ExecSocket:
             with visitor, contextlib.suppress(OSError, ValueError, KeyError):
                 head, rest = _first_line(visitor)
                 asked = json.loads(head)
+                if asked.get("active"):
+                    self._touch()
                 if "port" in asked:
                     self._forward(visitor, int(asked["port"]), rest)
-                elif "active" in asked:
-                    self._touch()
-                else:
+                elif "argv" in asked:
                     _Visit(visitor, self._inside, asked, self._touch).run(rest)
         finally:
             self._room.release()

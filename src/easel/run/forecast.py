@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
@@ -82,11 +83,16 @@ class RunningJob:
     asked: Resources
     spread: Spread
     elapsed: float = 0.0
+    trial: bool = False
+    """Whether it is one of an app, which starts another when it ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A job that waits. One with `launched` has left its queue and waits for a device: it goes first."""
+    """A job that waits. One with `launched` has left its queue and waits for a device: it goes first.
+
+    One that `arrives` later joins its owner's queue so many seconds from now.
+    """
 
     job: JobId
     owner: Owner
@@ -96,6 +102,8 @@ class WaitingJob:
     workers: int = 1
     waited: float = 0.0
     launched: bool = False
+    trial: bool = False
+    arrives: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,8 @@ class QueueNow:
     lines: Mapping[Owner, Line]
     gap_s: float = 0.0
     drift: float = 0.0
+    for_apps: float = 0.0
+    """The least share of the cores that is kept for trials of apps."""
 
     def plays(self) -> int:
         each = len(self.waiting) + len(self.running) + 1
@@ -200,7 +210,7 @@ def _play(now: QueueNow, rng: np.random.Generator) -> dict[JobId, tuple[float, f
         play.start_launched()
         if not play.drains():
             play.start_queued()
-        if not play.advance():
+        if not play.waits() or not play.advance():
             return play.found
 
 
@@ -215,18 +225,25 @@ class _Play:
         self.found: dict[JobId, tuple[float, float]] = {}
         self.active: dict[Owner, int] = {}
         self.shares = Shares.of(now.lines.values())
-        self._ends: list[tuple[float, int, Owner, Resources, Places]] = []
+        self._ends: list[tuple[float, int, Owner, Resources, Places, bool]] = []
         self._number = 0
+        self._kept = now.for_apps * sum(device.capacity.vcpu for device in now.devices)
+        self._of_apps = 0.0
         for held in now.running:
             if held.device in self.pool.devices:
                 left = self._drawn(held.spread).beyond(held.elapsed, float(rng.uniform())) - held.elapsed
                 gpus = self.pool.free[held.device].choose_gpus(held.asked.gpus) or ()
-                self._hold(held.owner, held.asked, [(held.device, gpus)], max(left, 0.0))
+                self._hold(held.owner, held.asked, [(held.device, gpus)], max(left, 0.0), held.trial)
                 self.active[held.owner] = self.active.get(held.owner, 0) + 1
         waiting = [job for job in now.waiting if self.pool.could(job)]
         self.launched = [job for job in waiting if job.launched]
         self.queued: dict[Owner, list[WaitingJob]] = {}
+        self._arrivals = deque(
+            sorted((job for job in waiting if job.arrives > 0.0), key=lambda job: job.arrives)
+        )
         for job in waiting:
+            if job.arrives > 0.0:
+                continue
             if job.launched:
                 self.active[job.owner] = self.active.get(job.owner, 0) + 1
             else:
@@ -246,8 +263,14 @@ class _Play:
         """Whether nobody may pass one that has waited for too long."""
         return any(self._impatient(job) for job in self.launched)
 
+    def waits(self) -> bool:
+        """Whether there is still somebody whose start is to be found."""
+        return bool(self.launched or self._arrivals) or any(self.queued.values())
+
     def start_queued(self) -> None:
-        """Heads of queues that fit, the best claim first."""
+        """Trials of apps that have less than what is kept for them, then heads of queues that fit, the best claim
+        first."""
+        self._start_kept()
         while True:
             chosen = next((head for head in self._heads() if head[1] is not None), None)
             if chosen is None or chosen[1] is None:
@@ -258,14 +281,40 @@ class _Play:
             seconds = self._start(job, places)
             self.shares.add(job.owner, load(job.asked) * seconds * job.workers)
 
+    def _start_kept(self) -> None:
+        for owner, waiting in self.queued.items():
+            for job in [one for one in waiting if one.trial]:
+                if self._of_apps >= self._kept:
+                    return
+                places = self.pool.place(job)
+                if places is None or self.lines[owner].paused:
+                    break
+                waiting.remove(job)
+                self.active[owner] = self.active.get(owner, 0) + 1
+                self.shares.add(owner, load(job.asked) * self._start(job, places) * job.workers)
+
     def advance(self) -> bool:
-        """Goes on to the next end; returns whether there was one."""
+        """Goes on to the next end or arrival; returns whether there was one.
+
+        An app whose trial ends starts another in its place, as far as that is kept for apps and none of theirs waits.
+        """
+        if self._arrivals and (not self._ends or self._arrivals[0].arrives <= self._ends[0][0]):
+            job = self._arrivals.popleft()
+            self.at = max(self.at, job.arrives)
+            self.queued.setdefault(job.owner, []).append(job)
+            return True
         if not self._ends:
             return False
-        self.at, _, owner, asked, places = heapq.heappop(self._ends)
+        self.at, _, owner, asked, places, trial = heapq.heappop(self._ends)
+        if trial and self._of_apps - asked.vcpu < self._kept and not self._trial_waits():
+            return True  # for as long as anybody can tell
         self.pool.give_back(asked, places)
         self.active[owner] -= 1
+        self._of_apps -= asked.vcpu if trial else 0.0
         return True
+
+    def _trial_waits(self) -> bool:
+        return any(job.trial for jobs in (self.launched, *self.queued.values()) for job in jobs)
 
     def _heads(self) -> Iterator[tuple[WaitingJob, Places | None]]:
         open_lines = [
@@ -284,7 +333,7 @@ class _Play:
 
     def _start(self, job: WaitingJob, places: Places) -> float:
         seconds = max(self._drawn(job.spread).quantile(float(self.rng.uniform())), 1e-6)
-        self._hold(job.owner, job.asked, places, self.at + seconds + self.gap_s)
+        self._hold(job.owner, job.asked, places, self.at + seconds + self.gap_s, job.trial)
         self.found[job.job] = (self.at, self.at + seconds)
         return seconds
 
@@ -297,10 +346,11 @@ class _Play:
             shift *= math.exp(spread.common * self._common[spread.group])
         return spread if shift == 1.0 else Spread(spread.median * shift, spread.sd)
 
-    def _hold(self, owner: Owner, asked: Resources, places: Places, until: float) -> None:
+    def _hold(self, owner: Owner, asked: Resources, places: Places, until: float, trial: bool) -> None:
         self.pool.take(asked, places)
         self._number += 1
-        heapq.heappush(self._ends, (until, self._number, owner, asked, places))
+        self._of_apps += asked.vcpu if trial else 0.0
+        heapq.heappush(self._ends, (until, self._number, owner, asked, places, trial))
 
 
 def _normal_cdf(x: float) -> float:

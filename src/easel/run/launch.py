@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from easel.declare.job import Command, FreeRun, Notebook
 from easel.errors import InvalidInput
 from easel.run import tracking
 from easel.run.egress import VARIABLES
+from easel.run.environments import BuiltEnvironment
 from easel.run.gpus import cards_here
 from easel.run.images import Image
 from easel.run.interpreters import interpreters
@@ -102,7 +102,7 @@ def prepare(
     home: Path,
     image: Image | None = None,
     allowed: Sequence[Path] = (),
-    built: Path | None = None,
+    built: BuiltEnvironment | None = None,
 ) -> Launch:
     """`home` is the platform's own folder, which a job must not see; `allowed` are interpreters that it may name.
 
@@ -113,7 +113,7 @@ def prepare(
     if image is not None:
         shown, programs = (), None
     elif built is not None:
-        shown, programs = (Path(sys.base_prefix),), built / "bin"
+        shown, programs = (() if built.base is None else (built.base,)), built.folder / "bin"
     else:
         shown, programs = interpreters(order.python, allowed)
     inside = INSIDE if bwrap else str(folders.work)
@@ -123,7 +123,8 @@ def prepare(
         environment = {**VARIABLES, **environment}
     environment |= _tracking(order, bwrap is not None)
     environment |= {} if bwrap else {"TMPDIR": str(folders.tmp), "HOME": str(folders.tmp)}
-    environment |= {} if built is None else {"VIRTUAL_ENV": str(built)}
+    if built is not None:
+        environment["CONDA_PREFIX" if built.base is None else "VIRTUAL_ENV"] = str(built.folder)
     kept = checkpoint_folder(home, order.job_id) if order.preemptible or order.slice else None
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
@@ -135,7 +136,7 @@ def prepare(
         tmp=folders.tmp,
         input=folders.input,
         interpreters=shown,
-        environments=() if built is None else (built,),
+        environments=() if built is None else (built.folder,),
         hidden=(home,),
         devices=(*nodes(gpus), *map(Path, shared)) if gpus else (),
         network=order.network,

@@ -1,4 +1,4 @@
-"""What a job needs, read from its folder: requirements files, `pyproject.toml`, `uv.lock`."""
+"""What a job needs, read from its folder: requirements files, `pyproject.toml`, `uv.lock`, `environment.yml`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from easel.errors import InvalidInput
+from easel.run.conda import NAMES, CondaFile, read_conda_file
 
 _INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)[ =]\s*(\S+)")
 _DEPTH = 5
@@ -31,9 +32,11 @@ class PackageList:
         return PackageList((*self.lines, *(n for n in names if n not in asked)), self.constraints)
 
 
-def read_requirements(folder: Path, name: str) -> PackageList:
+def read_requirements(folder: Path, name: str) -> PackageList | CondaFile:
     """What the file `name` of the code asks for; InvalidInput where it cannot be had by name alone."""
     path = _inside(folder, name)
+    if path.name in NAMES:
+        return read_conda_file(path)
     if path.name == "uv.lock":
         return PackageList(_project_lines(_inside(folder, "pyproject.toml")), _locked(path))
     if path.name == "pyproject.toml":

@@ -83,6 +83,8 @@ class Walls:
     shared_memory_mb: int = _SHARED_MEMORY_MB
     checkpoint: Path | None = None
     """A folder of the job's own that outlives its attempts."""
+    building: Path | None = None
+    """A folder that the program fills and that holds only at its own path, such as an environment of conda."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,8 @@ def wrap(
         args += _shown(path, walls.hidden, place)
     for path in walls.environments:
         args += ["--ro-bind", place(path), str(path)]
+    if walls.building is not None:
+        args += ["--bind", place(walls.building), str(walls.building)]
     for path in walls.devices:
         args += ["--dev-bind-try", str(path), str(path)]
     args += ["--bind", place(walls.work), INSIDE]
@@ -249,7 +253,7 @@ def start(
         given = Descriptors(files if walls.root is None else {}, filter_fd, status, *numbers)
         argv = wrap(bwrap, walls, argv, given, staging.place if staging else str)
     if user is not None:
-        own_by(user, walls.work, walls.tmp, *([walls.checkpoint] if walls.checkpoint else []))
+        own_by(user, walls.work, walls.tmp, *(each for each in (walls.checkpoint, walls.building) if each))
     passed = [*opened, *([status] if bwrap is not None and status is not None else [])]
     try:
         process = subprocess.Popen(  # noqa: S603

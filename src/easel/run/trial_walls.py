@@ -44,6 +44,16 @@ _LEARNERS = ("catboost", "lightgbm", "onnx", "onnxruntime", "sklearn", "torch", 
 _KNOWN = frozenset((*_LEARNERS, "numpy", "pandas", "PIL", "scipy"))
 LONGEST = 64 * 2**20
 """Bytes of a result that a trial may tell."""
+NO_WALLS = (
+    "this machine cannot wall in trials and models of apps, so none run here: its kernel has no Landlock (5.19 or "
+    "newer, with it among the security modules), or there is no filter of system calls for its processor. Use "
+    'another kernel, or let an admin set unsandboxed = "I understand"'
+)
+
+
+def can_wall_in() -> bool:
+    """Whether this kernel and processor can wall in a process that was forked, not started."""
+    return landlock.available() and seccomp.program(internet=False) is not None
 
 
 def rules(folders: Folders, checkpoint: Path, home: Path) -> Iterator[tuple[Path, int]]:
@@ -109,6 +119,8 @@ def put_up(folders: Folders, checkpoint: Path, home: Path) -> None:
     """Walls the child in: no privileges, no internet, no files of others, whatever its code turns into."""
     folders.tmp.mkdir(parents=True, exist_ok=True)
     os.environ["TMPDIR"] = str(folders.tmp)
+    # Kernels are built where this trial alone may write: a folder for all would let one of them plant code for others.
+    os.environ["TRITON_CACHE_DIR"] = str(folders.tmp / "triton")
     tempfile.tempdir = None
     wall_in(rules(folders, checkpoint, home))
 

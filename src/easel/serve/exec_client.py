@@ -1,10 +1,9 @@
-"""Connect the server to the socket of a job that runs on this machine; run/exec_socket.py says what is sent."""
+"""Connect the server to the socket of a job, here or on a worker that joined; run/exec_socket.py says what is sent."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,51 +13,49 @@ from typing import Any
 from anyio import to_thread
 
 from easel.errors import Conflict
-from easel.records.attempt import AttemptKey
-from easel.run.exec_socket import exec_socket_path
+from easel.flow.jobs.visits import RunningAttempt
+from easel.run.exec_socket import dial
+from easel.serve.worker_visits import WorkerVisits
 
-_CONNECT_S = 5.0
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _LIMIT = 1 << 20
 
 
-@asynccontextmanager
-async def opened(home: Path, key: AttemptKey, asked: Mapping[str, Any]) -> AsyncIterator[Streams]:
-    """The two ends of a visit that asks for this."""
-    stream = await to_thread.run_sync(_dial, home, key, asked)
-    reader, writer = await asyncio.open_connection(sock=stream, limit=_LIMIT)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
+class ExecClient:
+    """`attempts` is the folder of this machine's own attempts; `workers` reaches those of the others."""
 
+    def __init__(self, attempts: Path, workers: WorkerVisits) -> None:
+        self._attempts, self._workers = attempts, workers
 
-async def connected(home: Path, key: AttemptKey, port: int) -> socket.socket:
-    """A connection to a port of the job's own network."""
-    return await to_thread.run_sync(_dial, home, key, {"port": port})
-
-
-async def say_active(home: Path, key: AttemptKey) -> None:
-    """Tell the job's agent that somebody works in it."""
-    (await to_thread.run_sync(_dial, home, key, {"active": True})).close()
-
-
-def _dial(home: Path, key: AttemptKey, asked: Mapping[str, Any]) -> socket.socket:
-    path = exec_socket_path(home / "run" / "attempts", str(key))
-    stream = socket.socket(socket.AF_UNIX)
-    stream.settimeout(_CONNECT_S)
-    try:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # the path itself may be too long for a socket
-            stream.connect(f"/proc/self/fd/{folder}/{path.name}")
+    @asynccontextmanager
+    async def opened(self, running: RunningAttempt, asked: Mapping[str, Any]) -> AsyncIterator[Streams]:
+        """The two ends of a visit that asks for this."""
+        stream = await self._dial(running, asked)
+        reader, writer = await asyncio.open_connection(sock=stream, limit=_LIMIT)
+        try:
+            yield reader, writer
         finally:
-            os.close(folder)
-        stream.sendall(json.dumps(asked).encode() + b"\n")
-    except OSError as error:
-        stream.close()
-        raise Conflict(
-            f"job {key.job_id} cannot be entered here: it just ended, or it runs on another device, "
-            "where shells and sessions cannot be opened yet"
-        ) from error
-    stream.setblocking(False)
-    return stream
+            writer.close()
+
+    async def connected(self, running: RunningAttempt, port: int, *, active: bool = False) -> socket.socket:
+        """A connection to a port of the job's own network; `active` says that somebody works there."""
+        return await self._dial(running, {"port": port, "active": active})
+
+    async def say_active(self, running: RunningAttempt) -> None:
+        """Tell the job's agent that somebody works in it."""
+        (await self._dial(running, {"active": True})).close()
+
+    async def _dial(self, running: RunningAttempt, asked: Mapping[str, Any]) -> socket.socket:
+        if running.worker is not None:
+            stream = await self._workers.open(running.worker, str(running.key))
+        else:
+            try:
+                stream = await to_thread.run_sync(dial, self._attempts, str(running.key))
+            except OSError as error:
+                raise Conflict(
+                    f"job {running.key.job_id} cannot be entered: it just began or ended, or it runs on the machine "
+                    "of another server"
+                ) from error
+        stream.setblocking(False)
+        await asyncio.get_running_loop().sock_sendall(stream, json.dumps(asked).encode() + b"\n")
+        return stream

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +145,50 @@ def test_a_trial_sees_nothing_but_its_own_and_reaches_nobody(tmp_path: Path) -> 
     if not landlock.available():
         pytest.skip("this kernel has no Landlock (5.19 or newer, lsm=landlock)")
     assert pried(tmp_path / "home", sandbox=True) == []
+
+
+WITHOUT_LANDLOCK = """
+import ctypes, struct, sys
+libc = ctypes.CDLL(None)
+# a kernel without it: landlock_create_ruleset (444) answers ENOSYS to this process and all its children
+program = b"".join(struct.pack("HBBI", *each) for each in [
+    (0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x50000 | 38), (0x06, 0, 0, 0x7FFF0000)])
+code = ctypes.create_string_buffer(program, len(program))
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, struct.pack("@HxxxxxxQ", 4, ctypes.addressof(code)), 0, 0) == 0
+from pathlib import Path
+from tests.run.executors.test_local import trial_without_landlock
+trial_without_landlock(Path(sys.argv[1]), unsandboxed=sys.argv[2] == "understood")
+"""
+
+
+def trial_without_landlock(home: Path, *, unsandboxed: bool) -> None:
+    """Runs in a process of its own: prints what became of a trial where the kernel has no Landlock."""
+    assert not landlock.available()
+    for make in local(home, sandbox=True, unsandboxed=unsandboxed):
+        heard = Listener(make("a"))
+        heard.executor.start(
+            Order("j", 1, "prj", Trial("easel.testing.trials:noop", {}), resources=Resources(0.5, 512))
+        )
+        if unsandboxed:
+            heard.done("j.1")
+            print("done")
+        else:
+            end = heard.failed("j.1")
+            print(end.final, end.end.value, end.reason)
+
+
+@pytest.mark.parametrize("said", ["nothing", "understood"])
+def test_without_landlock_no_trial_runs_unless_an_admin_said_so(tmp_path: Path, said: str) -> None:
+    argv = [sys.executable, "-c", WITHOUT_LANDLOCK, str(tmp_path / "home"), said]
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
+    ran = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    if said == "understood":
+        assert ran.stdout == "done\n"
+    else:
+        assert ran.stdout.startswith("True refused this machine cannot wall in trials"), ran.stdout
 
 
 def test_without_walls_the_same_trial_gets_at_all_of_it(tmp_path: Path) -> None:

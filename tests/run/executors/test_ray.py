@@ -91,3 +91,25 @@ def test_a_lost_node_takes_what_is_rays_and_leaves_it_to_our_worker_to_notice(tm
     assert alive(command.pid)
     for each in (worker, command):
         each.kill()
+
+
+def test_ray_hands_out_shares_of_a_gpu(ray_cluster: RayCluster, tmp_path: Path) -> None:
+    """Two halves of the one declared GPU run at once; a third waits until a half is free."""
+    node = ray_cluster.add_node(cpus=4, memory_mb=1024, gpus=1)
+    engine = RayEngine(ray_cluster.address, tmp_path / "ray.log", ray_cluster.variables)
+    with engine_server(tmp_path, engine, warm_s=1.0) as server:
+        assert any(room.gpus == (1.0,) for room in engine.capacity())
+        heard = Listener(server.executor())
+        half = Resources(0.5, 128, 0.5)
+        script = "echo $CUDA_VISIBLE_DEVICES has $EASEL_GPU_SHARE; exec sleep 1000"
+        for name in ("one", "two"):
+            heard.executor.start(sh(name, script, resources=half))
+        for name in ("one", "two"):
+            heard.reached(f"{name}.1", "running")
+            heard.until(lambda name=name: heard.log(f"{name}.1") == b"0 has 0.5\n")  # type: ignore[misc]
+        heard.executor.start(sh("three", "echo $CUDA_VISIBLE_DEVICES", resources=half))
+        heard.executor.kill("one.1")
+        heard.done("three.1")
+        assert heard.log("three.1") == b"0\n"
+        clean(heard.executor)
+    ray_cluster.kill_node(node)

@@ -25,7 +25,7 @@ from easel.run.forecast import (
     expected_starts,
 )
 from easel.run.share import HALF_LIFE_S
-from easel.store import devices, job_queues, queue_now, reservations, shares
+from easel.store import devices, job_queues, pool_shares, queue_now, reservations, shares
 from easel.store.engine import AnyRow, Tx
 
 UNKNOWN = Spread(60.0, 1.0, 1.0)
@@ -68,7 +68,8 @@ def queue_as_it_is(tx: Tx, max_active: int, half_life_s: float = HALF_LIFE_S) ->
             since = row.held_at or row.started_at or row.launched_at or tx.now
             elapsed = max((tx.now - since).total_seconds(), 0.0)
             place = row.device if any(d.name == row.device for d in pool) else (pool[0].name if pool else "")
-            running.append(RunningJob(_owner(row), place, _asked(row.spec), spreads.of(row), elapsed))
+            trial = row.spec["run"]["kind"] == "trial"
+            running.append(RunningJob(_owner(row), place, _asked(row.spec), spreads.of(row), elapsed, trial))
     waiting += [_waiting(row, spreads, tx.now, launched=False) for row in queued]
     owners = {_owner(row) for row in (*active, *queued)}
     lines = job_queues.settings_of(tx, owners, max_active)
@@ -79,7 +80,8 @@ def queue_as_it_is(tx: Tx, max_active: int, half_life_s: float = HALF_LIFE_S) ->
     gap = typical_gap(
         [(row.device, row.launched_at, row.held_at, row.ended_at) for row in queue_now.last_held(tx)]
     )
-    return QueueNow(pool, running, waiting, {line.owner: line for line in weighed}, gap, DRIFT_SD)
+    by_owner = {line.owner: line for line in weighed}
+    return QueueNow(pool, running, waiting, by_owner, gap, DRIFT_SD, pool_shares.least(tx))
 
 
 def typical_gap(held: Sequence[tuple[str | None, datetime, datetime, datetime]]) -> float:
@@ -182,4 +184,5 @@ def _waiting(row: AnyRow, spreads: _Spreads, now: datetime, launched: bool) -> W
         int(row.spec.get("workers") or 1),
         max((now - since).total_seconds(), 0.0) if launched else 0.0,
         launched,
+        row.spec["run"]["kind"] == "trial",
     )

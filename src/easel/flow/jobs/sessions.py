@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from easel.errors import Conflict, NotFound
+from easel.flow.jobs.visits import RunningAttempt, running_attempt
 from easel.flow.lake.visible import need_job
 from easel.ids import ProjectId
-from easel.records.attempt import AttemptKey
 from easel.records.identity import Caller
 from easel.records.job import JobState
 from easel.store import identity, jobs
@@ -18,7 +18,7 @@ from easel.store.engine import Store, Tx
 class Session:
     """The attempt that serves it, and the port of its own network at which it does."""
 
-    key: AttemptKey
+    running: RunningAttempt
     port: int
 
 
@@ -39,7 +39,7 @@ def open_session(tx: Tx, caller: Caller, job_id: str) -> Session:
         raise no_session(job_id)
     if job.state is not JobState.RUNNING:
         raise Conflict(f"the session {job_id} is {job.state.value}: it can be used only while it runs")
-    return Session(AttemptKey(job.id, job.attempt), job.spec.port)
+    return Session(running_attempt(tx, job), job.spec.port)
 
 
 def no_session(job_id: str) -> NotFound:

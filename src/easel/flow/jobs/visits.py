@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from easel.declare.roles import Role
@@ -10,6 +11,7 @@ from easel.flow.lake.visible import need_job
 from easel.records.attempt import AttemptKey
 from easel.records.identity import Caller
 from easel.records.job import Job, JobState
+from easel.store import offers
 from easel.store.engine import Tx
 
 
@@ -20,7 +22,21 @@ class Visit(StrEnum):
     COPY = "copy"
 
 
-def come_in(tx: Tx, caller: Caller, job_id: str, what: Visit, details: str = "") -> AttemptKey:
+@dataclass(frozen=True, slots=True)
+class RunningAttempt:
+    """One that can be entered. `worker` is the device that joined and runs it; None is the server's own machine."""
+
+    key: AttemptKey
+    worker: str | None = None
+
+
+def running_attempt(tx: Tx, job: Job) -> RunningAttempt:
+    """Returns the attempt at a job that runs now, and where."""
+    key = AttemptKey(job.id, job.attempt)
+    return RunningAttempt(key, offers.device_of(tx, str(key)))
+
+
+def come_in(tx: Tx, caller: Caller, job_id: str, what: Visit, details: str = "") -> RunningAttempt:
     """The attempt to be visited, for its owner or an admin of the project. Every visit is an event of the job."""
     job = need_job(tx, caller, job_id)
     if job.user_id != caller.user.id and caller.role is not Role.ADMIN:
@@ -28,7 +44,7 @@ def come_in(tx: Tx, caller: Caller, job_id: str, what: Visit, details: str = "")
     if job.state is not JobState.RUNNING:
         raise Conflict(f"job {job_id} is {job.state.value}: one can come in only while it runs")
     _record(tx, caller, job, "job.entered", what, details)
-    return AttemptKey(job.id, job.attempt)
+    return running_attempt(tx, job)
 
 
 def leave(tx: Tx, caller: Caller, job_id: str, what: Visit) -> None:

@@ -19,6 +19,7 @@ from easel.run.depots import TOKEN
 from easel.run.executors.local import LocalExecutor
 from easel.run.remote.depot import Link
 from easel.run.remote.relay import About, Relay
+from easel.run.remote.visits import VisitCarrier
 from easel.run.worker_config import WorkerConfig
 
 
@@ -72,9 +73,10 @@ def join(joining: Joining) -> None:
         joining.lasts_s,
         joining.idle_exit_s,
     )
-    relay = Relay(
-        executor, Link(server, joining.token), about, SystemClock(), woken, _next_fence(joining.home)
-    )
+    link = Link(server, joining.token)
+    visits = VisitCarrier(link, config.attempts)
+    fence = _next_fence(joining.home)
+    relay = Relay(executor, link, about, SystemClock(), woken, fence, visits)
 
     def stop(*_: object) -> None:
         stopping.set()

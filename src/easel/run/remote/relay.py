@@ -23,6 +23,7 @@ from easel.run.entries import AttemptDone, JournalEntry, encode_entry, wire_size
 from easel.run.executors.base import AttemptGone, Away, Beat, Connected, Entries, Executor
 from easel.run.order import ORDER
 from easel.run.remote.depot import ROOT, Link
+from easel.run.remote.visits import VisitCarrier
 from easel.sdk.connection import Connection
 from easel.wire import worker as wire
 
@@ -68,9 +69,10 @@ class Relay:
         clock: Clock,
         woken: threading.Event,
         fence: int = 1,
+        visits: VisitCarrier | None = None,
     ) -> None:
         self._executor, self._link, self._about, self._clock = executor, link, about, clock
-        self._fence = fence
+        self._fence, self._visits = fence, visits
         self._woken = woken
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -292,6 +294,9 @@ class Relay:
             self._attempts.pop(key, None)
             self._trials.discard(key)
             self._gave_way.discard(key)
+        if self._visits is not None:
+            for asked in orders.visits:
+                self._visits.begin(asked.visit, asked.key)
         self._woken.set()
 
     def _leave(self, connection: Connection) -> None:
