@@ -66,3 +66,30 @@ def test_many_questions_go_in_requests_that_a_server_accepts() -> None:
     assert [one for batch in batches for one in batch] == asked
     assert all(len(json.dumps(batch)) < 1.1 * BATCH_BYTES for batch in batches)
     assert list(_questions([])) == [[]]
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused_in_words(tmp_path: Path) -> None:
+    program = read_program("{input: {[a :: Number], []}, output: {[b :: Number], []}}")
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text('{"input": {"a": 1}, "output": 2}\n' * 3, encoding="utf-8")
+    pairs = read_pairs(lines, program)
+    assert next(pairs) == ({"a": 1}, 2)
+    with lines.open("a", encoding="utf-8") as file:
+        file.write('{"input": {"a": 7}, "output": 8}\n')
+    with pytest.raises(InvalidInput, match=r"rows\.jsonl changed while it was read: try again when"):
+        list(pairs)
+    assert len(list(read_pairs(lines, program))) == 4, "once it is complete it is read as it is"
+
+    class WrittenTo(type(tmp_path)):  # type: ignore[misc]
+        """A table to which somebody adds a row in the moment in which it was read."""
+
+        def read_bytes(self) -> bytes:
+            data: bytes = super().read_bytes()
+            with self.open("a", encoding="utf-8") as file:
+                file.write("3,4\n")
+            return data
+
+    table = WrittenTo(tmp_path / "rows.csv")
+    table.write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"rows\.csv changed while it was read"):
+        list(read_pairs(table, program))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from easel.cli.apps import AppName, app
+from easel.cli.app_models import app
+from easel.cli.app_words import AppName
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.errors import InvalidInput
@@ -20,6 +21,13 @@ checks_app = typer.Typer()
 IMPORTANCE: Columns[wire.Importance] = [
     ("column", lambda one: one.column),
     ("less without it", lambda one: f"{one.drop:.4f} ± {one.deviation:.4f}"),
+]
+
+
+CONTRIBUTIONS: Columns[wire.Contribution] = [
+    ("column", lambda one: one.column),
+    ("moves answers by", lambda one: f"{one.mean:.4f}"),
+    ("larger numbers", lambda one: None if one.direction is None else f"{one.direction:+.2f}"),
 ]
 
 
@@ -54,6 +62,9 @@ def report(
         show_list(
             found.findings.importance, IMPORTANCE, as_json, "Its input is one thing: nothing to tell apart."
         )
+        if found.findings.contributions:
+            print(f"\nExact Shapley values, {found.findings.contributions_of}:")
+            show_list(found.findings.contributions, CONTRIBUTIONS, as_json, "")
 
 
 @card_app.command()

@@ -1,50 +1,35 @@
-"""`easel apps`, `easel feed`, `easel refine`, `easel infer`, `easel generate`."""
+"""`easel apps`: declaring what to learn, and how far everybody's models are."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from easel.cli.complete import COMPLETERS
+from easel.cli.app_words import AppName, against_baseline, score_of
 from easel.cli.connect import connect
 from easel.cli.output import (
     AsJson,
     Columns,
     InProject,
     ago,
-    counted,
     is_wide,
     say,
     show_list,
     show_one,
 )
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
-from easel.declare.answers import write_answers, write_pictures
 from easel.errors import InvalidInput
-from easel.sdk.examples import json_pairs, json_values, pictures_in, read_declared, rows_in
+from easel.sdk.examples import read_declared
 
 if TYPE_CHECKING:
-    from easel.sdk.client import Client
     from easel.wire import app as wire
 
 app = typer.Typer(no_args_is_help=True, help="Declare what to learn; see how far everybody's models are.")
-feed_app = typer.Typer()
-refine_app = typer.Typer()
-infer_app = typer.Typer()
-generate_app = typer.Typer()
-
-
-class PictureFit(StrEnum):
-    STRETCH = "stretch"
-    PAD = "pad"
-    CROP = "crop"
 
 
 class RateGrid(StrEnum):
@@ -52,33 +37,8 @@ class RateGrid(StrEnum):
     TRIAL = "trial"
 
 
-class ModelFormat(StrEnum):
-    ONNX = "onnx"
-    NATIVE = "native"
-
-
 BITS = "Programs that do better: one kind of answer (classes, or numbers) from a table, pictures, a text or a series."
 
-
-def score_of(best: wire.BestModel) -> str:
-    """`0.672 (0.631 to 0.713)`: the score without the luck of the choice, and its 90 % interval by sampling."""
-    if best.low is None or best.high is None or best.low == best.high:
-        return f"{best.shown:.4f}"
-    return f"{best.shown:.3f} ({best.low:.3f} to {best.high:.3f})"
-
-
-def against_baseline(best: wire.BestModel) -> str | None:
-    """Whether the model is any better than always giving the same answer; nothing where that is not known."""
-    if best.baseline is None:
-        return None
-    if best.shown - best.baseline > 1.645 * (best.error or 0.0):
-        return f"always giving the same answer scores {best.baseline:.3f}"
-    return f"no better than always giving the same answer, which scores {best.baseline:.3f}"
-
-
-AppName = Annotated[
-    str, typer.Argument(metavar="APP", help="The app's name", autocompletion=COMPLETERS["app"])
-]
 
 SHORT: Columns[wire.App] = [
     ("app", lambda a: a.name),
@@ -93,19 +53,6 @@ COLUMNS: Columns[wire.App] = [
     ("template", lambda a: a.template),
     ("next", lambda a: None if a.next is None else a.next.candidate),
     ("what it does", lambda a: a.waiting),
-]
-EXAMPLES: Columns[wire.FedExample] = [
-    ("example", lambda e: e.digest),
-    ("class", lambda e: e.answer if e.answer is not None else e.stratum),
-    ("on", lambda e: e.on),
-    ("fed", lambda e: e.fed_at),
-    ("input", lambda e: e.preview),
-]
-SUSPECTS: Columns[wire.Suspicion] = [
-    ("example", lambda s: s.example.digest),
-    ("loss", lambda s: f"{s.loss:.3f}"),
-    ("class", lambda s: s.example.answer),
-    ("input", lambda s: s.example.preview),
 ]
 TRIALS: Columns[wire.TrialView] = [
     ("candidate", lambda t: t.candidate),
@@ -280,59 +227,6 @@ def vectors(
         say(f"{name} may start from your word vectors of {size} numbers")
 
 
-@app.command("pin")
-def pin(name: AppName, model: str, project: InProject = None) -> None:
-    """Let this model (NAME-model:3) answer, whatever is found."""
-    with connect(project) as client:
-        client.apps.pin(name, model)
-        say(f"{model} answers from now on")
-
-
-@app.command("unpin")
-def unpin(name: AppName, project: InProject = None) -> None:
-    """Let the best model so far answer again."""
-    with connect(project) as client:
-        found = client.apps.unpin(name).serving
-        say("the best model answers again" + (f": {found.candidate}" if found else ""))
-
-
-@app.command("rollback")
-def rollback(
-    name: AppName,
-    forward: Annotated[
-        bool, typer.Option("--forward", help="To the model after the present one again")
-    ] = False,
-    project: InProject = None,
-    as_json: AsJson = False,
-) -> None:
-    """Let the model answer that answered before the present one; --forward goes the other way."""
-    with connect(project) as client:
-        found = client.apps.rollback(name, forward=forward)
-        if as_json:
-            show_one(found, as_json)
-        elif found.serving is not None:
-            kept = "" if found.pinned else ", and every better one after it"
-            say(f"{found.serving.model} ({found.serving.candidate}) answers from now on{kept}")
-
-
-@app.command("export")
-def export(
-    name: AppName,
-    form: Annotated[
-        ModelFormat, typer.Option(help="onnx, or native: safetensors or skops")
-    ] = ModelFormat.ONNX,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The zip file to write")] = None,
-    project: InProject = None,
-) -> None:
-    """The model that answers, as a zip archive with a runnable example."""
-    with connect(project) as client:
-        target = output or Path(f"{name}-{form.value}.zip")
-        packed = client.apps.export(name, form.value)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(packed)
-        say(f"{target}: unpack it and run  python run.py")
-
-
 @app.command("wait")
 def wait(
     name: AppName,
@@ -348,180 +242,3 @@ def wait(
             if time.monotonic() > ends:
                 raise InvalidInput(f"{name} has no model after {seconds:g} s: it {found.waiting}")
             time.sleep(0.2)
-
-
-@feed_app.command()
-def feed(
-    name: AppName,
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A CSV, JSON-lines, Parquet or npz file, a folder of pictures (one folder for each class) or "
-            "with x.npy and y.npy; /path/ or /@set for what lies in the lake; - for JSON lines from a pipe"
-        ),
-    ],
-    fit: Annotated[
-        PictureFit, typer.Option(help="What to do with pictures of another size")
-    ] = PictureFit.STRETCH,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out examples that do not fit, rather than refuse all")
-    ] = False,
-    project: InProject = None,
-    as_json: AsJson = False,
-) -> None:
-    """Add pairs of examples. Feeding the same again adds nothing."""
-    with connect(project) as client:
-        if data == "-":
-            fed = client.apps.feed(name, json_pairs(sys.stdin), skip_bad=skip_bad)
-        elif data.startswith("/") and not Path(data).exists():
-            fed = client.apps.feed_reference(name, data, fit=fit.value, skip_bad=skip_bad)
-        else:
-            fed = client.apps.feed_path(name, data, fit=fit.value, skip_bad=skip_bad)
-        if as_json:
-            show_one(fed, as_json)
-            return
-        for one in fed.refused[:10]:
-            say(f"left out: {'' if one.file else f'pair {one.pair}: '}{one.why}")
-        say(f"{fed.new} new, {fed.known} known already, {fed.total} in all")
-        for note in fed.notes:
-            say(f"note: {note}")
-        lacks = client.apps.get(name).lacks
-        if lacks:
-            say(f"before it can learn it needs {lacks}")
-
-
-@refine_app.command()
-def refine(
-    name: AppName,
-    digests: Annotated[
-        list[str] | None, typer.Argument(help="Examples to switch; without any they are listed")
-    ] = None,
-    on: Annotated[bool | None, typer.Option("--on/--off", help="Switch on or off")] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(help="Only those, e.g. class:eq:cat, on:eq:false, preview:contains:blurred"),
-    ] = None,
-    suspects: Annotated[
-        bool,
-        typer.Option("--suspects", help="Most likely mislabelled first; with --off N worst are switched"),
-    ] = False,
-    judge: Annotated[bool, typer.Option("--judge", help="Judge every example first (starts a job)")] = False,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most so many; without it 20 suspects, or all that --where finds"),
-    ] = None,
-    check: Annotated[
-        str | None,
-        typer.Option(
-            help="Those that a check found: outliers, labels, near-duplicates, contradictions, missing"
-        ),
-    ] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Take back the newest switch")] = False,
-    project: InProject = None,
-    as_json: AsJson = False,
-) -> None:
-    """Browse all examples ever fed; switch them off and on, singly, by query or by suspicion."""
-    with connect(project) as client:
-        if undo:
-            say(f"{counted(len(client.apps.undo(name)), 'example')} switched back")
-            return
-        if check is not None:
-            digests = found_by(client, name, check)[:limit]
-            if on is None or not digests:
-                wanted = set(digests)
-                listed = (one for one in client.apps.examples(name) if one.digest in wanted)
-                show_list(listed, EXAMPLES, as_json, f"The check found no examples: easel checks {name}")
-                return
-        if judge:
-            client.jobs.get(client.apps.judge(name)).wait()
-        if suspects or judge:
-            found = client.apps.suspects(name, limit or 20).items
-            if on is None:
-                show_list(found, SUSPECTS, as_json, "Nothing was judged yet: wait for a model, or --judge.")
-                return
-            digests = [one.example.digest for one in found]
-        filters = where or []
-        matching = client.apps.examples(name, *filters)
-        if filters and limit and on is not None and not digests:
-            digests, filters = [one.digest for one in islice(matching, limit)], []
-        if digests or (where and on is not None):
-            changed = client.apps.refine(name, digests or [], filters=filters, on=bool(on))
-            say(f"{counted(len(changed), 'example')} switched {'on' if on else 'off'}")
-            return
-        if on is not None:
-            raise InvalidInput("which examples? Name some, or use --where or --suspects")
-        show_list(islice(matching, limit), EXAMPLES, as_json, "There are no such examples.")
-
-
-def found_by(client: Client, name: str, kind: str) -> list[str]:
-    """The examples that a check of this kind found; the checks are made first, if they were not."""
-    client.apps.ask_checks(name).wait()
-    found = client.apps.checks(name).checks
-    return list(dict.fromkeys(digest for one in found if one.kind == kind for digest in one.digests))
-
-
-@infer_app.command()
-def infer(
-    name: AppName,
-    objects: Annotated[
-        str,
-        typer.Argument(
-            help="One object as JSON, a CSV or JSON-lines file, a picture, a folder of pictures, - for a pipe"
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A CSV file for the answers, or a folder for answered pictures"),
-    ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Answer objects that do not fit with their error")
-    ] = False,
-    project: InProject = None,
-) -> None:
-    """Ask the best model so far; one JSON line for each object, with its name where it is a file of a folder."""
-    names: list[str] = []
-    rows: list[dict[str, Any]] = []
-    with connect(project) as client:
-        if objects == "-":
-            found = client.apps.infer(name, list(json_values(sys.stdin)), skip_bad=skip_bad)
-        elif len(objects) < 4096 and Path(objects).is_dir():
-            names = [str(path.relative_to(objects)) for path in pictures_in(Path(objects))]
-            found = client.apps.infer_path(name, objects, skip_bad=skip_bad)
-        elif len(objects) < 4096 and Path(objects).exists():
-            names = [Path(objects).name] if output is not None and output.suffix != ".csv" else []
-            rows = rows_in(Path(objects)) if output is not None else []
-            found = client.apps.infer_path(name, objects, skip_bad=skip_bad)
-        else:
-            try:
-                found = client.apps.infer(name, [json.loads(objects)], skip_bad=skip_bad)
-            except json.JSONDecodeError as error:
-                raise InvalidInput(f"there is no file {objects[:60]}, and as JSON: {error}") from None
-        say(f"{found.candidate} ({found.model}), validation score {found.quality:.4f}")
-        for note in found.notes[:20]:
-            say(f"note: {note}")
-        if output is not None:
-            outputs = read_declared(client.apps.get(name).program).output.field_names
-            if output.suffix.lower() == ".csv":
-                beside = rows or [{"file": one} for one in names]
-                write_answers(output, beside, found.answers, outputs)
-            else:
-                write_pictures(output, names, found.answers)
-            say(f"{output}: {counted(len(found.answers), 'answer')}")
-            return
-        for number, answer in enumerate(found.answers):
-            print(json.dumps({"file": names[number], **answer} if names else answer))
-
-
-@generate_app.command()
-def generate(
-    name: AppName,
-    folder: Annotated[Path, typer.Option("--output", "-o", help="Where to write the programs")] = Path(),
-    project: InProject = None,
-) -> None:
-    """Write stand-alone programs feed, refine, infer and a typed module; the token stays outside."""
-    with connect(project) as client:
-        sources = client.apps.sources(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in sources.items():
-        (folder / file).write_text(text, encoding="utf-8")
-        say(str(folder / file))

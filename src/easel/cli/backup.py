@@ -96,7 +96,7 @@ def _stop_plan() -> None:
     from easel.store import backups
     from easel.store.engine import Store
 
-    with closing(Store(_settings().database)) as store, store.write() as tx:
+    with closing(Store(_settings_here().database)) as store, store.write() as tx:
         there = backups.remove_plan(tx)
     say("No more backups are made" if there else "There was no plan")
 
@@ -106,7 +106,7 @@ def _plan(where: str, every: str, keep: int, as_json: bool) -> None:
     from easel.serve.housekeeping import place_of
     from easel.store.engine import Store
 
-    settings = _settings()
+    settings = _settings_here()
     often = EVERY.get(every) or timedelta(seconds=parse_duration(every))
     where = where if where.startswith("s3:") else str(Path(where).expanduser().resolve())
     with closing(Store(settings.database)) as store, store.write() as tx:
@@ -127,7 +127,7 @@ def _back_up(where: str, keep: int | None, as_json: bool) -> None:
     from easel.serve.lake import open_blobs
     from easel.store.engine import Store
 
-    settings = _settings()
+    settings = _settings_here()
     place = place_of(settings, where)
     with closing(Store(settings.database)) as store, _bar() as bar:
         made = flow.backup(store, open_blobs(settings), place, _Counter(bar), settings.folder / "secrets")
@@ -203,6 +203,17 @@ def _settings() -> Settings:
     from easel.serve.settings import load
 
     return load()
+
+
+def _settings_here() -> Settings:
+    """Returns the settings of the Easel of this machine; refuses where there is none."""
+    found = _settings()
+    file = found.database.removeprefix("sqlite:///")
+    if file != found.database and not Path(file).exists():
+        raise InvalidInput(
+            f"there is no Easel in {found.folder}: run this on the server's machine, with its EASEL_HOME"
+        )
+    return found
 
 
 def _bar() -> Progress:

@@ -150,10 +150,10 @@ def _programs() -> Iterator[Finding]:
 
 
 def _kernel() -> Iterator[Finding]:
-    from easel.run import landlock
+    from easel.run.trial_walls import can_wall_in
 
-    found = landlock.available()
-    lacks = "not in this kernel (5.19 or newer, among its security modules): trials of apps see this machine's files"
+    found = can_wall_in()
+    lacks = "not in this kernel (5.19 or newer, among its security modules): no trials of apps run here"
     yield Finding(
         "Landlock", "ok" if found else "missing", "trials of apps are walled in" if found else lacks
     )

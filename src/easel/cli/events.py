@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, show_list
+from easel.cli.plain import plain
 
 if TYPE_CHECKING:
     from easel.wire.event import Event
@@ -19,8 +19,9 @@ COLUMNS: Columns[Event] = [
     ("seq", lambda e: e.seq),
     ("at", lambda e: e.at),
     ("kind", lambda e: e.kind),
-    ("subject", lambda e: e.subject),
-    ("what", lambda e: ", ".join(f"{k}={v}" for k, v in e.body.items())),
+    ("subject", lambda e: e.subject_name or e.subject),
+    ("id", lambda e: e.subject if e.subject_name else None),
+    ("what", lambda e: plain(e.body)),
 ]
 
 
@@ -51,4 +52,4 @@ def _line(event: Event, as_json: bool) -> None:
         print(event.model_dump_json(), flush=True)
     else:
         at = event.at.astimezone().strftime("%H:%M:%S")
-        print(f"{at} {event.kind} {event.subject} {json.dumps(event.body)}", flush=True)
+        print(f"{at} {event.kind} {event.subject_name or event.subject} {plain(event.body)}", flush=True)

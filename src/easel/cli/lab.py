@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 lab_app = typer.Typer()
 PORT = 8888
+_CONFLICT = 409
+"""What Easel itself answers for a session that does not run (any more)."""
 _KEPT = (
     "find . -mindepth 1 -maxdepth 1 ! -name output ! -name input ! -name '.easel-*' -exec cp -rn {} output/ ';'; "
     "ln -sfn ../input output/input; cd output && "
 )
 """What is seen is what is kept: the folder of the session is the job's output."""
 PROGRAMS = {
-    "lab": _KEPT + "exec jupyter lab --no-browser --allow-root --ip=127.0.0.1 --port=$EASEL_PORT "
+    "lab": _KEPT + "exec python -m jupyterlab --no-browser --allow-root --ip=127.0.0.1 --port=$EASEL_PORT "
     "--ServerApp.base_url=$EASEL_BASE_URL --IdentityProvider.token= --ServerApp.password= "
     "--ServerApp.allow_remote_access=True --ServerApp.root_dir=.",
     "code-server": _KEPT
@@ -104,7 +106,7 @@ def _until_open(client: Client, job: JobHandle, patience_s: float = 120.0) -> No
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         answer = client.connection.http.get(f"/sessions/{job.id}/", follow_redirects=False)
-        if answer.status_code < 500:
+        if answer.status_code < 500 and answer.status_code != _CONFLICT:
             return
         if job.refresh().about.over:
             raise JobFailed(f"the session {job.state}: {job.about.reason}", job.tail())

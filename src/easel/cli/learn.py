@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from easel.cli.apps import against_baseline, score_of
+from easel.cli.app_words import against_baseline, score_of
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say, show_one
 from easel.cli.program import look

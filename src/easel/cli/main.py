@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -10,7 +12,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from easel import errors
+from easel.cli import direct
 from easel.version import __version__
+from easel.wire import light
 
 
 class CommandEntry(NamedTuple):
@@ -75,14 +79,14 @@ COMMANDS: dict[str, CommandEntry] = {
     "apps": CommandEntry("Declare what to learn; see the models", "easel.cli.app_report"),
     "why": CommandEntry("Why an app, a study or a job waits", "easel.cli.terms", "why_app"),
     "open": CommandEntry("Open the page of a job, an app or a study", "easel.cli.open", "open_app"),
-    "feed": CommandEntry("Give an app examples", "easel.cli.apps", "feed_app"),
-    "refine": CommandEntry("Browse examples, switch them off and on", "easel.cli.apps", "refine_app"),
-    "infer": CommandEntry("Ask an app's best model", "easel.cli.apps", "infer_app"),
+    "feed": CommandEntry("Give an app examples", "easel.cli.app_examples", "feed_app"),
+    "refine": CommandEntry("Browse examples, switch them off and on", "easel.cli.app_examples", "refine_app"),
+    "infer": CommandEntry("Ask an app's best model", "easel.cli.infer", "infer_app"),
     "score": CommandEntry("A whole file through an app's model, as a job", "easel.cli.score", "score_app"),
     "card": CommandEntry("A page about an app's model", "easel.cli.app_report", "card_app"),
     "checks": CommandEntry("What is odd about an app's examples", "easel.cli.app_report", "checks_app"),
     "generate": CommandEntry(
-        "Write programs feed, refine, infer for an app", "easel.cli.apps", "generate_app"
+        "Write programs feed, refine, infer for an app", "easel.cli.infer", "generate_app"
     ),
     "infer-program": CommandEntry("Propose a program from data", "easel.cli.program", "infer_app"),
     "match": CommandEntry("Which template fires, which candidates", "easel.cli.program", "match_app"),
@@ -121,6 +125,14 @@ ALIASES = {
     "bill": "bills",
 }
 """Names of commands in version 0.1, accepted but not listed until version 0.3."""
+
+CHECKING = frozenset(
+    {
+        *("up", "serve", "controller", "worker", "login", "backup", "restore", "doctor"),
+        *("import", "export", "match", "infer-program"),
+    }
+)
+"""Commands that are more than clients of a server: their wire models check what they are given (`easel.wire.light`)."""
 
 EXIT_CODES: list[tuple[type[errors.EaselError], int]] = [
     (errors.InvalidInput, 2),
@@ -166,12 +178,10 @@ class LazyGroup(TyperGroup):
             self.listing = False
 
 
+ABOUT = "Easel: a shared studio for machine learning. Start with `easel up`."
+AFTER = "Exit codes: 2 wrong input, 3 not found, 4 not allowed, 5 conflict or limit, 6 try later, 7 setup."
 app = typer.Typer(
-    cls=LazyGroup,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Easel: a shared studio for machine learning. Start with `easel up`.",
-    epilog="Exit codes: 2 wrong input, 3 not found, 4 not allowed, 5 conflict or limit, 6 try later, 7 setup.",
+    cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False, help=ABOUT, epilog=AFTER
 )
 
 
@@ -190,8 +200,29 @@ def _root(
     """Easel: a shared studio for machine learning."""
 
 
+def _run_directly(words: Sequence[str]) -> int | None:
+    """Runs what needs no Typer and returns its exit code; None for completion, mistakes and whatever is unusual."""
+    if any(name.endswith("_COMPLETE") for name in os.environ):
+        return None
+    if not words or words == [direct.HELP]:
+        from easel.cli import help_page
+
+        print(help_page.of_easel({name: entry.help for name, entry in COMMANDS.items()}, ABOUT, AFTER))
+        return 0 if words else 2
+    name = ALIASES.get(words[0], words[0])
+    entry = COMMANDS.get(name)
+    if entry is None:
+        return None
+    if name not in CHECKING:
+        light.choose()
+    return direct.run(getattr(import_module(entry.module), entry.attribute), name, words[1:])
+
+
 def main() -> int:
     try:
+        done = _run_directly(sys.argv[1:])
+        if done is not None:
+            return done
         app()
     except errors.EaselError as error:
         print(f"error: {error.message}", file=sys.stderr)

@@ -84,7 +84,7 @@ def show_list(items: Iterable[M], columns: Columns[M], as_json: bool, empty: str
     elif rows:
         show_table([title for title, _ in columns], rows)
     else:
-        print(_styled(empty, DIM, sys.stderr), file=sys.stderr)
+        print(styled(empty, DIM, sys.stderr), file=sys.stderr)
 
 
 def show_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -105,7 +105,7 @@ def show_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     left_out = [title for i, title in enumerate(titles) if i not in found.shown]
     if left_out and _limited():
         told = f"not shown here: {', '.join(left_out)} (a wider window, --json or --csv)"
-        print(_styled(told, DIM, sys.stderr), file=sys.stderr)
+        print(styled(told, DIM, sys.stderr), file=sys.stderr)
 
 
 def show_one(item: BaseModel, as_json: bool) -> None:
@@ -126,11 +126,11 @@ def show_one(item: BaseModel, as_json: bool) -> None:
 def _line(cells: Sequence[tuple[str, int, str]]) -> str:
     """Cells side by side, each a text, its width and its style; nothing trails after the last."""
     *before, (last, _, style) = cells
-    written = [_styled(padded(text, width), style, sys.stdout) for text, width, style in before]
-    return (" " * GAP).join([*written, _styled(last, style, sys.stdout)]).rstrip()
+    written = [styled(padded(text, width), style, sys.stdout) for text, width, style in before]
+    return (" " * GAP).join([*written, styled(last, style, sys.stdout)]).rstrip()
 
 
-def _styled(text: str, style: str, out: TextIO) -> str:
+def styled(text: str, style: str, out: TextIO) -> str:
     plainly = not style or not out.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return text if plainly else f"\x1b[{style}m{text}\x1b[0m"
 
@@ -149,9 +149,14 @@ def say(message: str) -> None:
     print(message if whole else "\n".join(fold(message, columns_here(), words=True)), file=sys.stderr)
 
 
+def show_text(message: str) -> None:
+    """Print sentences on standard output: in a window folded between words, in a pipe as they are."""
+    print("\n".join(fold(message, columns_here(), words=True)) if _limited() else message)
+
+
 def warn(message: str) -> None:
     """What nobody must overlook, on stderr."""
-    print(_styled(f"WARNING: {message}", RED, sys.stderr), file=sys.stderr)
+    print(styled(f"WARNING: {message}", RED, sys.stderr), file=sys.stderr)
 
 
 def _csv_cell(value: Any) -> Any:

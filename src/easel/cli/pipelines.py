@@ -33,6 +33,7 @@ STEPS: Columns[wire.PipelineStep] = [
     ("output", lambda s: s.output_set),
     ("reason", lambda s: s.reason),
 ]
+Detach = Annotated[bool, typer.Option("--detach", "-d", help="Do not wait for the end")]
 Fresh = Annotated[bool, typer.Option("--no-reuse", help="Run every step, known or not")]
 
 
@@ -40,7 +41,7 @@ Fresh = Annotated[bool, typer.Option("--no-reuse", help="Run every step, known o
 def run(
     file: Annotated[Path, typer.Argument(help="A YAML file with `name` and `steps`")],
     fresh: Fresh = False,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not wait for the end")] = False,
+    detach: Detach = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -89,13 +90,19 @@ def rerun(
         list[str] | None, typer.Option("--input", help="STEP=FILESET: another input, repeatable")
     ] = None,
     fresh: Fresh = False,
+    detach: Detach = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run again what changed upstream; the rest is reused."""
+    """Run again what changed upstream and wait for its end; the rest is reused."""
     pairs = dict(text.split("=", 1) for text in inputs or [] if "=" in text)
     with connect(project) as client:
-        _show(client.pipelines.rerun(pipeline, pairs, reuse=not fresh), as_json)
+        made = client.pipelines.rerun(pipeline, pairs, reuse=not fresh)
+        if not detach:
+            made = client.pipelines.wait(made.id, check=False)
+    _show(made, as_json)
+    if made.state == "failed":
+        raise typer.Exit(1)
 
 
 def _show(found: wire.Pipeline, as_json: bool) -> None:

@@ -14,7 +14,6 @@ from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_on
 from easel.cli.profiles import numbers
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
-from easel.sdk.jobs import JobHandle
 
 if TYPE_CHECKING:
     from easel.wire import price as wire
@@ -39,6 +38,7 @@ _SIZE: Columns[wire.Offer] = [
     ("vCPU", lambda o: f"{o.vcpu:g}"),
     ("MB", lambda o: f"{o.memory_mb:g}"),
     ("GPUs", lambda o: f"{o.gpus:g}" if o.gpus else None),
+    ("terms", lambda o: o.terms or None),
     ("time", lambda o: spell(o.seconds)),
     ("90 % interval", lambda o: f"{spell(o.low_seconds)} – {spell(o.high_seconds)}"),
     ("starts about", lambda o: time_of_day(o.wait_seconds)),
@@ -110,6 +110,8 @@ def provision(
             raise typer.Exit(5)
         if made.job is not None and not (detach or as_json):
             say(f"Job {made.job.id} is queued. Ctrl-C stops following, not the job.")
+            from easel.sdk.jobs import JobHandle
+
             raise typer.Exit(finish(JobHandle(client, made.job), False))
 
 
@@ -142,6 +144,7 @@ def _tell(made: wire.Provisioned, currency: str) -> None:
     for way in made.nearest:
         size = f"{way.offer.vcpu:g} vCPU, {way.offer.memory_mb:g} MB"
         size += f", {way.offer.gpus:g} GPUs" if way.offer.gpus else ""
+        size += f", {way.offer.terms}" if way.offer.terms else ""
         say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f} {currency}")
 
 

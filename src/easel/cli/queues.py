@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, help="Who waits, who runs; pause, resume, limit and reorder (admins)."
 )
-devices_app = typer.Typer()
+devices_app = typer.Typer(help="The pool: its devices, and those that are gone for good.")
 drain_app = typer.Typer()
 undrain_app = typer.Typer()
 reserve_app = typer.Typer()
@@ -194,7 +194,20 @@ def moment(text: str, now: datetime) -> datetime:
 
 
 @devices_app.command()
-def devices(as_json: AsJson = False) -> None:
-    """The pool."""
+def devices(
+    remove: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE",
+            help="Remove one that is gone for good; what ran there stays on record, should it return, it is new",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The pool: its devices, and what they are doing."""
     with connect() as client:
+        if remove is not None:
+            client.queues.remove_device(remove)
+            say(f"{remove} is removed")
+            return
         show_list(client.queues.devices(), DEVICES, as_json, "No device has connected yet.")

@@ -62,7 +62,9 @@ def run(
     env: Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=VALUE, repeatable")] = None,
     secret: Annotated[list[str] | None, typer.Option(help="NAME=SECRET of the project, repeatable")] = None,
     network: Annotated[bool, typer.Option(help="Let the command use the network")] = False,
-    python: Annotated[str | None, typer.Option(help="Interpreter or virtual environment there")] = None,
+    python: Annotated[
+        str | None, typer.Option(help="Version (3.12), or interpreter or environment there")
+    ] = None,
     image: Annotated[str | None, typer.Option(help="Container image to run in")] = None,
     requirements: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from easel.cli.apps import AppName
+from easel.cli.app_words import AppName
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, counted, say, show_one
 from easel.sdk.app_reports import predictions_of

@@ -242,7 +242,8 @@ def _declared(client: Client, study: str) -> str:
         known = client.studies.get(asked.name)
     except NotFound:
         return client.studies.create_from(text, start=False).name
-    spec = asked.spec().to_dict()
+    bare = asked.job.model_copy(update={"code": None})  # which may be a folder here
+    spec = asked.model_copy(update={"job": bare}).spec().to_dict()
     changed = [part for part in ("space", "goal") if not _same(spec[part], getattr(known, part))]
     if changed:
         raise Conflict(

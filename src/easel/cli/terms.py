@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, say, show_one, time_of_day
+from easel.cli.output import AsJson, InProject, say, show_one, show_text, time_of_day
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -128,15 +128,15 @@ def why(
         if as_json:
             show_one(found, as_json)
             return
-        print(f"{found.name} {found.sentence}." if found.kind != "job" else f"{found.sentence}.")
+        show_text(f"{found.name} {found.sentence}." if found.kind != "job" else f"{found.sentence}.")
         if found.starts_at is not None:
             by = "" if found.starts_by is None else f", by {at(found.starts_by)} with 90 % probability"
-            print(f"It starts about {at(found.starts_at)}{by}.")
+            show_text(f"It starts about {at(found.starts_at)}{by}.")
             if found.ends_by is not None:
-                print(f"It ends by {at(found.ends_by)} with 90 % probability.")
+                show_text(f"It ends by {at(found.ends_by)} with 90 % probability.")
         if found.next:
-            print(f"Next: {found.next}")
+            show_text(f"Next: {found.next}")
         if found.kind == "app":
             print(answering(client.apps.get(what)), end="")
         if details and found.details:
-            print(found.details)
+            show_text(found.details)

@@ -10,8 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel
-
 from easel.clock import Clock, SystemClock
 from easel.declare.example_file import home_of
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
@@ -25,6 +23,7 @@ from easel.sdk.frames import TableFrame, frame_of, is_frame, table_of
 from easel.sdk.transfer import Progress, no_progress
 from easel.sdk.values import PICTURES, light, to_wire
 from easel.wire import app as wire
+from easel.wire.model import BaseModel
 from easel.wire.terms import SetTerms, Terms
 
 if TYPE_CHECKING:

@@ -123,6 +123,7 @@ class AsyncJobs(Twin[Jobs]):
     counts = awaited(Jobs.counts)
     get = awaited_job(Jobs.get)
     send_code = awaited(Jobs.send_code)
+    with_code = awaited(Jobs.with_code)
     submit = awaited_job(Jobs.submit)
 
     async def list(
@@ -299,6 +300,7 @@ class AsyncQueues(Twin[Queues]):
     kept_for_apps = awaited(Queues.kept_for_apps)
     list = awaited(Queues.list)
     promises = awaited(Queues.promises)
+    remove_device = awaited(Queues.remove_device)
     reorder = awaited(Queues.reorder)
     reservations = awaited(Queues.reservations)
     reserve = awaited(Queues.reserve)
@@ -375,6 +377,7 @@ class AsyncClient(Twin[Client]):
     whoami = awaited(Client.whoami)
     why = awaited(Client.why)
     simulate = awaited(Client.simulate)
+    pool_sizes = awaited(Client.pool_sizes)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.sync.close)

@@ -11,6 +11,8 @@ from easel.sdk.connection import Connection, ask
 from easel.sdk.credentials import find
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from easel.sdk.apps import Apps
     from easel.sdk.audit import Audit
     from easel.sdk.events import Events
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from easel.sdk.studies import Studies
     from easel.sdk.workers import WorkerTokens
     from easel.wire.identity import Me
-    from easel.wire.simulation import Happiness, Simulated
+    from easel.wire.simulation import Happiness, PoolAdvice, Simulated
     from easel.wire.terms import TermLimits, Why
 
 
@@ -219,6 +221,14 @@ class Client:
         from easel.sdk.simulations import simulate
 
         return simulate(self, **fields)
+
+    def pool_sizes(
+        self, more: Sequence[int] = (1, 2, 4), *, days: float = 90.0, per_hour: float | None = None
+    ) -> PoolAdvice:
+        """Queue times, money and a recommendation for larger pools. For platform admins."""
+        from easel.sdk.simulations import pool_sizes
+
+        return pool_sizes(self, more, days=days, per_hour=per_hour)
 
     def happiness(self) -> Happiness:
         """The best score of each app of the project over time."""

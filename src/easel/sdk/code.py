@@ -30,7 +30,7 @@ DIFF = ".easel/uncommitted.diff"
 LIMIT = "EASEL_CODE_MAX_MB"
 NO_ENVIRONMENT = "none"
 """As `environment.requirements`: run with the device's own packages, whatever the folder holds."""
-REQUIREMENTS = ("uv.lock", "requirements.lock", "requirements.txt")
+REQUIREMENTS = ("uv.lock", "requirements.lock", "requirements.txt", "environment.yml")
 """Files that say what a folder's code needs; the first one that is there counts."""
 _REMEMBERED = 50
 

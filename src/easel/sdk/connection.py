@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from easel import errors
 from easel.clock import Clock, SystemClock
 from easel.sdk.plain_http import (
@@ -25,7 +23,7 @@ from easel.sdk.plain_http import (
     tls_context,
 )
 from easel.version import __version__
-from easel.wire.model import Page
+from easel.wire.model import BaseModel, Page, ValidationError
 
 if TYPE_CHECKING:
     import httpx
@@ -291,8 +289,23 @@ def _parse_stream(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
             data = ""
 
 
+def said(body: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is sent of a request: not what nobody said, which a server of an earlier release may not know."""
+    for name, about in type(body).model_fields.items():
+        value = getattr(body, name)
+        if value is None and about.default is None:
+            dumped.pop(name, None)
+        elif isinstance(value, BaseModel):
+            said(value, dumped[name])
+        elif isinstance(value, list | tuple):
+            for each, inner in zip(value, dumped[name], strict=True):
+                if isinstance(each, BaseModel):
+                    said(each, inner)
+    return dumped
+
+
 def _json(body: BaseModel | Mapping[str, Any]) -> Any:
-    return body.model_dump(mode="json") if isinstance(body, BaseModel) else dict(body)
+    return said(body, body.model_dump(mode="json")) if isinstance(body, BaseModel) else dict(body)
 
 
 def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:

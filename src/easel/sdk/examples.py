@@ -68,7 +68,7 @@ def pictures_in(folder: Path) -> list[Path]:
 @contextmanager
 def _text(path: Path) -> Iterator[Iterable[str]]:
     try:
-        with path.open(encoding="utf-8-sig") as lines:
+        with _as_it_was(path), path.open(encoding="utf-8-sig") as lines:
             yield lines
     except UnicodeDecodeError:
         yield decode_text(path.read_bytes(), path.name).splitlines()
@@ -91,4 +91,19 @@ def json_values(lines: Iterable[str]) -> Iterator[Any]:
 
 
 def _table(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    return read_table_file(path.read_bytes(), path.name)
+    with _as_it_was(path):
+        data = path.read_bytes()
+    return read_table_file(data, path.name)
+
+
+@contextmanager
+def _as_it_was(path: Path) -> Iterator[None]:
+    """Refuses a file that somebody wrote to while it was read: half a row may be in what was read."""
+    before = path.stat()
+    yield
+    after = path.stat()
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise InvalidInput(
+            f"{path.name} changed while it was read: try again when it is complete; "
+            "what was fed of it stays, and feeding it again adds nothing twice"
+        )

@@ -8,18 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 from easel.clock import Clock, SystemClock
 from easel.errors import EaselError, NotFound, TryLater
-from easel.sdk.code import NO_ENVIRONMENT, SentCode, forget, is_folder
-from easel.sdk.code import send as send_code
 from easel.sdk.connection import ask
-from easel.sdk.function import prepare_call
 from easel.wire import job as wire
+from easel.wire.model import BaseModel
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
+    from easel.sdk.code import SentCode
 
 
 class JobFailed(EaselError):
@@ -205,8 +202,13 @@ class Jobs:
         A command is a list, or text that a shell runs. A function is sent by its source, with the folder of its
         module as code. `code` is a folder here (`"."`), a file set, a file of the lake or `git+URL@REV`.
         """
+        from easel.sdk.code import NO_ENVIRONMENT, forget, is_folder  # here: most commands send no code
+        from easel.sdk.code import send as send_code
+
         sent: SentCode | None = None
         if callable(command):
+            from easel.sdk.function import prepare_call
+
             call = prepare_call(command)
             run: dict[str, Any] = {"kind": "entry", "target": call.target, "arguments": dict(arguments or {})}
             with call.folder(code) as folder:
@@ -266,8 +268,25 @@ class Jobs:
 
         The folder's own `input/` and output folder stay here: in a job they hold something else.
         """
+        from easel.sdk.code import send as send_code
+
         top = output_folder.removeprefix("./").strip("/")
         return send_code(self._client, code, leave_out=("input/", f"{top}/"))
+
+    def with_code(self, job: wire.JobFields) -> wire.JobFields:
+        """Returns a job's fields with its code sent along, where that is a folder here or `git+URL@REV`."""
+        from easel.sdk.code import NO_ENVIRONMENT, is_folder
+
+        code = job.code
+        if code is None or not (is_folder(code) or code.startswith("git+")):
+            return job
+        sent = self.send_code(code, output_folder=job.output_folder)
+        asked = job.environment
+        if not (asked.requirements or asked.python or asked.image):
+            asked = asked.model_copy(update={"requirements": sent.requirements})
+        elif asked.requirements == NO_ENVIRONMENT:
+            asked = asked.model_copy(update={"requirements": None})
+        return job.model_copy(update={"code": sent.reference, "origin": sent.origin, "environment": asked})
 
     def get(self, job_id: str) -> JobHandle:
         return JobHandle(self._client, self._client.connection.get(f"{self._path}/{job_id}", wire.Job))

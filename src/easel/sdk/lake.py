@@ -9,8 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import BaseModel
-
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.digest import from_hex, verified
 from easel.lake.folder import LocalFile, scan
@@ -20,7 +18,7 @@ from easel.sdk.connection import ask
 from easel.sdk.direct import Direct
 from easel.sdk.transfer import Naming, Progress, Receiver, Sender, no_progress, own_path
 from easel.wire import lake as wire
-from easel.wire.model import Page
+from easel.wire.model import BaseModel, Page
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client

@@ -29,8 +29,13 @@ class Pipelines:
     def submit(
         self, name: str, steps: Sequence[Mapping[str, Any]], *, reuse: bool = True, key: str | None = None
     ) -> wire.Pipeline:
-        """Each step is `{"name": …, "job": {…as for jobs.submit, with "run"}, "needs": […]}`."""
+        """Each step is `{"name": …, "job": {…as for jobs.submit, with "run"}, "needs": […]}`.
+
+        A step's `code` may be a folder here or `git+URL@REV`: it is sent along.
+        """
         body = ask(wire.SubmitPipeline, name=name, steps=[dict(step) for step in steps], reuse=reuse)
+        sent = [step.model_copy(update={"job": self._client.jobs.with_code(step.job)}) for step in body.steps]
+        body = body.model_copy(update={"steps": sent})
         return self._client.connection.post(self._path, body, wire.Pipeline, key)
 
     def get(self, pipeline_id: str) -> wire.Pipeline:

@@ -89,6 +89,10 @@ class Queues:
         """Give a device work again."""
         self._client.connection.delete(f"/api/v1/devices/{device}/drain")
 
+    def remove_device(self, device: str) -> None:
+        """Remove a device that is gone for good, and its reservations. For admins."""
+        self._client.connection.delete(f"/api/v1/devices/{device}")
+
     def reservations(self) -> builtins.list[wire.Reservation]:
         """Which devices are or will be kept for a project."""
         return self._client.connection.get("/api/v1/reservations", wire.ReservationList).items

@@ -30,14 +30,20 @@ class Studies:
         return f"{self._client.root}/studies"
 
     def create(self, /, name: str, *, key: str | None = None, **fields: Any) -> wire.Study:
-        """`job`, `space` and `goal`, and the other fields of a study file, as plain values."""
-        body = ask(wire.CreateStudy, name=name, **fields)
+        """`job`, `space` and `goal`, and the other fields of a study file, as plain values.
+
+        The job's `code` may be a folder here or `git+URL@REV`: it is sent along.
+        """
+        return self._create(ask(wire.CreateStudy, name=name, **fields), key)
+
+    def _create(self, asked: wire.CreateStudy, key: str | None) -> wire.Study:
+        body = asked.model_copy(update={"job": self._client.jobs.with_code(asked.job)})
         return self._client.connection.post(self._path, body, wire.Study, key)
 
     def create_from(self, text: str, *, start: bool = True, key: str | None = None) -> wire.Study:
-        """Creates a study from the text of a study file (YAML)."""
-        body = ask(wire.StudyFile, text=text, start=start)
-        return self._client.connection.post(f"{self._path}/file", body, wire.Study, key)
+        """Creates a study from the text of a study file (YAML); a folder that is its job's `code` is sent along."""
+        asked = wire.study_fields(text)
+        return self._create(asked.model_copy(update={"start": asked.start and start}), key)
 
     def get(self, name: str) -> wire.Study:
         return self._client.connection.get(f"{self._path}/{name}", wire.Study)

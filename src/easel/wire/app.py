@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BeforeValidator, Field
-
 from easel.wire.app_report import Findings
-from easel.wire.model import Answer, Request
+from easel.wire.model import Answer, AwareDatetime, BeforeValidator, Field, Request
 from easel.wire.terms import Terms
 
 ProgramText = Annotated[
@@ -224,7 +223,11 @@ class BestModel(Answer):
     model: str
     quality: Annotated[float, Field(description="Its score on held-out examples, by which it was chosen")]
     shown: Annotated[
-        float, Field(description="That score without the luck of the choice, where it was measured")
+        float,
+        Field(
+            default_factory=lambda: math.nan,
+            description="That score without the luck of the choice, where it was measured",
+        ),
     ]
     error: Annotated[float | None, Field(description="One standard deviation of the score by sampling")] = (
         None
@@ -236,10 +239,17 @@ class BestModel(Answer):
             description="By how much the best of the candidates scores too high, being chosen by the same examples"
         ),
     ] = None
-    low: Annotated[float | None, Field(description="Where the 90 % interval of `shown` begins")] = None
-    high: Annotated[float | None, Field(description="Where it ends; never above the best there can be")] = (
-        None
-    )
+    low: Annotated[
+        float | None,
+        Field(
+            description="Nine of ten tests on as many new examples as were validated score above this and below `high`"
+        ),
+    ] = None
+    high: Annotated[float | None, Field(description="Never above the best there can be")] = None
+
+    def score(self) -> float:
+        """Returns what is shown of it; servers of 0.2 tell only the score by which it was chosen."""
+        return self.quality if math.isnan(self.shown) else self.shown
 
 
 class NextTrial(Answer):

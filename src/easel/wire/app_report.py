@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
-
-from easel.wire.model import Answer, Request
+from easel.wire.model import Answer, Field, Request
 
 
 class ScoreFiles(Request):
@@ -31,6 +29,22 @@ class Importance(Answer):
     deviation: float
 
 
+class Contribution(Answer):
+    """The mean size of what a column adds to or takes from the answers (exact Shapley values)."""
+
+    column: str
+    mean: float
+    direction: Annotated[
+        float | None,
+        Field(description="1 where larger numbers always add, -1 where they always take away; none of words"),
+    ] = None
+
+
+class Because(Answer):
+    column: str
+    by: Annotated[float, Field(description="What it added to the number, or to the log-odds of the answer")]
+
+
 class WeakGroup(Answer):
     where: str
     examples: int
@@ -42,6 +56,7 @@ class WorstExample(Answer):
     digest: str
     truth: Any
     answer: Any
+    because: Annotated[list[Because], Field(default_factory=list)]
 
 
 class CurvePoint(Answer):
@@ -75,6 +90,9 @@ class Findings(Answer):
     score: float
     importance: list[Importance]
     columns_not_looked_at: int = 0
+    contributions: Annotated[list[Contribution], Field(default_factory=list)]
+    contributions_of: Annotated[str | None, Field(description="What is added up: a number, log-odds")] = None
+    no_contributions: Annotated[str | None, Field(description="Why there are no exact Shapley values")] = None
     weak_groups: list[WeakGroup]
     worst_examples: list[WorstExample]
     error_kind: str

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
-from easel.wire.model import Answer, Moment
+from easel.wire.model import Answer, Field, Moment
 
 
 class AuditEntry(Answer):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from easel.wire.model import Answer, Json, Moment
+from typing import Annotated
+
+from easel.wire.model import Answer, Field, Json, Moment
 
 
 class Event(Answer):
@@ -10,6 +12,10 @@ class Event(Answer):
     at: Moment
     kind: str
     subject: str
+    subject_name: Annotated[
+        str | None,
+        Field(description="With names in place of ids; told in pages, not in streams"),
+    ] = None
     project_id: str | None
     actor: str | None
     actor_name: str | None = None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr
-
-from easel.wire.model import Moment
+from easel.wire.model import Field, Moment, StrictFloat, StrictInt, StrictStr
 
 Slug = Annotated[
     str,

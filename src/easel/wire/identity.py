@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from easel.declare.roles import Role
 from easel.declare.verbs import Verb
 from easel.wire.fields import Label, Slug
-from easel.wire.model import Answer, Moment, Request
+from easel.wire.model import Answer, Field, Moment, Request
 
 
 class CreateProject(Request):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
-
-from easel.declare import job as declare
 from easel.declare.resources import MAX_GPUS, MAX_MEMORY_MB, MAX_VCPU
 from easel.declare.resources import Resources as DeclaredResources
 from easel.wire.fields import Label, Slug, Tags
-from easel.wire.model import Answer, Json, Moment, Request
+from easel.wire.model import Answer, Field, Json, Moment, Request
+
+if TYPE_CHECKING:
+    from easel.declare import job as declare
 
 Plain = Annotated[str, Field(max_length=10_000, pattern=r"^[^\x00]*$")]
 Reference = Annotated[
@@ -61,7 +61,8 @@ class Resources(Request):
 
 class Environment(Request):
     python: Annotated[
-        Plain | None, Field(description="An interpreter or virtual environment on the device")
+        Plain | None,
+        Field(description="A version (3.12), or an interpreter or virtual environment on the device"),
     ] = None
     image: Annotated[Plain | None, Field(description="A container image, where devices run images")] = None
     variables: dict[str, Plain] = Field(default_factory=dict, max_length=500)
@@ -70,7 +71,8 @@ class Environment(Request):
     )
     network: Annotated[bool, Field(description="Whether the command may use the network")] = False
     requirements: Annotated[
-        Plain | None, Field(description="A file of the code that names packages: requirements.txt, uv.lock")
+        Plain | None,
+        Field(description="A file of the code that names packages: requirements.txt, environment.yml"),
     ] = None
 
 
@@ -130,6 +132,8 @@ class JobFields(Request):
     ] = False
 
     def spec(self) -> declare.JobSpec:
+        from easel.declare import job as declare
+
         run: declare.Runnable
         if isinstance(self.run, Command):
             run = declare.Command(tuple(self.run.argv))
@@ -161,6 +165,8 @@ class JobFields(Request):
 def _origin(given: CodeOrigin | None) -> declare.CodeOrigin | None:
     if given is None:
         return None
+    from easel.declare import job as declare
+
     values = given.model_dump()
     return declare.CodeOrigin(**values | {"executable": tuple(values["executable"])})
 

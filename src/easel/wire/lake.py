@@ -5,11 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from easel.wire.fields import Tags as Tags
 from easel.wire.fields import TagValue as TagValue
-from easel.wire.model import Answer, Moment, Request
+from easel.wire.model import Answer, Field, Moment, Request
 
 Hash = Annotated[
     str,

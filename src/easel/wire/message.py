@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from easel.wire.model import Answer, Moment, Request
+from easel.wire.model import Answer, Field, Moment, Request
 
 TopicName = Literal[
     "job-ended",

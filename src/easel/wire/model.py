@@ -2,9 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from easel.wire import light
+
+if TYPE_CHECKING or not light.is_chosen():
+    from pydantic import (
+        AwareDatetime,
+        BaseModel,
+        BeforeValidator,
+        ConfigDict,
+        Field,
+        StrictFloat,
+        StrictInt,
+        StrictStr,
+        ValidationError,
+    )
+else:
+    from datetime import datetime
+
+    from easel.wire.light import BaseModel, BeforeValidator, Field, ValidationError
+
+    AwareDatetime, ConfigDict = datetime, dict
+    StrictFloat, StrictInt, StrictStr = float, int, str
+
+__all__ = [
+    "Answer",
+    "AwareDatetime",
+    "BaseModel",
+    "BeforeValidator",
+    "ConfigDict",
+    "Field",
+    "FieldProblem",
+    "Json",
+    "Moment",
+    "Page",
+    "Problem",
+    "Request",
+    "StrictFloat",
+    "StrictInt",
+    "StrictStr",
+    "ValidationError",
+    "whole_schema",
+]
 
 T = TypeVar("T")
 
@@ -43,7 +83,7 @@ class Problem(Answer):
     kind: str
     instance: str | None = None
     request_id: str | None = None
-    errors: list[FieldProblem] = []
+    errors: list[FieldProblem] = Field(default_factory=list)
 
 
 Moment = AwareDatetime

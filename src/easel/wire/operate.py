@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from easel.wire.model import Answer, Request
+from easel.wire.model import Answer, Field, Request
 
 
 class HealthCheck(Answer):

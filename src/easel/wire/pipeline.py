@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from easel.wire.fields import Label, Slug
 from easel.wire.job import JobFields, Reference
-from easel.wire.model import Answer, Moment, Request
+from easel.wire.model import Answer, Field, Moment, Request
 
 
 class StepFields(Request):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from easel.wire.fields import Label, Slug
 from easel.wire.job import Environment, Job, Plain, Reference
-from easel.wire.model import Answer, Json, Moment, Request
+from easel.wire.model import Answer, Field, Json, Moment, Request
 
 Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 Money = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
@@ -116,6 +114,9 @@ class Offer(Answer):
     sure_cost: float
     per_hour: float
     extrapolated: list[str]
+    terms: Annotated[
+        str, Field(description="Of the devices that it is for, such as spot; empty: those of the price book")
+    ] = ""
     wait_seconds: Annotated[
         float, Field(description="In the queue, in the middle of what is to be expected")
     ] = 0.0

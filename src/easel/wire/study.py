@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, ValidationError
-
-from easel.declare.goal import parse_goal
-from easel.declare.space import parse_space
-from easel.declare.study import FRACTION, MAX_WORKERS, DataPlan, StudySpec
+from easel.declare.study_limits import FRACTION, MAX_WORKERS
 from easel.declare.unicode import check_unicode
 from easel.errors import InvalidInput
 from easel.wire.fields import Slug
 from easel.wire.job import JobFields, job_fields
-from easel.wire.model import Answer, Json, Moment, Request
+from easel.wire.model import Answer, Field, Json, Moment, Request, ValidationError
 from easel.wire.terms import Terms
+
+if TYPE_CHECKING:
+    from easel.declare.study import StudySpec
 
 
 class DataFields(Request):
@@ -63,6 +62,10 @@ class CreateStudy(Request):
     start: Annotated[bool, Field(description="Begin at once")] = True
 
     def spec(self) -> StudySpec:
+        from easel.declare.goal import parse_goal
+        from easel.declare.space import parse_space
+        from easel.declare.study import DataPlan, StudySpec
+
         return StudySpec(
             job=self.job.spec(),
             space=parse_space(self.space),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field
-
-from easel.wire.model import Answer, Request
+from easel.wire.model import Answer, AwareDatetime, Field, Request
 
 Kind = Literal["app", "study", "job"]
 

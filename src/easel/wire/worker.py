@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from easel.wire.fields import Label
-from easel.wire.model import Answer, Moment, Request
+from easel.wire.model import Answer, Field, Moment, Request
 
 DeviceName = Annotated[
     str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", examples=["gpu-box-3"])
@@ -78,6 +76,13 @@ class Given(Answer):
     order: dict[str, Any]
 
 
+class VisitAsked(Answer):
+    """Somebody comes in to an attempt of this worker: connect to `/worker/attempts/KEY/visits/VISIT`."""
+
+    visit: str
+    key: str
+
+
 class Orders(Answer):
     """What the worker should do now."""
 
@@ -91,6 +96,9 @@ class Orders(Answer):
     resend: Annotated[
         dict[str, int], Field(description="Attempts whose journals must be sent again, from which entry on")
     ] = Field(default_factory=dict)
+    visits: Annotated[list[VisitAsked], Field(description="People who come in to running attempts")] = Field(
+        default_factory=list
+    )
 
 
 class ObjectSource(Request):
