@@ -77,6 +77,7 @@ def test_the_overview_says_what_needs_attention_and_what_today_has_cost(
     expect(alerts).to_contain_text("failed within the last hour")
     expect(page.get_by_text(re.compile(r"spent today"))).to_be_visible()
     alerts.get_by_role("listitem").filter(has_text="failed").get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
     expect(page.get_by_role("link", name="doomed")).to_be_visible()
 
 

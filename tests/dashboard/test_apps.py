@@ -76,7 +76,7 @@ def test_an_app_is_inferred_from_a_table_fed_refined_and_asked(server: ServerPro
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("heading", name="Answer")).to_be_visible()
     page.goto(f"{server.address}/p/astro")
-    expect(page.get_by_role("img", name=re.compile("^The best score of 1 apps over time"))).to_be_visible()
+    expect(page.get_by_role("img", name="The best accuracy over time of flowers")).to_be_visible()
     remove(server, page, "flowers")
 
 

@@ -28,6 +28,7 @@ const job = (name: string, more: Partial<Job> = {}) =>
 const budget = (spent: number, more: Partial<Budget> = {}) =>
   ({
     limit: 10,
+    currency: "EUR",
     period: "month",
     warn_at: [0.5, 0.8],
     hard_stop: true,
@@ -46,10 +47,10 @@ describe("alerts", () => {
   });
   it("tell of a budget before it is used up and after", () => {
     expect(texts({ budget: budget(8) })).toEqual([
-      "The budget is nearly used up: 8.00 of 10.00 are spent or promised.",
+      "The budget is nearly used up: 8.00 EUR of 10.00 EUR are spent or promised.",
     ]);
     expect(texts({ budget: budget(9, { committed: 10 }) })[0]).toContain(
-      "used up: 10.00 of 10.00 are spent or promised. New jobs are refused.",
+      "used up: 10.00 EUR of 10.00 EUR are spent or promised. New jobs are refused.",
     );
     expect(texts({ budget: budget(99, { limit: null }) })).toEqual([]);
   });

@@ -31,7 +31,8 @@ export function alertsOf(known: Known, now: number): Alert[] {
 function ofBudget(budget: Budget | undefined): Alert[] {
   const state = budget ? standing(budget) : "none";
   if (!budget || budget.limit === null || state === "none" || state === "well") return [];
-  const used = `${money(budget.spent + promised(budget))} of ${money(budget.limit)}`;
+  const sum = (amount: number) => money(amount, budget.currency);
+  const used = `${sum(budget.spent + promised(budget))} of ${sum(budget.limit)}`;
   const ends = budget.hard_stop ? " New jobs are refused." : "";
   return [
     state === "over"

@@ -28,6 +28,11 @@ export function useMe(): Me {
   return me;
 }
 
+/** Of every amount on this server. */
+export function useCurrency(): string {
+  return useMe().currency ?? "";
+}
+
 /** The log-in, or what is behind it. A session that ends anywhere brings the log-in back, with the address kept. */
 export function Session({ children }: { children: ReactNode }) {
   const queries = useQueryClient();

@@ -216,6 +216,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/devices/{device}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Device
+         * @description Remove a device that is gone for good, and its reservations. Should its worker return, it is a new device.
+         */
+        delete: operations["remove_device"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/devices/{device}/drain": {
         parameters: {
             query?: never;
@@ -562,6 +582,26 @@ export interface paths {
         get: operations["pool_use_by_project"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pool/sizes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare Pool Sizes
+         * @description Compare the pool with larger ones: queue times, money and a recommendation, from all projects' history.
+         */
+        post: operations["compare_pool_sizes"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4612,6 +4652,16 @@ export interface components {
              */
             runs: components["schemas"]["BackupRun"][];
         };
+        /** Because */
+        Because: {
+            /**
+             * By
+             * @description What it added to the number, or to the log-odds of the answer
+             */
+            by: number;
+            /** Column */
+            column: string;
+        };
         /**
          * BestMeasured
          * @description The best point that was really run; where nothing meets the constraints, the one that comes nearest.
@@ -4656,12 +4706,12 @@ export interface components {
             error?: number | null;
             /**
              * High
-             * @description Where it ends; never above the best there can be
+             * @description Never above the best there can be
              */
             high?: number | null;
             /**
              * Low
-             * @description Where the 90 % interval of `shown` begins
+             * @description Nine of ten tests on as many new examples as were validated score above this and below `high`
              */
             low?: number | null;
             /**
@@ -4680,7 +4730,7 @@ export interface components {
              * Shown
              * @description That score without the luck of the choice, where it was measured
              */
-            shown: number;
+            shown?: number;
         };
         /**
          * Bill
@@ -5078,6 +5128,21 @@ export interface components {
              * @enum {string}
              */
             kind: "command";
+        };
+        /**
+         * Contribution
+         * @description The mean size of what a column adds to or takes from the answers (exact Shapley values).
+         */
+        Contribution: {
+            /** Column */
+            column: string;
+            /**
+             * Direction
+             * @description 1 where larger numbers always add, -1 where they always take away; none of words
+             */
+            direction?: number | null;
+            /** Mean */
+            mean: number;
         };
         /** Cordon */
         Cordon: {
@@ -5712,12 +5777,12 @@ export interface components {
             network?: boolean;
             /**
              * Python
-             * @description An interpreter or virtual environment on the device
+             * @description A version (3.12), or an interpreter or virtual environment on the device
              */
             python?: string | null;
             /**
              * Requirements
-             * @description A file of the code that names packages: requirements.txt, uv.lock
+             * @description A file of the code that names packages: requirements.txt, environment.yml
              */
             requirements?: string | null;
             /**
@@ -5778,6 +5843,11 @@ export interface components {
             seq: number;
             /** Subject */
             subject: string;
+            /**
+             * Subject Name
+             * @description With names in place of ids; told in pages, not in streams
+             */
+            subject_name?: string | null;
         };
         /**
          * ExampleCheck
@@ -6122,6 +6192,13 @@ export interface components {
             columns_not_looked_at?: number;
             /** Confusion */
             confusion?: number[][];
+            /** Contributions */
+            contributions?: components["schemas"]["Contribution"][];
+            /**
+             * Contributions Of
+             * @description What is added up: a number, log-odds
+             */
+            contributions_of?: string | null;
             /** Coverage */
             coverage?: number | null;
             /** Error Kind */
@@ -6138,6 +6215,11 @@ export interface components {
             meant_to_cover?: number | null;
             /** Metric */
             metric: string;
+            /**
+             * No Contributions
+             * @description Why there are no exact Shapley values
+             */
+            no_contributions?: string | null;
             /** Reliability */
             reliability?: components["schemas"]["Reliability"][];
             /** Residuals */
@@ -7212,6 +7294,12 @@ export interface components {
             sure_cost: number;
             /** Sure Seconds */
             sure_seconds: number;
+            /**
+             * Terms
+             * @description Of the devices that it is for, such as spot; empty: those of the price book
+             * @default
+             */
+            terms?: string;
             /** Vcpu */
             vcpu: number;
             /**
@@ -7278,6 +7366,11 @@ export interface components {
             session: number;
             /** Start */
             start?: components["schemas"]["Given"][];
+            /**
+             * Visits
+             * @description People who come in to running attempts
+             */
+            visits?: components["schemas"]["VisitAsked"][];
         };
         /**
          * OutboxCounts
@@ -7731,6 +7824,42 @@ export interface components {
             items: string[];
         };
         /**
+         * PoolAdvice
+         * @description The sizes that were tried, today's first; `recommended` is how many units more, `words` say it.
+         */
+        PoolAdvice: {
+            /** Currency */
+            currency: string;
+            /** Days */
+            days: number;
+            /**
+             * Jobs
+             * @description Ordinary jobs in the history
+             */
+            jobs: number;
+            /** Recommended */
+            recommended: number;
+            /** Sizes */
+            sizes: components["schemas"]["PoolSize"][];
+            /**
+             * Trials
+             * @description Trials of apps in the history
+             */
+            trials: number;
+            /**
+             * Unit
+             * @description GPU or device
+             */
+            unit: string;
+            /**
+             * Units
+             * @description How many there are today
+             */
+            units: number;
+            /** Words */
+            words: string;
+        };
+        /**
          * PoolHistory
          * @description The pool's use over time, in spans of equal length; who used most comes first.
          */
@@ -7772,6 +7901,44 @@ export interface components {
             apps: number;
         };
         /**
+         * PoolSize
+         * @description A pool with `more` units than today's, and what these cost in a month.
+         */
+        PoolSize: {
+            /** More */
+            more: number;
+            /** Per Month */
+            per_month: number;
+            /**
+             * To Best S
+             * @description When everybody's best model is as good as today's pool ever makes it
+             */
+            to_best_s?: number | null;
+            waiting: components["schemas"]["PoolWaiting"];
+        };
+        /**
+         * PoolSizes
+         * @description Compare the pool with larger ones by what the installation itself did.
+         */
+        PoolSizes: {
+            /**
+             * Days
+             * @description How much of the history counts
+             * @default 90
+             */
+            days?: number;
+            /**
+             * More
+             * @description How many units more: GPUs where jobs use them, else machines like the most usual one
+             */
+            more?: number[];
+            /**
+             * Per Hour
+             * @description What a unit costs; else by the price book
+             */
+            per_hour?: number | null;
+        };
+        /**
          * PoolUse
          * @description What this project and all others hold of each device, and how many jobs of each wait for room.
          */
@@ -7782,6 +7949,18 @@ export interface components {
             waiting: number;
             /** Waiting Others */
             waiting_others: number;
+        };
+        /**
+         * PoolWaiting
+         * @description How long ordinary jobs wait: the mean, what nine of ten stay below, and how many fit nowhere.
+         */
+        PoolWaiting: {
+            /** Mean S */
+            mean_s: number;
+            /** Most S */
+            most_s: number;
+            /** Never */
+            never: number;
         };
         /** PriceChange */
         PriceChange: {
@@ -7812,10 +7991,7 @@ export interface components {
         Problem: {
             /** Detail */
             detail: string;
-            /**
-             * Errors
-             * @default []
-             */
+            /** Errors */
             errors?: components["schemas"]["FieldProblem"][];
             /** Instance */
             instance?: string | null;
@@ -9581,6 +9757,16 @@ export interface components {
          * @description Nothing to say: the study knows what it recommends.
          */
         VerifyStudy: Record<string, never>;
+        /**
+         * VisitAsked
+         * @description Somebody comes in to an attempt of this worker: connect to `/worker/attempts/KEY/visits/VISIT`.
+         */
+        VisitAsked: {
+            /** Key */
+            key: string;
+            /** Visit */
+            visit: string;
+        };
         /** Wanted */
         Wanted: {
             /** Hash */
@@ -9701,6 +9887,8 @@ export interface components {
         WorstExample: {
             /** Answer */
             answer: unknown;
+            /** Because */
+            because?: components["schemas"]["Because"][];
             /** Digest */
             digest: string;
             /** Truth */
@@ -10138,6 +10326,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DeviceList"];
                 };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_device: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                device: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong and what to do */
             default: {
@@ -10777,6 +10994,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PoolHistory"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compare_pool_sizes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolSizes"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolAdvice"];
                 };
             };
             /** @description What went wrong and what to do */

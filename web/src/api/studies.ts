@@ -22,6 +22,11 @@ export function dimensionsOf(study: Pick<Study, "space">): Dimension[] {
   return Array.isArray(found) ? (found as Dimension[]) : [];
 }
 
+/** What a study's budget is counted in; money by its currency. */
+export function unitOf(kind: string, currency: string): string {
+  return { cost: currency, time: "seconds", count: "points" }[kind] ?? kind;
+}
+
 /** What the study is for: "maximise accuracy where cost <= 0.1". */
 export function aimOf(study: Pick<Study, "goal">): {
   quantity: string;

@@ -1,34 +1,43 @@
 import { useQuery } from "@tanstack/react-query";
+import { useApps } from "../api/apps";
 import { answer, api } from "../api/client";
 import { count, figure } from "../ui/format";
 import { Picture } from "../ui/Picture";
-import { happinessOption } from "./rising";
+import { byMetric, meanNow, risingOption, type Rising } from "./rising";
 
-/** Each app's best score over time, and their mean in bold. */
+/** Each app's best score over time: a picture for each metric, since scores of two metrics do not compare. */
 export default function Happiness({ project }: { project: string }) {
   const found = useQuery({
     queryKey: [project, "apps", "happiness"],
     queryFn: () => answer(api.GET("/api/v1/projects/{project}/happiness", { params: { path: { project } } })),
     refetchInterval: 10_000,
   });
-  if (!found.data || found.data.items.length === 0) return null;
-  const now = found.data.mean.at(-1)?.quality;
+  const apps = useApps(project);
+  if (!apps.data || !found.data || found.data.items.length === 0) return null;
+  const metrics = new Map(apps.data.map((app) => [app.name, app.metric]));
   return (
     <section>
       <h2>Apps</h2>
-      <div className="card">
-        <Picture
-          title="Best score of each app over time"
-          about={`The best score of ${found.data.items.length} apps over time; their mean is now ${figure(now)}`}
-          option={happinessOption(found.data, Date.now())}
-          height={240}
-        />
-        <p className="quiet">
-          {found.data.items.length === 1
-            ? `One app has a model; its score is ${figure(now)}.`
-            : `${count(found.data.items.length)} apps have a model; their mean score is ${figure(now)}.`}
-        </p>
+      <div className="columns">
+        {byMetric(found.data.items, metrics).map(([metric, items]) => (
+          <div className="card" key={metric}>
+            <Picture
+              title={`Best ${metric} of each app over time`}
+              about={`The best ${metric} over time of ${items.map((item) => item.app).join(", ")}`}
+              option={risingOption(items, metric, Date.now())}
+              height={260}
+            />
+            <p className="quiet">{sentence(metric, items)}</p>
+          </div>
+        ))}
       </div>
     </section>
   );
+}
+
+function sentence(metric: string, items: Rising[]): string {
+  const now = figure(meanNow(items));
+  return items.length === 1
+    ? `${items[0]!.app} has a model; its ${metric} is ${now}.`
+    : `${count(items.length)} apps have a model; their mean ${metric} is ${now}.`;
 }

@@ -54,7 +54,8 @@ export function Model({ project, app }: { project: string; app: App }) {
           {app.serving.low != null && app.serving.high != null && (
             <>
               {" "}
-              Nine times of ten it lies between {figure(app.serving.low)} and {figure(app.serving.high)}.
+              Nine of ten tests on as many new examples score between {figure(app.serving.low)} and{" "}
+              {figure(app.serving.high)}.
             </>
           )}
           {app.serving.luck != null && app.serving.luck > 0 && (

@@ -98,6 +98,29 @@ function Found({ findings }: { findings: Findings }) {
           </tbody>
         </table>
       )}
+      {(findings.contributions ?? []).length > 0 && (
+        <table>
+          <caption>
+            Mean size of what a column adds to an answer: exact Shapley values, {findings.contributions_of}
+          </caption>
+          <thead>
+            <tr>
+              <th scope="col">column</th>
+              <th scope="col">moves answers by</th>
+              <th scope="col">with larger numbers</th>
+            </tr>
+          </thead>
+          <tbody>
+            {(findings.contributions ?? []).slice(0, 30).map((one) => (
+              <tr key={one.column}>
+                <td dir="auto">{one.column}</td>
+                <td>{one.mean.toFixed(4)}</td>
+                <td>{one.direction == null ? "" : one.direction.toFixed(2)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
       {findings.learning_curve.length > 0 && (
         <table>
           <caption>Error with fewer examples ({findings.error_kind})</caption>

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { exampleFilters } from "../api/apps";
 import { candidatesOption, confusionOption, posteriorOption, truthOf } from "./pictures";
 import { classPath, tableOf } from "./propose";
-import { happinessOption } from "./rising";
+import { byMetric, meanNow, risingOption } from "./rising";
 import { parsed } from "./TryIt";
 
 type Series = { data: unknown[] }[];
@@ -74,8 +74,26 @@ describe("apps", () => {
   });
   it("hold their best score until now", () => {
     const steps = [{ at: "2026-01-01T00:00:00Z", quality: 0.5 }];
-    const option = happinessOption({ mean: steps, items: [{ app: "a", steps }] }, 9e12);
-    expect((option.series as Series)[1]!.data.at(-1)).toEqual([9e12, 0.5]);
+    const option = risingOption([{ app: "a", steps }], "accuracy", 9e12);
+    expect((option.series as Series)[0]!.data.at(-1)).toEqual([9e12, 0.5]);
+    expect(option.legend).toMatchObject({ type: "scroll" });
+  });
+  it("are averaged and drawn together only where they are measured alike", () => {
+    const item = (app: string, quality: number) => ({
+      app,
+      steps: [{ at: "2026-01-01T00:00:00Z", quality }],
+    });
+    const metrics = new Map([
+      ["a", "R²"],
+      ["b", "accuracy"],
+      ["c", "accuracy"],
+    ]);
+    const found = byMetric([item("a", -3), item("b", 0.5), item("c", 0.75)], metrics);
+    expect(found.map(([metric, items]) => [metric, items.map((each) => each.app)])).toEqual([
+      ["accuracy", ["b", "c"]],
+      ["R²", ["a"]],
+    ]);
+    expect(meanNow(found[0]![1])).toBe(0.625);
   });
   it("are inferred from a table's first rows, or from where pictures lie", () => {
     expect(tableOf("a,b\n1,2\n\n3,4\n")).toEqual({

@@ -1,44 +1,45 @@
 import { told, type Option } from "../ui/Picture";
 
 type Steps = { at: string; quality: number }[];
+export type Rising = { app: string; steps: Steps };
 const MOST_LINES = 30;
 
-/** A thin line an app (the most recently improved ones), the mean in bold; each holds until now. */
-export function happinessOption(
-  found: { mean: Steps; items: { app: string; steps: Steps }[] },
-  now: number,
-): Option {
-  const recent = [...found.items]
+/** The apps by what their scores measure, which no two metrics share: no picture and no mean mixes them. */
+export function byMetric(items: Rising[], metrics: Map<string, string>): [string, Rising[]][] {
+  const found = new Map<string, Rising[]>();
+  for (const item of items) {
+    const metric = metrics.get(item.app) ?? "score";
+    found.set(metric, [...(found.get(metric) ?? []), item]);
+  }
+  return [...found].sort(([a, more], [b, few]) => few.length - more.length || a.localeCompare(b));
+}
+
+/** The last score of each, together. */
+export function meanNow(items: Rising[]): number {
+  return items.reduce((sum, item) => sum + item.steps.at(-1)!.quality, 0) / items.length;
+}
+
+/** A line an app (the most recently improved ones), named in the legend; each holds until now. */
+export function risingOption(items: Rising[], metric: string, now: number): Option {
+  const recent = [...items]
     .sort((a, b) => Date.parse(b.steps.at(-1)!.at) - Date.parse(a.steps.at(-1)!.at))
     .slice(0, MOST_LINES);
-  const line = (steps: Steps) => [
-    ...steps.map((step) => [Date.parse(step.at), step.quality]),
-    [now, steps.at(-1)!.quality],
-  ];
-  const names = ["mean of all", ...recent.map((item) => item.app)];
   return {
-    grid: { left: 56, right: 24, top: 16, bottom: 32 },
-    tooltip: told((_, which) => names[which] ?? ""),
+    grid: { left: 64, right: 24, top: 16, bottom: 56 },
+    legend: { type: "scroll", bottom: 0 },
+    tooltip: told((_, which) => recent[which]?.app ?? ""),
     xAxis: { type: "time", splitNumber: 6, axisLabel: { hideOverlap: true } },
-    yAxis: { type: "value", scale: true },
-    series: [
-      {
-        name: names[0],
-        type: "line",
-        step: "end",
-        symbolSize: 5,
-        z: 3,
-        lineStyle: { width: 3 },
-        data: line(found.mean),
-      },
-      ...recent.map((item) => ({
-        name: item.app,
-        type: "line" as const,
-        step: "end" as const,
-        symbolSize: 4,
-        lineStyle: { width: 1, opacity: 0.6 },
-        data: line(item.steps),
-      })),
-    ],
+    yAxis: { type: "value", scale: true, name: metric, nameLocation: "middle", nameGap: 44 },
+    series: recent.map((item) => ({
+      name: item.app,
+      type: "line" as const,
+      step: "end" as const,
+      symbolSize: 5,
+      lineStyle: { width: 2 },
+      data: [
+        ...item.steps.map((step) => [Date.parse(step.at), step.quality]),
+        [now, item.steps.at(-1)!.quality],
+      ],
+    })),
   };
 }

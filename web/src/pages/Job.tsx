@@ -235,9 +235,9 @@ function Facts({ project, job, base }: { project: string; job: JobFacts; base: s
     facts.push(["Processor time", duration(job.usage.cpu_seconds)]);
     facts.push(["Most memory", memory(job.usage.peak_memory_mb)]);
   }
-  if (bill.data) facts.push(["Cost so far", money(bill.data.amount, bill.data.lines[0]?.currency)]);
+  if (bill.data) facts.push(["Cost so far", money(bill.data.amount, bill.data.currency)]);
   if (bill.data?.promised_cost != null)
-    facts.push(["Promised cost", money(bill.data.promised_cost, bill.data.lines[0]?.currency)]);
+    facts.push(["Promised cost", money(bill.data.promised_cost, bill.data.currency)]);
   if (job.progress !== null && !isOver(job.state))
     facts.push(["Progress", <progress key="p" aria-label="Progress" max={1} value={job.progress} />]);
   if (job.parent_id)

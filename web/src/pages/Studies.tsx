@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Link } from "react-router";
-import { aimOf, useStudies } from "../api/studies";
+import { aimOf, unitOf, useStudies } from "../api/studies";
+import { useCurrency } from "../session";
 import { count, figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
@@ -12,6 +13,7 @@ export default function Studies() {
   const project = useProject();
   const studies = useStudies(project);
   const [creating, setCreating] = useState(false);
+  const currency = useCurrency();
   return (
     <>
       <header className="head">
@@ -68,7 +70,8 @@ export default function Studies() {
                           {count(Object.values(study.points).reduce((sum, n) => sum + n, 0))}
                         </td>
                         <td className="number">
-                          {figure(study.budget.spent)} of {figure(study.budget.amount)} {study.budget.kind}
+                          {figure(study.budget.spent)} of {figure(study.budget.amount)}{" "}
+                          {unitOf(study.budget.kind, currency)}
                         </td>
                         <td className="number">{figure(best)}</td>
                         <td>

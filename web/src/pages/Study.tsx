@@ -3,6 +3,7 @@ import { Link, useParams } from "react-router";
 import {
   aimOf,
   dimensionsOf,
+  unitOf,
   usePoints,
   useSteer,
   useVerify,
@@ -10,6 +11,7 @@ import {
   type Study as Facts,
   type StudyPoint,
 } from "../api/studies";
+import { useCurrency } from "../session";
 import { Failure } from "../ui/Failure";
 import { figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
@@ -22,8 +24,6 @@ import { Models } from "../study/Models";
 import { measured, parallelOption, pointText, spendingOption } from "../study/pictures";
 import { Points } from "../study/Points";
 
-const UNITS: Record<string, string> = { cost: "money", time: "seconds", count: "points" };
-
 export default function Study() {
   const project = useProject();
   const name = useParams().study ?? "";
@@ -34,6 +34,7 @@ export default function Study() {
 function Shown({ project, study }: { project: string; study: Facts }) {
   const points = usePoints(project, study);
   const steer = useSteer(project, study.name);
+  const currency = useCurrency();
   const aim = aimOf(study);
   const running = study.state === "running";
   return (
@@ -74,8 +75,8 @@ function Shown({ project, study }: { project: string; study: Facts }) {
       <p>
         {aim.upwards ? "Maximise" : "Minimise"} <strong>{aim.quantity}</strong>
         {aim.constraints.length > 0 && ` where ${aim.constraints.join(" and ")}`}, with {study.strategy};{" "}
-        {figure(study.budget.spent)} of {figure(study.budget.amount)}{" "}
-        {UNITS[study.budget.kind] ?? study.budget.kind} spent.
+        {figure(study.budget.spent)} of {figure(study.budget.amount)} {unitOf(study.budget.kind, currency)}{" "}
+        spent.
       </p>
       <meter aria-label="Spent of the budget" min={0} max={study.budget.amount} value={study.budget.spent} />
       <Best project={project} study={study} />
@@ -108,6 +109,7 @@ type ResumeProps = {
 /** Another total for the budget: lets an ended study go on, and a running one run longer. */
 function Resume({ budget, running, busy, onResume }: ResumeProps) {
   const [amount, setAmount] = useState(String(moreBudget(budget)));
+  const currency = useCurrency();
   return (
     <form
       className="row"
@@ -117,7 +119,7 @@ function Resume({ budget, running, busy, onResume }: ResumeProps) {
       }}
     >
       <label>
-        Budget in all, {UNITS[budget.kind] ?? budget.kind}
+        Budget in all, {unitOf(budget.kind, currency)}
         <input
           required
           type="number"
@@ -182,7 +184,7 @@ function Pictures({ project, study, points }: PicturesProps) {
   const done = measured(points);
   const [brushed, setBrushed] = useState<number[] | null>(null);
   const [anew, setAnew] = useState(0);
-  const unit = UNITS[study.budget.kind] ?? study.budget.kind;
+  const unit = unitOf(study.budget.kind, useCurrency());
   const spending = useMemo(() => spendingOption(points, aim.quantity, unit), [points, aim.quantity, unit]);
   const parallel = useMemo(
     () => parallelOption(points, dimensions, aim.quantity),

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { answer, api } from "../api/client";
 import { money } from "../api/spending";
+import { useCurrency } from "../session";
 import { Dialog } from "../ui/Dialog";
 import { Failure } from "../ui/Failure";
 import { count } from "../ui/format";
@@ -9,6 +10,7 @@ import { count } from "../ui/format";
 /** A command with numbers to try in braces; what it would run and cost is shown before it is submitted. */
 export function NewProfile({ project, onClose }: { project: string; onClose: () => void }) {
   const queries = useQueryClient();
+  const currency = useCurrency();
   const [name, setName] = useState("");
   const [template, setTemplate] = useState("");
   const [code, setCode] = useState("");
@@ -64,7 +66,7 @@ export function NewProfile({ project, onClose }: { project: string; onClose: () 
         </div>
         {plan.data && (
           <p className="notice finished" role="status">
-            {count(plan.data.runs.length)} runs, at most {money(plan.data.most_cost)} in all.
+            {count(plan.data.runs.length)} runs, at most {money(plan.data.most_cost, currency)} in all.
           </p>
         )}
         {(plan.error ?? start.error) && <Failure error={plan.error ?? start.error} />}

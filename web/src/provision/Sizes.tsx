@@ -12,6 +12,7 @@ import {
   type Provisioned,
 } from "../api/profiles";
 import { money } from "../api/spending";
+import { useCurrency } from "../session";
 import { Failure } from "../ui/Failure";
 import { count, duration, memory, moment } from "../ui/format";
 import { Picture } from "../ui/Picture";
@@ -30,6 +31,7 @@ type Form = {
 export function Sizes({ project, profile }: { project: string; profile: Profile }) {
   const wanted = argumentsOf(profile);
   const navigate = useNavigate();
+  const currency = useCurrency();
   const [form, setForm] = useState<Form>({
     values: Object.fromEntries(wanted.map(({ name, seen }) => [name, String(seen.at(-1) ?? 1)])),
     aim: "cheapest",
@@ -111,7 +113,7 @@ export function Sizes({ project, profile }: { project: string; profile: Profile 
           />
         </label>
         <label>
-          For at most
+          For at most, {currency}
           <input
             type="number"
             min="0"
@@ -147,20 +149,21 @@ export function limitsOf(form: Pick<Form, "minutes" | "cost" | "deadline">, now:
   };
 }
 
-function offerText(offer: Offer): string {
+export function offerText(offer: Offer, currency: string): string {
   const when = [
     offer.starts_at ? `starts about ${moment(offer.starts_at)}` : "never starts on the devices there are",
     ...(offer.ends_by ? [`ends by ${moment(offer.ends_by)}`] : []),
   ];
-  const size = `${offer.vcpu} vCPU and ${memory(offer.memory_mb)}`;
-  return `${size}: about ${duration(offer.seconds)}, ${money(offer.cost)}; ${when.join(", ")}`;
+  const size = `${offer.vcpu} vCPU and ${memory(offer.memory_mb)}${offer.terms ? ` on ${offer.terms} devices` : ""}`;
+  return `${size}: about ${duration(offer.seconds)}, ${money(offer.cost, currency)}; ${when.join(", ")}`;
 }
 
 function Found({ found, busy, onSubmit }: { found: Provisioned; busy: boolean; onSubmit: () => void }) {
+  const currency = useCurrency();
   if (found.offer)
     return (
       <div className="notice finished" role="status">
-        <p>{offerText(found.offer)}.</p>
+        <p>{offerText(found.offer, currency)}.</p>
         {found.offer.extrapolated.length > 0 && (
           <p className="quiet">Beyond what was profiled: {found.offer.extrapolated.join(", ")}.</p>
         )}
@@ -175,7 +178,7 @@ function Found({ found, busy, onSubmit }: { found: Provisioned; busy: boolean; o
       <ul>
         {(found.nearest ?? []).map((way) => (
           <li key={way.remedy}>
-            {way.remedy}: {offerText(way.offer)}
+            {way.remedy}: {offerText(way.offer, currency)}
           </li>
         ))}
       </ul>
@@ -184,6 +187,7 @@ function Found({ found, busy, onSubmit }: { found: Provisioned; busy: boolean; o
 }
 
 function Pictures({ offers, limits, found }: { offers: Offer[]; limits: Limits; found: Provisioned | null }) {
+  const currency = useCurrency();
   const out = offers.filter((offer) => excluded(offer, limits) !== null).length;
   return (
     <>
@@ -192,7 +196,7 @@ function Pictures({ offers, limits, found }: { offers: Offer[]; limits: Limits; 
           <Picture
             title="Predicted runtime over vCPU and memory"
             about={`Predicted runtime of ${offers.length} sizes over vCPU and memory; ${out} are excluded by the limits and red`}
-            option={gridOption(offers, limits, found?.offer ?? null)}
+            option={gridOption(offers, limits, found?.offer ?? null, currency)}
             height={360}
           />
         </div>
@@ -200,7 +204,7 @@ function Pictures({ offers, limits, found }: { offers: Offer[]; limits: Limits; 
           <Picture
             title="Cost over runtime"
             about={`Cost over predicted runtime of ${offers.length} sizes`}
-            option={frontOption(offers, found?.front ?? [], limits)}
+            option={frontOption(offers, found?.front ?? [], limits, currency)}
             height={360}
           />
         </div>

@@ -6,19 +6,19 @@ import "../ui/shapes";
 
 const OUT = "#c8402f";
 
-function words(offer: Offer, limits: Limits): string {
+function words(offer: Offer, limits: Limits, currency: string): string {
   const why = excluded(offer, limits);
   const lines = [
-    `${offer.vcpu} vCPU, ${memory(offer.memory_mb)}`,
+    `${offer.vcpu} vCPU, ${memory(offer.memory_mb)}${offer.terms ? `, ${offer.terms}` : ""}`,
     `${duration(offer.seconds)} (${duration(offer.low_seconds)} to ${duration(offer.high_seconds)})`,
-    money(offer.cost),
+    money(offer.cost, currency),
   ];
   if (why) lines.push(`excluded: ${why}`);
   return lines.join("\n");
 }
 
 /** The predicted runtime over vCPU and memory; what breaks a limit is red. */
-export function gridOption(offers: Offer[], limits: Limits, chosen: Offer | null): Option {
+export function gridOption(offers: Offer[], limits: Limits, chosen: Offer | null, currency: string): Option {
   const inside = offers.filter((offer) => excluded(offer, limits) === null);
   const outside = offers.filter((offer) => excluded(offer, limits) !== null);
   const at = (offer: Offer) => [CPUS.indexOf(offer.vcpu), MEMORIES.indexOf(offer.memory_mb)];
@@ -49,7 +49,7 @@ export function gridOption(offers: Offer[], limits: Limits, chosen: Offer | null
     grid: { left: 76, right: 88, top: 36, bottom: 48 },
     tooltip: told((i, which) => {
       const offer = which === 0 ? inside[i] : which === 1 ? outside[i] : chosen;
-      return offer ? words(offer, limits) : "";
+      return offer ? words(offer, limits, currency) : "";
     }),
     xAxis: { type: "category", name: "vCPU", nameLocation: "middle", nameGap: 28, data: CPUS.map(String) },
     yAxis: { type: "category", name: "memory", data: MEMORIES.map((mb) => memory(mb)) },
@@ -71,7 +71,7 @@ export function gridOption(offers: Offer[], limits: Limits, chosen: Offer | null
 }
 
 /** Price over runtime, with those that no other size beats in both. */
-export function frontOption(offers: Offer[], front: Offer[], limits: Limits): Option {
+export function frontOption(offers: Offer[], front: Offer[], limits: Limits, currency: string): Option {
   const inside = offers.filter((offer) => excluded(offer, limits) === null);
   const outside = offers.filter((offer) => excluded(offer, limits) !== null);
   const dot = (offer: Offer) => [offer.seconds, offer.cost];
@@ -81,10 +81,10 @@ export function frontOption(offers: Offer[], front: Offer[], limits: Limits): Op
     legend: { type: "scroll", bottom: 0 },
     tooltip: told((i, which) => {
       const offer = [best, inside, outside][which]?.[i];
-      return offer ? words(offer, limits) : "";
+      return offer ? words(offer, limits, currency) : "";
     }),
     xAxis: { type: "log", name: "runtime, seconds", nameLocation: "middle", nameGap: 26 },
-    yAxis: { type: "value", name: "cost", scale: true },
+    yAxis: { type: "value", name: `cost, ${currency}`, scale: true },
     series: [
       { name: "Pareto front", type: "line", symbolSize: 8, z: 3, data: best.map(dot) },
       { name: "within the limits", type: "scatter", symbolSize: 5, data: inside.map(dot) },

@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { useNavigate } from "react-router";
 import { answer, api } from "../api/client";
+import { useCurrency } from "../session";
 import { Dialog } from "../ui/Dialog";
 import { Failure } from "../ui/Failure";
 import { EMPTY, EMPTY_DIMENSION, studyOf, type DimensionRow, type StudyForm } from "./form";
@@ -86,6 +87,7 @@ export function NewStudy({ project, onClose }: { project: string; onClose: () =>
 }
 
 function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyForm>) => void }) {
+  const currency = useCurrency();
   const change = (i: number, row: Partial<DimensionRow>) =>
     set({ dimensions: form.dimensions.map((old, j) => (j === i ? { ...old, ...row } : old)) });
   return (
@@ -263,7 +265,7 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
               onChange={(e) => set({ budget: e.target.value as StudyForm["budget"] })}
             >
               <option value="count">points</option>
-              <option value="cost">money</option>
+              <option value="cost">{currency}</option>
               <option value="time">seconds</option>
             </select>
           </label>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aimOf, dimensionsOf, type StudyPoint } from "../api/studies";
+import { aimOf, dimensionsOf, unitOf, type StudyPoint } from "../api/studies";
 import { moreBudget } from "../pages/Study";
 import { EMPTY, studyOf } from "./form";
 import {
@@ -149,5 +149,15 @@ describe("studies", () => {
     const [front, met, not] = frontOption(found, [1], "a", "cost").series as { data: unknown[] }[];
     expect([front!.data, met!.data, not!.data]).toEqual([[[1, 2]], [[2, 1]], [[1, 2]]]);
     expect(FEASIBILITY).toEqual(["#d55e00", "#f7f1e3", "#0072b2"]);
+  });
+});
+
+describe("a budget", () => {
+  it("of money is counted in its currency", () => {
+    expect(["cost", "time", "count"].map((kind) => unitOf(kind, "CHF"))).toEqual([
+      "CHF",
+      "seconds",
+      "points",
+    ]);
   });
 });

@@ -12,10 +12,12 @@ export function EventList({ events }: { events: Event[] }) {
     <ol className="events">
       {events.map((event) => (
         <li key={event.seq}>
-          <span className={`kind ${event.kind.split(".")[1] ?? ""}`}>{event.kind.replace(".", " ")}</span>
+          <span className={`kind ${event.kind.split(".")[1] ?? ""}`}>{event.kind.replace(/[._]/g, " ")}</span>
           <span className="clip" dir="auto">
             {project && event.kind.startsWith("job.") ? (
-              <Link to={`/p/${encodeURIComponent(project)}/jobs/${event.subject}`}>{event.subject}</Link>
+              <Link to={`/p/${encodeURIComponent(project)}/jobs/${event.subject}`}>
+                {event.subject_name ?? event.subject}
+              </Link>
             ) : (
               wording(event)
             )}
@@ -32,5 +34,5 @@ export function EventList({ events }: { events: Event[] }) {
 
 function wording(event: Event): string {
   const name = event.body.name;
-  return typeof name === "string" ? name : event.subject;
+  return event.subject_name ?? (typeof name === "string" ? name : event.subject);
 }

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { answer, api } from "../api/client";
 import type { components } from "../api/schema";
+import { useCurrency } from "../session";
 import { Failure } from "./Failure";
 
 type Facts = components["schemas"]["Terms"];
@@ -20,6 +21,7 @@ export function Terms({
   terms: Facts;
 }) {
   const queries = useQueryClient();
+  const currency = useCurrency();
   const [weight, setWeight] = useState(String(terms.weight));
   const [deadline, setDeadline] = useState(localMoment(terms.deadline));
   const [budget, setBudget] = useState(text(terms.budget));
@@ -63,7 +65,7 @@ export function Terms({
           <input type="datetime-local" value={deadline} onChange={(e) => setDeadline(e.target.value)} />
         </label>
         <label>
-          Budget{" "}
+          Budget, {currency}{" "}
           <input
             type="number"
             min={0}
