@@ -53,3 +53,33 @@ def test_a_job_on_hidden_files_shows_neither_names_nor_lines(world: World) -> No
 def test_the_table_of_rights_in_the_documents_is_the_servers_own() -> None:
     kept = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
     assert kept.read_text() == access_page(), "run scripts/reference"
+
+
+def test_an_apps_examples_are_hidden_where_their_set_or_folder_is(world: World) -> None:
+    program = "{input: {[Tensor[2]], []}, output: {[Tensor[2]], []}}"
+    for name, scope in (("wards", "fileset"), ("beds", "path")):
+        made = world.call("astro-admin", "POST", f"{BASE}/apps", json={"name": name, "program": program})
+        assert made.status_code == 201, made.text
+        address = f"{BASE}/apps/{name}"
+        pairs = [{"input": [float(n), 1.0], "output": [float(n % 2), float(1 - n % 2)]} for n in range(8)]
+        fed = world.call("astro-admin", "POST", f"{address}/feed", json={"pairs": pairs})
+        assert fed.status_code == 200, fed.text
+        digest = world.call("astro-member", "GET", f"{address}/examples").json()["items"][0]["digest"]
+        pages = [
+            ("GET", f"{address}/examples"),
+            ("GET", f"{address}/examples/{digest}"),
+            ("GET", f"{address}/examples/{digest}/thumbnail"),
+            ("GET", f"{address}/suspects"),
+            ("POST", f"{address}/suspects"),
+            ("GET", f"{address}/checks"),
+            ("POST", f"{address}/checks"),
+            ("POST", f"{address}/report"),
+        ]
+        hide(world, scope, f"{name}*" if scope == "fileset" else made.json()["folder"])
+        for method, page in pages:
+            answer = world.call("astro-member", method, page)
+            assert answer.status_code == 404, (method, page, answer.text)
+            assert "[0.0, 1.0]" not in answer.text
+        body = {"digests": [digest], "on": False}
+        assert world.call("astro-member", "POST", f"{address}/refine", json=body).status_code == 404
+        assert world.call("astro-admin", "GET", f"{address}/examples").status_code == 200

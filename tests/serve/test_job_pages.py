@@ -140,6 +140,17 @@ def test_a_platform_admin_has_a_name_in_the_history(world: World) -> None:
     assert name in {event["actor_name"] for event in events}
 
 
+def test_events_of_jobs_and_apps_carry_their_names(world: World) -> None:
+    body = {"name": "clean the stars", "run": {"kind": "command", "argv": ["true"]}}
+    job = world.call(WHO, "POST", f"{P}/jobs", json=body).json()["id"]
+    events = world.call(WHO, "GET", f"{P}/events").json()["items"]
+    assert {each["subject_name"] for each in events if each["subject"] == job} == {"clean the stars"}
+    program = "{input: {[Tensor[2]], []}, output: {[Tensor[2]], []}}"
+    app = world.call(WHO, "POST", f"{P}/apps", json={"name": "flowers", "program": program}).json()["id"]
+    events = world.call(WHO, "GET", f"{P}/events").json()["items"]
+    assert {each["subject_name"] for each in events if each["subject"] == app} == {"flowers"}
+
+
 def upload(world: World, files: dict[str, bytes]) -> None:
     session = world.call(WHO, "POST", f"{P}/uploads", json={}).json()["id"]
     hashes = {path: digest_of(data).hex() for path, data in files.items()}

@@ -24,19 +24,22 @@ from easel.serve import documents, pages, problems
 from easel.serve.access import Access, Anyone, Failures
 from easel.serve.audit import open_audit
 from easel.serve.exchange_batcher import ExchangeBatcher
+from easel.serve.exec_client import ExecClient
 from easel.serve.fair import FairMiddleware, UserLimits
 from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
 from easel.serve.metrics import Metrics
 from easel.serve.middleware import RequestMiddleware, page_policy
 from easel.serve.mlflow.artifacts import STREAMED
+from easel.serve.mlflow.quick import QuickMlflow
 from easel.serve.model_pool import ModelPool, PoolOptions
 from easel.serve.quick import QuickRoutes
 from easel.serve.recent import Recent
 from easel.serve.routes import all_routers, app_models, open_inference
 from easel.serve.routes.operations import free_bytes, is_ready
 from easel.serve.routes.worker import PREFIX as WORKER
-from easel.serve.settings import Settings
+from easel.serve.settings import UNDERSTOOD, Settings
 from easel.serve.state import AppState
+from easel.serve.worker_visits import WorkerVisits
 from easel.store.engine import Store
 from easel.version import __version__
 from easel.wire.model import Problem
@@ -66,12 +69,14 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     key = signing_key(settings.folder)
     addresses = Addresses(lake, Signer(key))
     batcher = ExchangeBatcher(store, Seal(key))
+    visits = WorkerVisits(batcher.call)
+    inside = ExecClient(settings.folder / "run" / "attempts", visits)
     audit = open_audit(settings, store)
     options = model_options(settings)
     models = (Models(options.models), ModelPool(options))
     recent: tuple[Recent[Any], Recent[Any]] = (_recent(store), _recent(store))
     app.state.easel = AppState(
-        settings, store, metrics, failures, lake, addresses, batcher, audit, *models, *recent
+        settings, store, metrics, failures, lake, addresses, batcher, visits, inside, audit, *models, *recent
     )
     app.state.easel.providers = _providers(settings, store)
     app.state.easel.directories = {each.name: each for each in settings.directories}
@@ -84,6 +89,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     )
     documents.install(app)
     pages.install(app)
+    app.add_middleware(QuickMlflow)
     app.add_middleware(QuickRoutes, routes=(*app_models.QUICK, *open_inference.QUICK))
     limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
     app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
@@ -108,6 +114,7 @@ def model_options(settings: Settings) -> PoolOptions:
         settings.model_processes,
         settings.model_memory_mb,
         settings.answer_limit_s,
+        unwalled=settings.unsandboxed == UNDERSTOOD,
     )
 
 

@@ -34,7 +34,7 @@ from easel.run.executors.base import (
 )
 from easel.store import devices, jobs, leases
 from easel.store.engine import AnyRow, Store, Tx
-from easel.tenancy.keeper import Rules
+from easel.tenancy.rules import Rules
 
 log = logging.getLogger("easel.controller")
 LEASE = "controller"

@@ -51,6 +51,7 @@ class ExchangeBatcher:
         self._lock = threading.Lock()
         self._new: list[_WaitingRequest] = []
         self._waiting: dict[str, _WaitingRequest] = {}
+        self._called: set[str] = set()
         self._stopping = False
         self._thread: threading.Thread | None = None
         self.trusted: set[str] = set()
@@ -69,6 +70,12 @@ class ExchangeBatcher:
                 self._thread.start()
         self._changed.set()
         return await request.done
+
+    def call(self, name: str) -> None:
+        """Answers the request of this worker that waits here, so that it asks again; the next one, if none does."""
+        with self._lock:
+            self._called.add(name)
+        self._changed.set()
 
     def _run(self) -> None:
         woken = threading.Event()
@@ -107,12 +114,21 @@ class ExchangeBatcher:
             elif earlier is not None:
                 self._waiting[request.said.name] = earlier
         self._serve(new, now)
+        self._answer_called()
         over = [request for request in self._waiting.values() if request.wait_until <= now]
         for request in over:
             del self._waiting[request.said.name]
             request.answer(ExchangeReply(request.said.session))
         if look and self._waiting:
             self._serve_waiting(now)
+
+    def _answer_called(self) -> None:
+        with self._lock:
+            called = [name for name in self._called if name in self._waiting]
+            self._called.difference_update(called)
+        for name in called:
+            request = self._waiting.pop(name)
+            request.answer(ExchangeReply(request.said.session))
 
     def _serve(self, requests: Sequence[_WaitingRequest], now: float) -> None:
         if not requests:

@@ -38,7 +38,7 @@ from easel.serve.ledger import keep_books
 from easel.serve.messenger import keep_sending
 from easel.serve.settings import UNDERSTOOD, Settings
 from easel.store.engine import Store
-from easel.tenancy.keeper import Rules
+from easel.tenancy.rules import Rules
 
 ORPHAN_AFTER_S = 300.0
 

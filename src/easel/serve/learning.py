@@ -12,11 +12,13 @@ from easel.flow.apps.done import tell_done
 from easel.flow.apps.tenant import AppSource
 from easel.flow.jobs.admission import QueueAdmission
 from easel.flow.lake.upload import Lake
+from easel.flow.prices import prices_by_terms
 from easel.flow.studies.tenant import StudySource
 from easel.schedule.policies import Policy, named
 from easel.store.engine import Tx
-from easel.tenancy.keeper import Keeper, Rules
+from easel.tenancy.keeper import Keeper
 from easel.tenancy.newcomers import NewcomersFirst
+from easel.tenancy.rules import Rules
 
 log = logging.getLogger("easel.learning")
 EVERY_S = 0.5
@@ -32,13 +34,14 @@ def build_keeper(
 ) -> Keeper:
     """The pool with everybody who shares it: apps and studies."""
     return Keeper(
-        lake.store,
         (AppSource(lake.store), StudySource(lake)),
         QueueAdmission(max_active),
         NewcomersFirst(policy or named("easel")),
         rules or Rules(),
-        guard,
-        tell_done,
+        store=lake.store,
+        guard=guard,
+        tell_done=tell_done,
+        prices=prices_by_terms,
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from easel.errors import EaselError, InvalidInput, Misconfigured, TryLater
 from easel.match.examples import ExampleError
+from easel.run.trial_walls import NO_WALLS, can_wall_in
 from easel.serve.model_forms import Unreadable
 from easel.serve.model_process import ASKED, TOLD
 
@@ -46,6 +47,8 @@ class PoolOptions:
     processes: int
     memory_mb: int
     answer_limit_s: float
+    unwalled: bool = False
+    """Whether an admin has said that models may answer where no walls can be put up around them."""
 
 
 class ModelPool:
@@ -119,6 +122,8 @@ class ModelProcess:
 
     async def _start(self) -> _Wire:
         self._end()
+        if not self._options.unwalled and not can_wall_in():
+            raise TryLater(f"no model answers here: {NO_WALLS}", retry_after=600)
         ours, theirs = socket.socketpair()
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)

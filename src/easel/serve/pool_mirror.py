@@ -10,6 +10,7 @@ from easel.serve.learning import build_keeper
 from easel.serve.state import AppState
 from easel.store.engine import Tx
 from easel.tenancy.keeper import Keeper
+from easel.tenancy.pool_view import PoolView
 
 
 class _Mirror:
@@ -24,7 +25,7 @@ _MAKING = threading.Lock()
 
 
 @contextmanager
-def looking(state: AppState, tx: Tx) -> Iterator[Keeper]:
+def looking(state: AppState, tx: Tx) -> Iterator[PoolView]:
     """The pool as of now. Nobody else looks meanwhile."""
     key = f"{state.settings.folder} {state.settings.database}"
     with _MAKING:

@@ -14,11 +14,13 @@ from easel.flow.apps.infer import Models
 from easel.flow.audit.log import AuditLog
 from easel.flow.lake.upload import Lake
 from easel.serve.exchange_batcher import ExchangeBatcher
+from easel.serve.exec_client import ExecClient
 from easel.serve.lake import Addresses
 from easel.serve.metrics import Metrics
 from easel.serve.model_pool import ModelPool
 from easel.serve.recent import Recent
 from easel.serve.settings import Settings
+from easel.serve.worker_visits import WorkerVisits
 from easel.store.engine import Store as Store
 from easel.store.engine import Tx as Tx  # for routes, which know nothing else of the store
 
@@ -38,6 +40,8 @@ class AppState:
     lake: Lake
     addresses: Addresses
     batcher: ExchangeBatcher
+    visits: WorkerVisits
+    exec_client: ExecClient
     audit: AuditLog
     model_files: Models
     models: ModelPool

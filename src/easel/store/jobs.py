@@ -17,7 +17,7 @@ from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
 from easel.ids import JobId, ProjectId, UserId, id_end
 from easel.records.attempt import AttemptKey, EndReason
-from easel.records.job import Job, JobState, Usage
+from easel.records.job import Job, JobOutcome, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_needs, jobs
@@ -267,7 +267,6 @@ _OUTCOMES = select(
     jobs.c.state,
     jobs.c.end_reason,
     jobs.c.result,
-    jobs.c.reason,
     jobs.c.output_set,
     jobs.c.usage,
     jobs.c.spec,
@@ -283,9 +282,22 @@ def states(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, tuple[JobState, str | No
     return {row.id: (JobState(row.state), row.device) for row in tx.execute(_STATES, {"ids": list(ids)})}
 
 
-def outcomes(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, AnyRow]:
-    """What came of these jobs: owner, state, result, output, usage, times and the specification as it is stored."""
-    return {row.id: row for row in tx.execute(_OUTCOMES, {"ids": list(ids)})}
+def outcomes(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, JobOutcome]:
+    """Returns what came of those of these jobs that exist."""
+    return {
+        row.id: JobOutcome(
+            row.user_id,
+            row.spec,
+            JobState(row.state),
+            None if row.end_reason is None else EndReason(row.end_reason),
+            row.result,
+            row.output_set,
+            (row.usage or {}).get("peak_memory_mb"),
+            row.started_at,
+            row.ended_at,
+        )
+        for row in tx.execute(_OUTCOMES, {"ids": list(ids)})
+    }
 
 
 def active(tx: Tx) -> list[AnyRow]:
@@ -300,6 +312,13 @@ def project_of(tx: Tx, job_ids: Sequence[str]) -> dict[str, str]:
         query = select(jobs.c.id, jobs.c.project_id).where(jobs.c.id.in_(some))
         found |= {row.id: row.project_id for row in tx.execute(query)}
     return found
+
+
+def names_of(tx: Tx, job_ids: Sequence[str]) -> dict[str, str]:
+    """Returns the names of these jobs, by id; of a job that is no longer there, none."""
+    wanted = sorted(set(job_ids))
+    query = select(jobs.c.id, jobs.c.name).where(jobs.c.id.in_(wanted))
+    return {row.id: row.name for row in tx.execute(query)} if wanted else {}
 
 
 def to_kill(tx: Tx) -> list[str]:

@@ -195,6 +195,13 @@ def find_of_token(tx: Tx, key: str, token_id: str) -> AnyRow | None:
     return tx.execute(query.where(work.c.key == key, workers.c.token_id == token_id)).one_or_none()
 
 
+def device_of(tx: Tx, key: str) -> str | None:
+    """The worker that has this attempt and has not ended it; None where none has."""
+    query = select(work.c.device).where(work.c.key == key, work.c.over.is_(False), work.c.forgotten == 0)
+    found: str | None = tx.execute(query).scalar_one_or_none()
+    return found
+
+
 def lease(tx: Tx, given: Mapping[str, str]) -> None:
     """`given` says which key goes to which device."""
     update_many(tx, work.c.key, work.c.device, given)

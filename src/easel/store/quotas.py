@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from easel.ids import ProjectId, UserId
 from easel.records.quota import Quota, QuotaUse
@@ -17,10 +17,13 @@ PROJECT = UserId("")
 """Stands for the project itself."""
 
 
+_OF_PROJECT = select(quotas).where(quotas.c.project_id == bindparam("of_project"))
+
+
 def of_project(tx: Tx, project_id: ProjectId) -> dict[UserId, Quota]:
     """The quotas of a project and of people in it; `PROJECT` is the project's own."""
-    query = select(quotas).where(quotas.c.project_id == project_id)
-    return {UserId(row.user_id): Quota(row.bytes, row.gpu_hours, row.jobs) for row in tx.execute(query)}
+    rows = tx.execute(_OF_PROJECT, {"of_project": project_id})
+    return {UserId(row.user_id): Quota(row.bytes, row.gpu_hours, row.jobs) for row in rows}
 
 
 def put(tx: Tx, project_id: ProjectId, user_id: UserId, quota: Quota) -> None:

@@ -40,6 +40,11 @@ def remove(tx: Tx, reservation_id: str) -> bool:
     return tx.execute(delete(reservations).where(reservations.c.id == reservation_id)).rowcount == 1
 
 
+def remove_of(tx: Tx, device: str) -> int:
+    """Removes the reservations of a device; returns how many there were."""
+    return tx.execute(delete(reservations).where(reservations.c.device == device)).rowcount
+
+
 def kept_now(tx: Tx) -> dict[str, str]:
     """Devices that are reserved at this moment, each with the project that it is kept for."""
     query = select(reservations.c.device, reservations.c.project_id).where(

@@ -88,6 +88,12 @@ def with_unnoted(tx: Tx) -> list[StoredStudy]:
     return [_study(row) for row in tx.execute(select(studies).where(studies.c.id.in_(unnoted)))]
 
 
+def names_of(tx: Tx, ids: Sequence[str]) -> dict[str, str]:
+    """Returns the names of these studies, by id; of one that is no longer there, none."""
+    query = select(studies.c.id, studies.c.name).where(studies.c.id.in_(sorted(set(ids))))
+    return {row.id: row.name for row in tx.execute(query)} if ids else {}
+
+
 def names(tx: Tx, project_id: ProjectId) -> dict[str, str]:
     rows = tx.execute(select(studies.c.id, studies.c.name).where(studies.c.project_id == project_id))
     return {row.id: row.name for row in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from easel.declare.page import parse_filter
 from easel.flow.apps import feed as feeding
@@ -12,11 +12,12 @@ from easel.flow.apps import feed_files as feeding_files
 from easel.flow.apps import files, refine, suspects
 from easel.serve.access import Member, State
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.routes.apps import Name
 from easel.wire import app as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
+router = Router(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
 
 Digest = Annotated[str, Path(max_length=64)]
 

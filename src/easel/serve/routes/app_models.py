@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from easel.declare.generate import generate
 from easel.declare.parse import parse_program
@@ -18,13 +18,14 @@ from easel.flow.words.findings import findings_told
 from easel.serve.access import Member, QuickMember, State, acts, quick_member
 from easel.serve.answers import answer_own
 from easel.serve.quick import QuickRoute
+from easel.serve.router import Router
 from easel.serve.routes.apps import Name
 from easel.serve.state import app_state
 from easel.wire import app as wire
 from easel.wire.app_report import Findings
 from easel.wire.model import whole_schema
 
-router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
+router = Router(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
 
 
 @router.post(

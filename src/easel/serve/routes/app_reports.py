@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from easel.declare.verbs import Verb
 from easel.flow.apps.card import CardForm, model_card
@@ -12,10 +12,11 @@ from easel.flow.apps.checks import ask_for_checks, checks_of
 from easel.flow.apps.report import ask_for_report
 from easel.flow.apps.score import score_files
 from easel.serve.access import Member, State, acts
+from easel.serve.router import Router
 from easel.serve.routes.apps import Name
 from easel.wire import app_report as wire
 
-router = APIRouter(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
+router = Router(prefix="/api/v1/projects/{project}/apps/{name}", tags=["apps"])
 
 
 @router.post("/score", response_model=wire.Scoring, status_code=202)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.declare.friendly import read_program
 from easel.declare.parse import parse_program
@@ -12,6 +12,7 @@ from easel.declare.propose import propose_from_folder, propose_from_table
 from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, takeover, vectors
+from easel.flow.apps.best import luck_of
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.ready import metric_of
 from easel.match.metrics import METRICS, interval
@@ -22,12 +23,13 @@ from easel.records.app import App, AppTrial
 from easel.serve.access import Member, SignedIn, State, acts
 from easel.serve.creating import Create
 from easel.serve.pool_mirror import looking
+from easel.serve.router import Router
 from easel.serve.routes.terms import shown_terms
 from easel.serve.state import AppState, Tx
 from easel.wire import app as wire
 
-router = APIRouter(prefix="/api/v1/projects/{project}/apps", tags=["apps"])
-programs = APIRouter(prefix="/api/v1/programs", tags=["apps"])
+router = Router(prefix="/api/v1/projects/{project}/apps", tags=["apps"])
+programs = Router(prefix="/api/v1/programs", tags=["apps"])
 
 Name = Annotated[str, Path(max_length=64, examples=["flowers"])]
 
@@ -41,6 +43,7 @@ def summary(state: AppState, tx: Tx, app: App) -> wire.App:
 def _model(trial: AppTrial | None, metric: str, luck: float | None) -> wire.BestModel | None:
     if trial is None:
         return None
+    luck = luck_of(trial, luck)
     shown = (trial.quality or 0.0) - (luck or 0.0)
     low, high = (None, None) if trial.error is None else interval(metric, shown, trial.error)
     return wire.BestModel(

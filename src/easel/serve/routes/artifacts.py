@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 
 from easel.declare.verbs import Verb
@@ -16,11 +16,12 @@ from easel.flow.lake.trace import TraceDirection
 from easel.flow.members import names_of
 from easel.records import lake as records
 from easel.serve.access import Member, State, acts
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}", tags=["artifacts"])
+router = Router(prefix="/api/v1/projects/{project}", tags=["artifacts"])
 
 Start = Annotated[str | None, Query(max_length=150, description="A file set; empty for the whole graph")]
 Limit = Annotated[int, Query(ge=1, le=5000)]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from easel.flow.audit.read import entries_after, list_entries
@@ -14,11 +14,12 @@ from easel.flow.audit.verify import verify
 from easel.records.audit import ChainedEntry, plain
 from easel.serve.access import PlatformAdmin, ProjectAdmin, State
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.state import AppState
 from easel.wire.audit import AuditEntry, AuditVerdict
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1", tags=["audit"])
+router = Router(prefix="/api/v1", tags=["audit"])
 
 
 @router.get("/audit", response_model=Page[AuditEntry])

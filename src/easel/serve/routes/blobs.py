@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from easel.errors import InvalidInput
@@ -13,8 +13,9 @@ from easel.flow.lake.upload import receive_part
 from easel.lake.digest import Digest, from_hex
 from easel.serve.access import State, anyone
 from easel.serve.incoming import arriving
+from easel.serve.router import Router
 
-router = APIRouter(prefix="/blobs", tags=["blobs"], dependencies=[anyone])
+router = Router(prefix="/blobs", tags=["blobs"], dependencies=[anyone])
 
 Expires = Annotated[int, Query(ge=0, lt=2**40)]
 Signature = Annotated[str, Query(pattern="^[0-9a-f]{64}$")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.flow import history
@@ -15,11 +15,12 @@ from easel.serve import access
 from easel.serve.access import Member, PlatformAdmin, State
 from easel.serve.live import follow
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire.event import Event
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1", tags=["events"])
+router = Router(prefix="/api/v1", tags=["events"])
 
 After = Annotated[int, Query(ge=0, lt=2**63, description="Begin after this event's seq")]
 LastEventId = Annotated[
@@ -46,10 +47,13 @@ def platform_events(state: State, caller: PlatformAdmin, page: Paging) -> Page[E
 
 
 def _named(tx: Tx, events: Sequence[records.Event]) -> list[Event]:
-    """Returns events with the name of whoever did it, also of a platform admin or of somebody who left."""
+    """Returns events with the names of the job they are about and of whoever did it, also of somebody who left."""
     names = names_of(tx, [each.actor for each in events if each.actor])
+    subjects = history.subject_names(tx, events)
     return [
-        Event.model_validate(each).model_copy(update={"actor_name": names.get(each.actor or "")})
+        Event.model_validate(each).model_copy(
+            update={"actor_name": names.get(each.actor or ""), "subject_name": subjects.get(each.subject)}
+        )
         for each in events
     ]
 

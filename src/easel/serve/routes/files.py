@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from easel.declare.verbs import Verb
@@ -13,11 +13,12 @@ from easel.flow.members import names_of
 from easel.lake.manifest.node import Entry
 from easel.records.lake import Folder
 from easel.serve.access import Member, State, acts
+from easel.serve.router import Router
 from easel.serve.saving import saved_as
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/files", tags=["files"])
+router = Router(prefix="/api/v1/projects/{project}/files", tags=["files"])
 
 Ref = Annotated[
     str,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from easel.declare.verbs import Verb
 from easel.flow.jobs import replay
@@ -20,11 +20,12 @@ from easel.records.job import Job
 from easel.records.lake import FileSetVersion
 from easel.serve.access import Member, ProjectAdmin, State, acts
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/filesets", tags=["file sets"])
+router = Router(prefix="/api/v1/projects/{project}/filesets", tags=["file sets"])
 
 SetRef = Annotated[str, Path(max_length=150, description="name or name:version", examples=["HotpotQA:1"])]
 Limit = Annotated[int, Query(ge=1, le=1000)]

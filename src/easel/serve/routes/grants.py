@@ -5,17 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from easel.flow.lake import collect, grant
 from easel.flow.members import names_of
 from easel.lake.access import Grant, Scope
 from easel.serve.access import PlatformAdmin, ProjectAdmin, State
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1", tags=["access and cleaning"])
+router = Router(prefix="/api/v1", tags=["access and cleaning"])
 
 
 @router.get("/projects/{project}/grants", response_model=Page[wire.Grant])

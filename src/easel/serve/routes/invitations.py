@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from easel.errors import Unauthenticated
 from easel.flow.people import invitations
@@ -12,13 +12,14 @@ from easel.flow.people.invitations import list_invitations
 from easel.serve.access import ProjectAdmin, SignedIn, State, anyone
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.routes.tokens import issued
 from easel.serve.routes.users import shown
 from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1", tags=["invitations"])
+router = Router(prefix="/api/v1", tags=["invitations"])
 _IN_PROJECT = "/projects/{project}/invitations"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import fields
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -23,13 +24,14 @@ from easel.serve.access import Member, State, acts, member
 from easel.serve.creating import Create
 from easel.serve.live import StreamRights
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.routes.artifacts import tag_value
 from easel.serve.saving import saved_as
 from easel.serve.state import AppState, Tx
 from easel.wire import job as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
+router = Router(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
 
 JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
 After = Annotated[int, Query(ge=0, lt=2**62, description="Begin with this line")]
@@ -43,12 +45,14 @@ FOLLOW_SECONDS = 0.25
 """Lines are written by the controller, perhaps of another process: look this often."""
 
 
-def shown(job: records.Job, waiting: str | None = None) -> wire.Job:
-    values: dict[str, Any] = {
-        name: getattr(job, name) for name in wire.Job.model_fields if hasattr(job, name)
-    }
+_PLAIN = tuple(field.name for field in fields(records.Job) if field.name in wire.Job.model_fields)
+"""What of a job is shown as it is kept."""
+
+
+def shown(job: records.Job, waiting: str | None = None, user: str | None = None) -> wire.Job:
+    values: dict[str, Any] = {name: getattr(job, name) for name in _PLAIN}
     values |= {"spec": look.spec_as_json(job.spec), "kind": job.spec.run.kind, "name": job.name}
-    values["waiting"] = waiting
+    values |= {"waiting": waiting, "user": user}
     return wire.Job.model_validate(values)
 
 
@@ -70,7 +74,7 @@ def list_jobs(state: State, caller: Member, page: Paging) -> Page[wire.Job]:
     with state.store.read() as tx:
         found = look.list_jobs(tx, caller, page)
         names = names_of(tx, [job.user_id for job in found.items])
-    shown_jobs = [shown(job).model_copy(update={"user": names[job.user_id]}) for job in found.items]
+    shown_jobs = [shown(job, user=names[job.user_id]) for job in found.items]
     return Page(items=shown_jobs, next_cursor=found.next_cursor)
 
 
@@ -81,7 +85,7 @@ def job_table(state: State, caller: Member, page: Paging, where: Where = "") -> 
         found = table.job_rows(tx, caller, page, where)
     items = [
         wire.JobRow(
-            job=shown(row.job).model_copy(update={"user": row.owner}),
+            job=shown(row.job, user=row.owner),
             tags={key: tag_value(value) for key, value in row.tags.items()},
             cost=row.billed.micros / 1e6 if row.billed else None,
             currency=row.billed.currency if row.billed else None,

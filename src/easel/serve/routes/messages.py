@@ -6,7 +6,7 @@ from html import escape
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.errors import InvalidInput
 from easel.flow.messages import channels
@@ -17,10 +17,11 @@ from easel.records.message import Channel, ChannelKind, QuietHours, Topic
 from easel.serve.access import PlatformAdmin, SignedIn, State, anyone
 from easel.serve.creating import Create
 from easel.serve.messenger import keys_of
+from easel.serve.router import Router
 from easel.serve.state import AppState, Tx
 from easel.wire import message as wire
 
-router = APIRouter(tags=["messages"])
+router = Router(tags=["messages"])
 
 ChannelId = Annotated[str, Path(max_length=40)]
 Token = Annotated[str, Path(max_length=200)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from easel.declare.verbs import Verb
 from easel.flow.lake import notes
@@ -12,10 +12,11 @@ from easel.records import lake as records
 from easel.records.note import ArtifactNote
 from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import lake as wire
 
-router = APIRouter(prefix="/api/v1/projects/{project}/notes", tags=["artifacts"])
+router = Router(prefix="/api/v1/projects/{project}/notes", tags=["artifacts"])
 
 Of = Annotated[wire.Kind, Query(description="job, fileset (a model is one) or file")]
 Ref = Annotated[str, Query(max_length=1100, examples=["digits-model:6"])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from easel.declare.parse import parse_program
 from easel.declare.verbs import Verb
@@ -13,6 +13,7 @@ from easel.flow.apps.infer import served
 from easel.serve.access import Member, QuickMember, State, acts, anyone, quick_member
 from easel.serve.answers import answer_open
 from easel.serve.quick import QuickRoute
+from easel.serve.router import Router
 from easel.serve.routes.apps import Name
 from easel.serve.routes.operations import readyz
 from easel.serve.state import AppState, app_state
@@ -21,8 +22,8 @@ from easel.version import __version__
 from easel.wire import open_inference as wire
 from easel.wire.model import whole_schema
 
-router = APIRouter(prefix="/api/v1/projects/{project}/v2", tags=["answers"])
-health = APIRouter(prefix="/v2", tags=["answers"])
+router = Router(prefix="/api/v1/projects/{project}/v2", tags=["answers"])
+health = Router(prefix="/v2", tags=["answers"])
 
 Version = Annotated[str, Path(max_length=20, examples=["3"])]
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from easel.errors import TryLater
 from easel.flow.operate import backups
 from easel.flow.operate.health import Check, ServerState, Severity, health, readiness
 from easel.serve.access import PlatformAdmin, State, anyone, platform_admin
+from easel.serve.router import Router
 from easel.serve.state import AppState
 from easel.version import __version__
 from easel.wire import operate as wire
 
-router = APIRouter(tags=["operations"])
+router = Router(tags=["operations"])
 
 
 @router.get("/healthz", dependencies=[anyone])

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from easel.flow.people.directory import Directory, list_users
 from easel.flow.people.disable import disable, enable
 from easel.records.identity import User
 from easel.serve.access import PlatformAdmin, State
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.routes.users import departed
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/users", tags=["users"])
+router = Router(prefix="/api/v1/users", tags=["users"])
 UserId = Annotated[str, Path(description="A user's id", max_length=64)]
 
 

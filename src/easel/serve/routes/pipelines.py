@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.declare.pipeline import PipelineStep
 from easel.declare.verbs import Verb
@@ -13,11 +13,12 @@ from easel.records import pipeline as records
 from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import pipeline as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/pipelines", tags=["jobs"])
+router = Router(prefix="/api/v1/projects/{project}/pipelines", tags=["jobs"])
 
 PipelineId = Annotated[str, Path(max_length=60, examples=["pip_01jc"])]
 

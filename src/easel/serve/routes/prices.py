@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from easel.errors import InvalidInput
 from easel.flow import budgets, prices
@@ -16,11 +16,12 @@ from easel.price.book import book_named, read_book, shipped_books
 from easel.price.budget import Budget, Period
 from easel.records.identity import Caller
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
+from easel.serve.router import Router
 from easel.serve.state import AppState
 from easel.wire import price as wire
 from easel.wire.model import Moment
 
-router = APIRouter(prefix="/api/v1", tags=["prices"])
+router = Router(prefix="/api/v1", tags=["prices"])
 
 JobId = Annotated[str, Path(max_length=60, examples=["job_01jc"])]
 Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="As 2026-03")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from easel.declare import job as declare
 from easel.declare.verbs import Verb
@@ -22,12 +22,13 @@ from easel.records.identity import Caller
 from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.routes.jobs import shown as shown_job
 from easel.serve.state import Tx
 from easel.wire import price as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/profiles", tags=["profiles"])
+router = Router(prefix="/api/v1/projects/{project}/profiles", tags=["profiles"])
 
 Name = Annotated[str, Path(max_length=100, examples=["mnist"])]
 MOST_AHEAD_S = 100 * 365 * 86_400.0
@@ -200,6 +201,7 @@ def _offer(offer: Offer, now: datetime) -> wire.Offer:
         vcpu=offer.shape.cpus,
         memory_mb=offer.shape.memory_mb,
         gpus=offer.shape.gpus,
+        terms=offer.shape.terms,
         seconds=offer.seconds,
         low_seconds=offer.low_seconds,
         high_seconds=offer.high_seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
 from easel.declare.verbs import Verb
@@ -15,11 +15,12 @@ from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire.identity import ChangeProject, CreateProject, Project
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects", tags=["projects"])
+router = Router(prefix="/api/v1/projects", tags=["projects"])
 
 
 @router.get("", response_model=Page[Project])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from easel.errors import NotFound
 from easel.flow import pool, pool_history
@@ -17,11 +17,12 @@ from easel.records.device import Device, Reservation
 from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.state import AppState, Tx
 from easel.wire import pool as wire
 from easel.wire.price import PromisesKept
 
-router = APIRouter(prefix="/api/v1", tags=["jobs"])
+router = Router(prefix="/api/v1", tags=["jobs"])
 
 DeviceName = Annotated[str, Path(max_length=100, examples=["local"])]
 SecretName = Annotated[str, Path(max_length=64, examples=["wandb-key"])]
@@ -76,6 +77,14 @@ def undrain_device(state: State, caller: PlatformAdmin, device: DeviceName) -> w
     """Give a device work again."""
     with state.store.write() as tx:
         return _device(drains.undrain(tx, caller, device), 0)
+
+
+@router.delete("/devices/{device:path}", status_code=204)
+def remove_device(state: State, caller: PlatformAdmin, device: DeviceName) -> Response:
+    """Remove a device that is gone for good, and its reservations. Should its worker return, it is a new device."""
+    with state.store.write() as tx:
+        drains.remove(tx, caller, device)
+    return Response(status_code=204)
 
 
 @router.get("/reservations", response_model=wire.ReservationList)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from easel.flow import quotas
 from easel.records.identity import Caller
 from easel.records.quota import Quota
 from easel.serve.access import Member, ProjectAdmin, State
+from easel.serve.router import Router
 from easel.serve.state import AppState
 from easel.wire import operate as wire
 
-router = APIRouter(prefix="/api/v1/projects/{project}/quotas", tags=["operations"])
+router = Router(prefix="/api/v1/projects/{project}/quotas", tags=["operations"])
 
 
 @router.get("", response_model=wire.Quotas)

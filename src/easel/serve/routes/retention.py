@@ -5,17 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.flow.operate import retention
 from easel.flow.operate.storage import StorageReport, storage_report
 from easel.records.retention import Leaving, Retention, RetentionRule
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, State
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import operate as wire
 
-router = APIRouter(prefix="/api/v1", tags=["operations"])
+router = Router(prefix="/api/v1", tags=["operations"])
 
 RuleId = Annotated[str, Path(max_length=40)]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.flow.people import service_accounts
 from easel.flow.people.service_accounts import ServiceAccount
 from easel.serve.access import ProjectAdmin, State
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.routes import tokens
 from easel.serve.routes.tokens import issued, without_secret
 from easel.serve.routes.users import shown
@@ -18,7 +19,7 @@ from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/service-accounts", tags=["service accounts"])
+router = Router(prefix="/api/v1/projects/{project}/service-accounts", tags=["service accounts"])
 Account = Annotated[str, Path(description="A service account's name or id", max_length=64)]
 TokenId = Annotated[str, Path(max_length=64)]
 

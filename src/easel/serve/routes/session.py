@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from easel.declare.verbs import Verb
 from easel.errors import Unauthenticated
@@ -13,10 +13,11 @@ from easel.flow.secrets import csrf_token
 from easel.records.identity import Caller
 from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone, presented_secret
 from easel.serve.audit import note_caller
+from easel.serve.router import Router
 from easel.serve.state import AppState
 from easel.wire.identity import LogIn, Me, User
 
-router = APIRouter(prefix="/api/v1", tags=["session"])
+router = Router(prefix="/api/v1", tags=["session"])
 
 
 @router.get("/me", response_model=Me)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import httpcore
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Path, Request, WebSocket, WebSocketDisconnect
+from fastapi import Depends, Path, Request, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
 from starlette.requests import HTTPConnection
 from websockets.asyncio.client import ClientConnection
@@ -25,11 +25,11 @@ from easel.errors import EaselError
 from easel.flow.jobs.sessions import Session, open_session
 from easel.records.identity import Caller
 from easel.serve.access import SESSION_COOKIE, State
-from easel.serve.exec_client import connected, say_active
+from easel.serve.router import Router
 from easel.serve.socket_access import SessionAccess
 from easel.serve.state import AppState
 
-router = APIRouter(prefix="/sessions", include_in_schema=False)
+router = Router(prefix="/sessions", include_in_schema=False)
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 JobId = Annotated[str, Path(max_length=60)]
 owner = SessionAccess()
@@ -46,9 +46,8 @@ async def page(
 ) -> StreamingResponse:
     """Pass a request on to the session's program, for its owner."""
     session = await to_thread.run_sync(_session, state, caller, job)
-    if request.method not in ("GET", "HEAD", "OPTIONS"):
-        await say_active(state.settings.folder, session.key)
-    stream = await connected(state.settings.folder, session.key, session.port)
+    works = request.method not in ("GET", "HEAD", "OPTIONS")
+    stream = await state.exec_client.connected(session.running, session.port, active=works)
     pool = httpcore.AsyncConnectionPool(network_backend=_Given(stream))
     target = request.scope.get("raw_path") or request.url.path.encode()
     query = request.url.query.encode()
@@ -177,7 +176,7 @@ async def channel(browser: WebSocket, job: JobId) -> None:
     try:
         caller = await to_thread.run_sync(owner.check_socket, browser)
         session = await to_thread.run_sync(_session, state, caller, job)
-        stream = await connected(state.settings.folder, session.key, session.port)
+        stream = await state.exec_client.connected(session.running, session.port)
     except EaselError:
         await browser.close(1008)
         return
@@ -228,17 +227,21 @@ async def _from_browser(
 ) -> None:
     """What somebody sends over a websocket is work: keys in a terminal, cells to run."""
     loop = asyncio.get_running_loop()
-    said = 0.0
+    said, telling = 0.0, None
     while True:
         message = await browser.receive()
         if message["type"] == "websocket.disconnect":
             return
-        if loop.time() - said > 1.0:
-            said = loop.time()
-            with suppress(EaselError):
-                await say_active(state.settings.folder, session.key)
+        if loop.time() - said > 1.0 and (telling is None or telling.done()):
+            said = loop.time()  # a key that is typed does not wait for the telling
+            telling = asyncio.create_task(_say_active(state, session))
         data = message.get("bytes")
         await program.send(data if data is not None else message["text"])
+
+
+async def _say_active(state: AppState, session: Session) -> None:
+    with suppress(EaselError, OSError):
+        await state.exec_client.say_active(session.running)
 
 
 async def _from_program(browser: WebSocket, program: ClientConnection) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import parse_qs
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from easel.declare.verbs import Verb
@@ -19,13 +19,14 @@ from easel.flow.sign_on.device import Wait
 from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone
 from easel.serve.audit import note_caller
 from easel.serve.lake import signing_key
+from easel.serve.router import Router
 from easel.serve.state import AppState, Store
 from easel.wire import sign_on as wire
 
 if TYPE_CHECKING:
     from easel.flow.sign_on.oidc import OidcProvider
 
-router = APIRouter(prefix="/api/v1", tags=["sign-on"])
+router = Router(prefix="/api/v1", tags=["sign-on"])
 PREFIX = "/api/v1/sign-on"
 STATE_COOKIE = "easel_sign_on"
 Provider = Annotated[str, Path(max_length=40)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from easel.declare.verbs import Verb
+from easel.flow import pool_sizes as sizes
 from easel.flow import simulate as flow
 from easel.flow.happiness import happiness
 from easel.flow.simulate import Past
 from easel.schedule.policies import POLICIES
 from easel.schedule.replay import ReplaySettings
-from easel.serve.access import Member, SignedIn, State, acts
+from easel.serve.access import Member, PlatformAdmin, SignedIn, State, acts
+from easel.serve.router import Router
 from easel.wire import simulation as wire
 
-router = APIRouter(prefix="/api/v1", tags=["simulations"])
+router = Router(prefix="/api/v1", tags=["simulations"])
 
 
 @router.get("/policies", response_model=wire.PolicyNames)
@@ -27,6 +27,15 @@ def show_happiness(state: State, caller: Member) -> wire.Happiness:
     """The best score of each app over time."""
     with state.store.read() as tx:
         return wire.Happiness.model_validate(happiness(tx, caller))
+
+
+@router.post("/pool/sizes", response_model=wire.PoolAdvice)
+@acts(Verb.READ)
+def compare_pool_sizes(state: State, caller: PlatformAdmin, body: wire.PoolSizes) -> wire.PoolAdvice:
+    """Compare the pool with larger ones: queue times, money and a recommendation, from all projects' history."""
+    with state.store.read() as tx:
+        past = sizes.past_of_pool(tx, body.days, body.per_hour)
+    return wire.PoolAdvice.model_validate(sizes.advise(past, body.more))
 
 
 @router.post("/projects/{project}/simulations", response_model=wire.Simulated)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from easel.declare.verbs import Verb
@@ -17,12 +17,13 @@ from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.pool_mirror import looking
+from easel.serve.router import Router
 from easel.serve.routes.terms import shown_terms
 from easel.serve.state import Tx
 from easel.wire import study as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/studies", tags=["studies"])
+router = Router(prefix="/api/v1/projects/{project}/studies", tags=["studies"])
 
 Name = Annotated[str, Path(max_length=64, examples=["digits"])]
 Dimension = Annotated[str, Query(max_length=100, examples=["learning_rate"])]
@@ -91,12 +92,15 @@ def _point(study: StoredStudy, point: StoredPoint, points: Sequence[StoredPoint]
 
 @router.post("", response_model=wire.Study, status_code=201)
 @acts(Verb.RUN)
-def create_study(caller: Member, create: Create, body: wire.CreateStudy) -> Response:
+def create_study(state: State, caller: Member, create: Create, body: wire.CreateStudy) -> Response:
     """Declare a study and, unless told otherwise, start it."""
     spec = body.spec()
 
     def make(tx: Tx) -> wire.Study:
-        made = declare.create_study(tx, caller, body.name, spec, earlier=body.earlier, start=body.start)
+        blobs = state.lake.blobs
+        made = declare.create_study(
+            tx, caller, body.name, spec, earlier=body.earlier, start=body.start, blobs=blobs
+        )
         return shown(look.standing(tx, made))
 
     return create(caller, body, make)
@@ -104,14 +108,20 @@ def create_study(caller: Member, create: Create, body: wire.CreateStudy) -> Resp
 
 @router.post("/file", response_model=wire.Study, status_code=201)
 @acts(Verb.RUN)
-def create_from_file(caller: Member, create: Create, body: wire.StudyFile) -> Response:
+def create_from_file(state: State, caller: Member, create: Create, body: wire.StudyFile) -> Response:
     """The same from the text of a study's YAML file."""
     asked = wire.study_fields(body.text)
     spec = asked.spec()
 
     def make(tx: Tx) -> wire.Study:
         made = declare.create_study(
-            tx, caller, asked.name, spec, earlier=asked.earlier, start=asked.start and body.start
+            tx,
+            caller,
+            asked.name,
+            spec,
+            earlier=asked.earlier,
+            start=asked.start and body.start,
+            blobs=state.lake.blobs,
         )
         return shown(look.standing(tx, made))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from easel.errors import NotFound
 from easel.flow import terms as flow
@@ -18,9 +18,10 @@ from easel.records.standing import Account
 from easel.records.tenant import TermLimits, Terms
 from easel.serve.access import Member, ProjectAdmin, State
 from easel.serve.pool_mirror import looking
+from easel.serve.router import Router
 from easel.wire import terms as wire
 
-router = APIRouter(prefix="/api/v1/projects/{project}", tags=["apps"])
+router = Router(prefix="/api/v1/projects/{project}", tags=["apps"])
 
 Name = Annotated[str, Path(max_length=64, examples=["flowers"])]
 

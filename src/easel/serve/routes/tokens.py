@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.flow.issue_token import IssuedToken, issue_token, list_tokens, revoke_token
 from easel.flow.people.service_accounts import scope_of
@@ -12,11 +12,12 @@ from easel.records.identity import Token
 from easel.serve.access import SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
+router = Router(prefix="/api/v1/tokens", tags=["tokens"])
 
 
 @router.get("", response_model=Page[wire.Token])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from easel.flow.lake import upload
 from easel.lake.blobs.packs import close_up
@@ -16,11 +16,12 @@ from easel.lake.digest import Digest, from_hex
 from easel.records import lake as records
 from easel.serve.access import Member, State
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.state import Tx
 from easel.wire import lake as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/uploads", tags=["uploads"])
+router = Router(prefix="/api/v1/projects/{project}/uploads", tags=["uploads"])
 
 UploadId = Annotated[str, Path(max_length=40)]
 Hash = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.declare.verbs import Verb
 from easel.flow import members
@@ -15,12 +15,13 @@ from easel.records.identity import Membership
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
+from easel.serve.router import Router
 from easel.serve.routes.tokens import issued, without_secret
 from easel.serve.state import Tx
 from easel.wire import identity as wire
 from easel.wire.model import Page
 
-router = APIRouter(prefix="/api/v1/projects/{project}/users", tags=["users"])
+router = Router(prefix="/api/v1/projects/{project}/users", tags=["users"])
 
 User = Annotated[str, Path(description="A user's name or id", max_length=64)]
 

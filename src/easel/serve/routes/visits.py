@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import PurePosixPath
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from fastapi import Query, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
 
 from easel.errors import EaselError, InvalidInput
-from easel.flow.jobs.visits import Visit, come_in, leave
-from easel.records.attempt import AttemptKey
+from easel.flow.jobs.visits import RunningAttempt, Visit, come_in, leave
 from easel.records.identity import Caller
 from easel.run import frames
 from easel.serve.access import Member, State
-from easel.serve.exec_client import Streams, opened
+from easel.serve.exec_client import Streams
+from easel.serve.router import Router
 from easel.serve.routes.jobs import JobId
 from easel.serve.socket_access import SocketAccess
 from easel.serve.state import AppState
 
-router = APIRouter(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
+router = Router(prefix="/api/v1/projects/{project}/jobs", tags=["jobs"])
 _SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash -i || exec sh -i")
 _RECHECK_S = 5.0
 REFUSED = 4000
@@ -50,11 +50,10 @@ async def shell(
     await socket.accept()
     try:
         caller = await to_thread.run_sync(socket_member.check_socket, socket)
-        key = await to_thread.run_sync(_enter, state, caller, job, Visit.SHELL, " ".join(argv))
+        running = await to_thread.run_sync(_enter, state, caller, job, Visit.SHELL, " ".join(argv))
+        asked = {"argv": argv, "rows": rows, "columns": columns}
         try:
-            async with opened(
-                state.settings.folder, key, {"argv": argv, "rows": rows, "columns": columns}
-            ) as streams:
+            async with state.exec_client.opened(running, asked) as streams:
                 await _carry(socket, streams)
         finally:
             await to_thread.run_sync(_leave, state, caller, job, Visit.SHELL)
@@ -122,19 +121,24 @@ async def copy_files(
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts:
         raise InvalidInput(f"{path!r} must lie in the job's working folder: output/model.pt")
-    key = await to_thread.run_sync(_enter, state, caller, job, Visit.COPY, path)
-    return StreamingResponse(_tar(state, key, path), media_type="application/x-tar")
-
-
-async def _tar(state: AppState, key: AttemptKey, path: str) -> AsyncIterator[bytes]:
+    running = await to_thread.run_sync(_enter, state, caller, job, Visit.COPY, path)
     argv = ["tar", "-C", "/job", "-cf", "-", "--", path]
-    async with opened(state.settings.folder, key, {"argv": argv}) as (reader, _):
+    visit = state.exec_client.opened(running, {"argv": argv})
+    streams = await visit.__aenter__()  # what refuses it is an answer, not a stream that breaks off
+    return StreamingResponse(_tar(visit, streams), media_type="application/x-tar")
+
+
+async def _tar(visit: AbstractAsyncContextManager[Streams], streams: Streams) -> AsyncIterator[bytes]:
+    reader, _ = streams
+    try:
         async for kind, piece in _frames(reader):
             if kind == frames.DATA:
                 yield piece
+    finally:
+        await visit.__aexit__(None, None, None)
 
 
-def _enter(state: AppState, caller: Caller, job: str, what: Visit, details: str) -> AttemptKey:
+def _enter(state: AppState, caller: Caller, job: str, what: Visit, details: str) -> RunningAttempt:
     with state.store.write() as tx:
         return come_in(tx, caller, job, what, details)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response, WebSocket
 
 from easel.declare.resources import Room
-from easel.errors import TooLarge
+from easel.errors import EaselError, TooLarge, Unauthenticated
+from easel.flow.secrets import hashed
 from easel.flow.workers import bytes as pool_bytes
 from easel.flow.workers.exchange import Said
 from easel.lake.blobs.store import Incoming, PackMember, Stage
@@ -18,12 +19,14 @@ from easel.run.entries import decode_entry
 from easel.serve.access import State, WorkerHash
 from easel.serve.incoming import arriving
 from easel.serve.lake import VALID_SECONDS
+from easel.serve.router import Router
+from easel.serve.state import AppState
 from easel.wire import worker as wire
 
 PREFIX = "/api/v1/worker"
 MAX_EXCHANGE_BYTES = 16 * 2**20
 
-router = APIRouter(prefix=PREFIX, tags=["workers"])
+router = Router(prefix=PREFIX, tags=["workers"])
 Key = Annotated[str, Path(max_length=60, pattern=r"^[A-Za-z0-9_-]+\.[0-9]+(-[0-9]+)?$")]
 
 
@@ -63,6 +66,7 @@ async def exchange(request: Request, state: State, secret: WorkerHash, body: wir
         give_way=answer.give_way,
         forget=answer.forget,
         resend=answer.resend,
+        visits=state.visits.take(body.device),
     )
     return Response(orders.model_dump_json(), media_type="application/json")
 
@@ -73,6 +77,24 @@ def _end(said: str | None) -> EndReason:
         return EndReason(said or EndReason.OTHER)
     except ValueError:
         return EndReason.OTHER
+
+
+@router.websocket("/attempts/{key}/visits/{visit}")
+async def carry_visit(worker: WebSocket, key: Key, visit: Annotated[str, Path(max_length=40)]) -> None:
+    """The way to a job on a worker, opened by it when its orders say that somebody wants in."""
+    state: AppState = worker.app.state.easel
+    scheme, _, token = worker.headers.get("authorization", "").partition(" ")
+    try:
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("this is for workers: `easel worker --server URL --token-file FILE`")
+        await anyio.to_thread.run_sync(pool_bytes.check_attempt, state.store, hashed(token.strip()), key)
+    except EaselError as error:
+        if isinstance(error, Unauthenticated):
+            state.failures.note(worker.client.host if worker.client else "unknown")
+        await worker.close(1008)
+        return
+    await worker.accept()
+    await state.visits.carry(worker, visit, key)
 
 
 @router.post("/attempts/{key}/sources", response_model=wire.ObjectAddresses)

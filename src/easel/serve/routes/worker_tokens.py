@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from easel.flow.workers.tokens import issue, list_tokens, revoke
 from easel.serve.access import PlatformAdmin, State
 from easel.serve.creating import Create
+from easel.serve.router import Router
 from easel.serve.routes.tokens import without_secret
 from easel.serve.state import Tx
 from easel.wire import worker as wire
 
-router = APIRouter(prefix="/api/v1/worker-tokens", tags=["workers"])
+router = Router(prefix="/api/v1/worker-tokens", tags=["workers"])
 
 
 @router.get("", response_model=wire.WorkerTokenList)

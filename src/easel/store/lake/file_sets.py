@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, and_, insert, select, update
+from sqlalchemy import Select, and_, bindparam, insert, select, update
 
 from easel.ids import ProjectId
 from easel.lake.access import Rights
@@ -44,28 +44,30 @@ def _versions() -> Select[*tuple[Any, ...]]:
     )
 
 
+_NEWEST = (
+    _versions()
+    .join(file_sets, _LATEST)
+    .where(
+        file_sets.c.project_id == bindparam("of_project"),
+        file_sets.c.name == bindparam("of_name"),
+        file_sets.c.deleted_at.is_(None),
+    )
+)
+_AT = _versions().where(
+    artifacts.c.project_id == bindparam("of_project"),
+    artifacts.c.kind == Kind.FILE_SET,
+    artifacts.c.name == bindparam("of_name"),
+    artifacts.c.version == bindparam("at"),
+)
+
+
 def find(
     tx: Tx, project_id: ProjectId, name: str, version: int | None
 ) -> tuple[FileSetVersion, NodeRef] | None:
     """A version and its manifest; None for the version means the latest, unless the set is deleted."""
-    if version is None:
-        query = (
-            _versions()
-            .join(file_sets, _LATEST)
-            .where(
-                file_sets.c.project_id == project_id,
-                file_sets.c.name == name,
-                file_sets.c.deleted_at.is_(None),
-            )
-        )
-    else:
-        query = _versions().where(
-            artifacts.c.project_id == project_id,
-            artifacts.c.kind == Kind.FILE_SET,
-            artifacts.c.name == name,
-            artifacts.c.version == version,
-        )
-    row = tx.execute(query).one_or_none()
+    named: dict[str, Any] = {"of_project": project_id, "of_name": name}
+    found = tx.execute(_NEWEST, named) if version is None else tx.execute(_AT, {**named, "at": version})
+    row = found.one_or_none()
     return _version(row) if row else None
 
 

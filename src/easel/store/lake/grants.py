@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from easel.declare.roles import Role
 from easel.ids import ProjectId, UserId
@@ -35,13 +35,16 @@ def _read_rights(tx: Tx, caller: Caller) -> Rights:
     return rights(found, frozenset({f"user:{caller.user.id}", *(f"group:{name}" for name in groups)}))
 
 
+_GRANTS = (
+    select(grants.c.scope, grants.c.pattern, grants.c.principal, grants.c.may_read, grants.c.may_write)
+    .where(grants.c.project_id == bindparam("of_project"))
+    .order_by(grants.c.scope, grants.c.pattern, grants.c.principal)
+)
+
+
 def list_grants(tx: Tx, project_id: ProjectId) -> list[Grant]:
-    query = (
-        select(grants.c.scope, grants.c.pattern, grants.c.principal, grants.c.may_read, grants.c.may_write)
-        .where(grants.c.project_id == project_id)
-        .order_by(grants.c.scope, grants.c.pattern, grants.c.principal)
-    )
-    return [Grant(Scope(scope), *rest) for scope, *rest in tx.execute(query)]
+    rows = tx.execute(_GRANTS, {"of_project": project_id})
+    return [Grant(Scope(scope), *rest) for scope, *rest in rows]
 
 
 def put_grant(tx: Tx, project_id: ProjectId, grant: Grant) -> None:

@@ -33,8 +33,11 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        if value is None:
-            return None
+        return None if value is None else self.whole_microseconds(value)
+
+    @staticmethod
+    def whole_microseconds(value: datetime) -> int:
+        """Returns how a moment is stored."""
         # The last evening of the year 9999 west of Greenwich is no time in UTC: it becomes the last that is.
         return min(max((value - _EPOCH) // _MICROSECOND, _FIRST), _LAST)
 
