@@ -33,7 +33,8 @@ from easel.errors import EaselError
 from easel.flow.first_start import create_platform_admin
 from easel.lake.paths import parse
 from easel.lake.query.language import parse_query
-from easel.run.agent import Failure, unzip
+from easel.run.code_folder import unzip
+from easel.run.failure import Failure
 from easel.run.result import NAME, read_result
 from easel.serve.app import create_app
 from easel.serve.settings import Settings

@@ -32,6 +32,7 @@ _FOREIGN = ("tests/dashboard/", "test_ray", "test_slurm")
 _LONGEST_FIRST = (
     "tests/end_to_end/test_ray_guide.py",
     "tests/end_to_end/test_apps.py",
+    "tests/end_to_end/test_app_examples.py",
     "tests/run/executors/test_ray.py",
     "tests/faults/test_job_faults.py",
     "tests/run/executors/test_slurm.py",

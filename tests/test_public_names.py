@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -47,3 +49,23 @@ def test_a_deprecated_function_still_works_and_says_what_to_use() -> None:
     with pytest.warns(DeprecationWarning, match="gone in 0.3: use `new_way`"):
         assert old_way(1) == 2
     assert old_way.__doc__ == "Returns one more."
+
+
+def test_run_stays_callable_after_the_subpackage_of_that_name_was_imported() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", CALLS_RUN], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert told.stdout.split() == ["same", "error"]
+
+
+CALLS_RUN = """
+import easel
+public = easel.run
+import easel.run.order
+from easel.run import order
+print("same" if order is easel.run.order is not None and callable(public) else "other")
+try:
+    easel.run()
+except TypeError as error:  # the function's own complaint, not that a module cannot be called
+    print("error" if "run()" in str(error) else error)
+"""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from easel.version import __version__
@@ -48,3 +50,22 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'easel' has no attribute {name!r}")
+
+
+class _CallablePackage(ModuleType):
+    """The subpackage `easel.run`, which is called like the function of the same name."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return import_module(_LAZY["run"]).run(*arguments, **options)
+
+
+class _Easel(ModuleType):
+    """This package: importing `easel.run` puts the subpackage where the public function was."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "run" and isinstance(value, ModuleType):
+            value.__class__ = _CallablePackage
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Easel

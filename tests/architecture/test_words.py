@@ -111,6 +111,9 @@ def test_pool_names_the_devices_and_nothing_else() -> None:
         "wire/pool",
         "records/tenant",
         "run/forecast",
+        "run/pool_sizes",
+        "wire/simulation",  # what larger pools would bring
+        "match/zoo/",  # a network's layer that pools, as everybody calls it
         "schedule/",
         "serve/",
         "tenancy/",

@@ -128,3 +128,16 @@ def test_pictures_below_input_and_output_are_pairs() -> None:
     proposal = propose_from_folder(sizes)
     assert proposal.program.output.fields == (Tensor((16, 16, 1), "picture"),)
     assert any("3 pairs" in reason for reason in proposal.reasons)
+
+
+def test_numbers_of_people_are_left_out_where_each_has_one_row_and_may_be_groups_where_not() -> None:
+    table = {"size": [str(k % 9) for k in range(60)], "state": ["ill", "well"] * 30}
+    alone = propose_from_table({"patient": [str(10**6 + 7919 * k % 9973) for k in range(60)], **table})
+    assert any('"patient" is left out' in reason for reason in alone.reasons)
+    often = propose_from_table({"patient": [str(500 + k // 2) for k in range(60)], **table})
+    assert any("belong together write `Category as group`" in reason for reason in often.reasons)
+
+
+def test_a_picture_that_cannot_be_read_is_counted_apart_and_named() -> None:
+    found = propose_from_folder({"a/1.png": (4, 4, 1), "b/2.png": (4, 4, 1), "b/torn.png": None})
+    assert "all 2 pictures are 4×4×1; 1 cannot be read, such as b/torn.png" in found.reasons

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
+from easel.testing.commands import run_easel
 from easel.testing.server import ServerProcess, running
 
 
 def _easel(home: Path, *arguments: str) -> None:
-    environment = {**os.environ, "EASEL_HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-m", "easel.cli.main", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_easel(*arguments, environment={**os.environ, "EASEL_HOME": str(home)})
     assert done.returncode == 0, done.stderr
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import pytest
 
 from easel.sdk.client import Client
 from easel.sdk.jobs import JobFailed
+from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
 
 SMALL = {"vcpu": 0.5, "memory_mb": 128}
@@ -31,19 +29,7 @@ def client(server: ServerProcess) -> Client:
 
 
 def easel(server: ServerProcess, client: Client, cwd: Path, *arguments: str) -> str:
-    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
-    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
-    environment["COLUMNS"] = "200"
-    done = subprocess.run(
-        [sys.executable, "-m", "easel.cli.main", *arguments],
-        env=environment,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_as(client, *arguments, cwd=cwd, COLUMNS="200")
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound, TryLater, Unauthenticated
 from easel.sdk.client import Client
+from easel.testing.commands import run_easel
 from easel.testing.server import ServerProcess, started
 
 
@@ -40,15 +40,7 @@ class Shell:
         }
 
     def __call__(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "easel.cli.main", *arguments],
-            input=stdin,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return run_easel(*arguments, environment=self._environment, stdin=stdin)
 
 
 def test_from_the_first_token_to_isolated_projects(server: ServerProcess) -> None:

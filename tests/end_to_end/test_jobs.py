@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +13,7 @@ from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, NotFound
 from easel.sdk.client import Client
 from easel.sdk.jobs import JobFailed
+from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
 
 SMALL = {"vcpu": 0.5, "memory_mb": 256}
@@ -42,20 +40,6 @@ def people(server: ServerProcess) -> dict[str, Client]:
         assert secret is not None
         made[name] = server.client(secret).in_project(project)
     return made
-
-
-def easel(server: ServerProcess, client: Client, *arguments: str) -> subprocess.CompletedProcess[str]:
-    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
-    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
-    return subprocess.run(
-        [sys.executable, "-m", "easel.cli.main", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
 
 
 def test_a_job_is_submitted_followed_and_finished(people: dict[str, Client]) -> None:
@@ -89,18 +73,16 @@ def test_a_rerun_names_its_parent_and_a_kill_ends_a_running_job(people: dict[str
         assert (each.state, each.about.reason) == ("killed", "enough")
 
 
-def test_a_mistyped_option_is_not_taken_for_the_command(
-    server: ServerProcess, people: dict[str, Client]
-) -> None:
-    done = easel(server, people["ana"], "run", "--vcpus", "2", "--", "true")
+def test_a_mistyped_option_is_not_taken_for_the_command(people: dict[str, Client]) -> None:
+    done = run_as(people["ana"], "run", "--vcpus", "2", "--", "true")
     assert done.returncode != 0
     assert "no option --vcpus" in done.stderr
 
 
-def test_following_a_log_tells_how_the_job_ended(server: ServerProcess, people: dict[str, Client]) -> None:
+def test_following_a_log_tells_how_the_job_ended(people: dict[str, Client]) -> None:
     job = people["ana"].jobs.submit(["sleep", "1000"], resources=SMALL)
     job.kill("enough")
-    assert "Killed: enough" in easel(server, people["ana"], "jobs", "logs", "-f", job.id).stderr
+    assert "Killed: enough" in run_as(people["ana"], "jobs", "logs", "-f", job.id).stderr
 
 
 def test_another_project_sees_nothing_and_another_member_may_look_but_not_kill(
@@ -126,7 +108,7 @@ def test_an_entry_point_gets_its_arguments_and_returns_its_result(people: dict[s
     assert job.wait().about.result == {"value": "[1, 2]"}
 
 
-def test_secrets_reach_the_job_and_nobody_else(server: ServerProcess, people: dict[str, Client]) -> None:
+def test_secrets_reach_the_job_and_nobody_else(people: dict[str, Client]) -> None:
     people["root"].secrets.put("api-key", "s3cret-value")
     with pytest.raises(Denied):
         people["ana"].secrets.put("api-key", "mine")
@@ -142,10 +124,9 @@ def test_secrets_reach_the_job_and_nobody_else(server: ServerProcess, people: di
 
 
 def test_the_command_line_runs_a_command_and_exits_as_it_does(
-    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+    people: dict[str, Client], tmp_path: Path
 ) -> None:
-    ran = easel(
-        server,
+    ran = run_as(
         people["ana"],
         "run",
         "--no-code",
@@ -162,14 +143,14 @@ def test_the_command_line_runs_a_command_and_exits_as_it_does(
     assert "exit code 7" in ran.stderr
     file = tmp_path / "job.yaml"
     file.write_text("name: from a file\ncommand: echo from yaml\nresources: {vcpu: 0.5, memory_mb: 256}\n")
-    ran = easel(server, people["ana"], "run", "--no-code", "--file", str(file))
+    ran = run_as(people["ana"], "run", "--no-code", "--file", str(file))
     assert (ran.returncode, ran.stdout) == (0, "from yaml\n")
-    listed = json.loads(easel(server, people["ana"], "jobs", "ls", "--json", "--name", "from").stdout)
+    listed = json.loads(run_as(people["ana"], "jobs", "ls", "--json", "--name", "from").stdout)
     assert [job["name"] for job in listed] == ["from a file"]
-    logs = easel(server, people["ana"], "jobs", "logs", "-f", listed[0]["id"])
+    logs = run_as(people["ana"], "jobs", "logs", "-f", listed[0]["id"])
     assert logs.stdout == "from yaml\n"
-    assert easel(server, people["ana"], "jobs", "show", listed[0]["id"]).returncode == 0
-    assert easel(server, people["ana"], "devices").returncode == 0
+    assert run_as(people["ana"], "jobs", "show", listed[0]["id"]).returncode == 0
+    assert run_as(people["ana"], "devices").returncode == 0
 
 
 def test_a_paused_queue_waits_and_an_admin_reorders_it(people: dict[str, Client]) -> None:
@@ -194,10 +175,10 @@ WORD_COUNT = Path(__file__).parents[2] / "docs" / "tutorial" / "wordcount"
 
 
 def test_the_word_count_of_the_tutorial_leaves_a_set_that_knows_what_it_was_made_from(
-    server: ServerProcess, people: dict[str, Client], tmp_path: Path
+    people: dict[str, Client], tmp_path: Path
 ) -> None:
     def run(*arguments: str) -> str:
-        done = easel(server, people["ana"], *arguments)
+        done = run_as(people["ana"], *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

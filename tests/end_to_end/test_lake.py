@@ -23,6 +23,7 @@ from easel.errors import Conflict, Denied, InvalidInput, NotFound
 from easel.lake.digest import Corrupt, digest_of
 from easel.sdk.client import Client
 from easel.sdk.filesystem import EaselFileSystem
+from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
 
 # An installed Easel registers itself by its entry point; a checkout need not be installed.
@@ -67,16 +68,9 @@ def john(people: dict[str, Client], tmp_path_factory: pytest.TempPathFactory) ->
     return client
 
 
-def easel(client: Client, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
-    environment = {
-        **os.environ,
-        "EASEL_SERVER": client.server,
-        "EASEL_TOKEN": client.connection.http.headers["Authorization"].removeprefix("Bearer "),
-        "EASEL_PROJECT": client.project,
-    }
-    command = [sys.executable, "-m", "easel.cli.main", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, check=False)
-    assert not check or done.returncode == 0, done.stderr.decode()
+def easel(client: Client, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = run_as(client, *arguments)
+    assert not check or done.returncode == 0, done.stderr
     return done
 
 
@@ -110,21 +104,21 @@ def test_the_same_through_the_command_line(john: Client, tmp_path: Path) -> None
     (tmp_path / "up").mkdir()
     (tmp_path / "up/new.txt").write_text("new")
     easel(john, "put", str(tmp_path / "up"), "/cli/")
-    assert easel(john, "cat", "/cli/new.txt").stdout == b"new"
+    assert easel(john, "cat", "/cli/new.txt").stdout == "new"
     easel(john, "mv", "/cli/new.txt", "/cli/moved.txt")
     listed = json.loads(easel(john, "ls", "/cli/", "--json").stdout)
     assert [item["path"] for item in listed] == ["/cli/moved.txt"]
     assert easel(john, "ls", "/cli", "--json").stdout == easel(john, "ls", "/cli/", "--json").stdout
-    assert b"write /@CliMerged" in easel(john, "get", "CliMerged", check=False).stderr
+    assert "write /@CliMerged" in easel(john, "get", "CliMerged", check=False).stderr
     easel(john, "get", "/@CliMerged", str(tmp_path / "down"))
     assert (tmp_path / "down/cold/cold.json").read_text() == "c1"
-    assert b"HotpotQA:1" in easel(john, "trace", "CliMerged").stdout
+    assert "HotpotQA:1" in easel(john, "trace", "CliMerged").stdout
     easel(john, "tag", "fileset", "CliMerged", "quality=0.9", "stage=raw")
     found = json.loads(easel(john, "find", "filesets", "quality > 0.5 and stage = raw", "--json").stdout)
     assert [item["name"] for item in found] == ["CliMerged"]
     easel(john, "rm", "/cli/moved.txt")
     assert easel(john, "cat", "/cli/moved.txt", check=False).returncode == 3
-    assert easel(john, "cat", "/cli/moved.txt:1").stdout == b"new"
+    assert easel(john, "cat", "/cli/moved.txt:1").stdout == "new"
 
 
 def test_the_same_through_the_api_alone(john: Client) -> None:

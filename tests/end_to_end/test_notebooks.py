@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import time
 from collections.abc import Iterator
@@ -17,7 +18,11 @@ from easel.wire.job import job_fields
 
 SMALL = ("--vcpu", "1", "--memory", "512")
 
-pytest.importorskip("nbclient", reason="notebooks need nbclient: pip install easel-ml[notebooks]")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("nbclient")
+    is None,  # importing it takes seconds, in every process that collects tests
+    reason="notebooks need nbclient: pip install easel-ml[notebooks]",
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +64,7 @@ def last_job(client: Client) -> Any:
     return next(iter(client.jobs.list(1)))
 
 
-def test_a_notebook_runs_with_parameters_and_every_cell_is_kept(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
+def test_a_notebook_runs_with_parameters_and_every_cell_is_kept(client: Client, folder: Path) -> None:
     data = folder.parent / "words"
     data.mkdir()
     (data / "words.txt").write_text("one two three")
@@ -75,7 +78,7 @@ def test_a_notebook_runs_with_parameters_and_every_cell_is_kept(
         code("print(f'[EASEL_METRIC] loss={lr}')\nprint('[EASEL_TAG] job model:tiny')\nlen(words)"),
         code("from IPython.display import HTML\nHTML('<script>alert(1)</script>')"),
     )
-    done = easel(server, client, folder, "run", *SMALL, "train.ipynb", "-P", "lr=0.25", "-P", "data=words:1")
+    done = easel(client, folder, "run", *SMALL, "train.ipynb", "-P", "lr=0.25", "-P", "data=words:1")
     assert done.returncode == 0, done.stderr + done.stdout
     job = last_job(client)
     assert (job.about.kind, job.about.input_set) == ("notebook", "words:1")
@@ -92,16 +95,14 @@ def test_a_notebook_runs_with_parameters_and_every_cell_is_kept(
     assert names == ["train.ipynb"]
 
 
-def test_what_ran_before_a_failure_is_kept_and_a_rerun_begins_at_a_cell(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
+def test_what_ran_before_a_failure_is_kept_and_a_rerun_begins_at_a_cell(client: Client, folder: Path) -> None:
     write(
         folder / "n.ipynb",
         code("import math\nBASE = 2\ndef double(x):\n    return x * BASE"),
         code("print('expensive')\nvalue = double(21)"),
         code("print(double(4))\n1 / 0"),
     )
-    done = easel(server, client, folder, "run", *SMALL, "n.ipynb")
+    done = easel(client, folder, "run", *SMALL, "n.ipynb")
     assert done.returncode == 1
     assert "cell 3: ZeroDivisionError: division by zero" in done.stderr
     failed = last_job(client)
@@ -109,7 +110,7 @@ def test_what_ran_before_a_failure_is_kept_and_a_rerun_begins_at_a_cell(
     cells = failed.notebook()["cells"]
     assert cells[1]["outputs"][0]["text"] == "expensive\n"
     assert cells[2]["outputs"][-1]["ename"] == "ZeroDivisionError"
-    again = easel(server, client, folder, "rerun", failed.id, "--from-cell", "3")
+    again = easel(client, folder, "rerun", failed.id, "--from-cell", "3")
     rerun = client.jobs.get(again.stdout.strip()).wait(120, check=False)
     assert [line.text for line in rerun.logs() if line.stream == "out"] == ["8"]
     assert rerun.about.parent_id == failed.id
@@ -117,7 +118,7 @@ def test_what_ran_before_a_failure_is_kept_and_a_rerun_begins_at_a_cell(
 
 
 def test_a_cell_that_prints_without_end_stays_readable_and_a_kernel_that_dies_is_named(
-    server: ServerProcess, client: Client, folder: Path
+    client: Client, folder: Path
 ) -> None:
     write(
         folder / "n.ipynb",
@@ -125,7 +126,7 @@ def test_a_cell_that_prints_without_end_stays_readable_and_a_kernel_that_dies_is
         code("print('after')"),
         code("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
     )
-    done = easel(server, client, folder, "run", "--detach", *SMALL, "n.ipynb")
+    done = easel(client, folder, "run", "--detach", *SMALL, "n.ipynb")
     job = client.jobs.get(done.stdout.strip()).wait(120, check=False)
     cells = job.notebook()["cells"]
     shown = "".join(output["text"] for output in cells[0]["outputs"])
@@ -137,11 +138,9 @@ def test_a_cell_that_prints_without_end_stays_readable_and_a_kernel_that_dies_is
     assert job.about.reason.startswith("cell 3: the kernel died")
 
 
-def test_cells_are_told_while_it_runs_and_stay_when_it_is_killed(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
+def test_cells_are_told_while_it_runs_and_stay_when_it_is_killed(client: Client, folder: Path) -> None:
     write(folder / "n.ipynb", code("print('kept')"), code("import time\ntime.sleep(600)"))
-    done = easel(server, client, folder, "run", "--detach", *SMALL, "n.ipynb")
+    done = easel(client, folder, "run", "--detach", *SMALL, "n.ipynb")
     job = client.jobs.get(done.stdout.strip())
     deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
@@ -158,14 +157,12 @@ def test_cells_are_told_while_it_runs_and_stay_when_it_is_killed(
     assert job.notebook()["cells"][0]["outputs"][0]["text"] == "kept\n"
 
 
-def test_what_is_no_notebook_is_refused_before_anything_is_sent(
-    server: ServerProcess, client: Client, folder: Path
-) -> None:
+def test_what_is_no_notebook_is_refused_before_anything_is_sent(client: Client, folder: Path) -> None:
     (folder / "bad.ipynb").write_text('{"cells": [')
-    done = easel(server, client, folder, "run", "bad.ipynb")
+    done = easel(client, folder, "run", "bad.ipynb")
     assert done.returncode == 2
     assert "bad.ipynb is not a notebook: it is not valid JSON" in done.stderr
-    done = easel(server, client, folder, "run", "-P", "a=1", "--", "python", "x.py")
+    done = easel(client, folder, "run", "-P", "a=1", "--", "python", "x.py")
     assert done.returncode == 2
     assert "-P sets parameters of a notebook" in done.stderr
 

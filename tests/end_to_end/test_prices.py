@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, InvalidInput, NotFound, QuotaExhausted
 from easel.sdk.client import Client
+from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
 
 SMALL = {"vcpu": 0.5, "memory_mb": 256}
@@ -108,20 +106,6 @@ def until(found: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.1)
 
 
-def easel(server: ServerProcess, client: Client, *arguments: str) -> subprocess.CompletedProcess[str]:
-    token = client.connection.http.headers["Authorization"].removeprefix("Bearer ")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("EASEL_")}
-    environment |= {"EASEL_SERVER": server.address, "EASEL_TOKEN": token, "EASEL_PROJECT": client.project}
-    return subprocess.run(
-        [sys.executable, "-m", "easel.cli.main", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
 def test_a_profile_learns_from_its_runs(profiled: Client) -> None:
     profile = profiled.profiles.get("my-template")
     assert profile.state == "fitted"
@@ -192,25 +176,22 @@ def test_the_front_and_the_picture_are_there(profiled: Client) -> None:
     assert profiled.profiles.picture("my-template", [40, 256], max_cost=1.0).startswith(b"\x89PNG")
 
 
-def test_everything_works_from_the_command_line(
-    server: ServerProcess, profiled: Client, tmp_path: Path
-) -> None:
-    plan = easel(server, profiled, "profiles", "start", "other", TEMPLATE, "--code", "mnist-code", "--plan")
+def test_everything_works_from_the_command_line(profiled: Client, tmp_path: Path) -> None:
+    plan = run_as(profiled, "profiles", "start", "other", TEMPLATE, "--code", "mnist-code", "--plan")
     assert plan.returncode == 0, plan.stderr
     assert "of 36 runs, at most" in plan.stderr
-    shown = easel(server, profiled, "profiles", "show", "my-template")
+    shown = run_as(profiled, "profiles", "show", "my-template")
     assert "leave-one-out error" in shown.stdout
-    found = easel(server, profiled, "estimate", "my-template", "--values", "epoch=40,batch-size=64", "--json")
+    found = run_as(profiled, "estimate", "my-template", "--values", "epoch=40,batch-size=64", "--json")
     assert len(json.loads(found.stdout)) == 5
     picture = tmp_path / "grid.png"
     options = ["--values", "30,256", "--deadline", "23:59:59", "--picture", str(picture), "--dry-run"]
-    asked = easel(server, profiled, "provision", "my-template", *options)
+    asked = run_as(profiled, "provision", "my-template", *options)
     assert asked.returncode == 0, asked.stderr
     assert picture.read_bytes().startswith(b"\x89PNG")
-    ran = easel(server, profiled, "provision", "my-template", "--values", "5,256", "--max-cost", "2.00")
+    ran = run_as(profiled, "provision", "my-template", "--values", "5,256", "--max-cost", "2.00")
     assert ran.returncode == 0, ran.stderr
-    refused = easel(
-        server,
+    refused = run_as(
         profiled,
         "provision",
         "my-template",
@@ -223,9 +204,9 @@ def test_everything_works_from_the_command_line(
     )
     assert refused.returncode == 5
     assert "Not possible" in refused.stderr
-    report = easel(server, profiled, "bills", "report", "--by", "app", "--json")
+    report = run_as(profiled, "bills", "report", "--by", "app", "--json")
     assert "digits" in {item["group"] for item in json.loads(report.stdout)}
-    assert easel(server, profiled, "bill", "prices").returncode == 0
+    assert run_as(profiled, "bill", "prices").returncode == 0
 
 
 def test_bills_add_up_by_user_month_app_and_job(profiled: Client, people: dict[str, Client]) -> None:

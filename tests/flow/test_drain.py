@@ -10,13 +10,15 @@ import pytest
 
 from easel.declare.job import RetryRule
 from easel.declare.resources import Resources, Room
-from easel.errors import InvalidInput, NotFound
+from easel.errors import Conflict, InvalidInput, NotFound
 from easel.flow.operate import drain as drains
+from easel.flow.operate.faults import check_workers
+from easel.flow.operate.health import Severity
 from easel.records.attempt import EndReason
 from easel.records.device import Drain
 from easel.records.job import JobState
 from easel.run.lifecycle import Dequeued, Ended, Gone, KillRequested, replay
-from easel.store import devices
+from easel.store import devices, reservations
 from easel.testing.engine import EngineUnderTest, running
 
 HALF, ROOM = Resources(1.0, 256), Room(1.0, 1024)
@@ -86,3 +88,31 @@ def test_drains_that_make_no_sense_are_refused(engine: EngineUnderTest) -> None:
             drains.drain(tx, ana, "slurm/0", None, "")
         with pytest.raises(InvalidInput, match="has passed"):
             drains.drain(tx, ana, "box", tx.now, "")
+
+
+def test_a_device_that_is_gone_for_good_is_removed_with_its_reservations(engine: EngineUnderTest) -> None:
+    ana = engine.caller()
+    with engine.store.write() as tx:
+        devices.seen(tx, "box", "remote", ROOM, {})
+        reservations.add(tx, "box", ana.project_id, tx.now, tx.now + timedelta(hours=1), ana.user.id)
+        with pytest.raises(Conflict, match="stop its worker first"):
+            drains.remove(tx, ana, "box")
+        devices.away(tx, "box")
+        pool = devices.machines(tx)
+        assert "easel devices --remove" in check_workers(pool, tx.now).detail
+        drains.remove(tx, ana, "box")
+        assert "box" not in [device.name for device in devices.list_devices(tx)]
+        assert reservations.to_come(tx) == []
+        assert check_workers(devices.machines(tx), tx.now).severity is Severity.OK
+        with pytest.raises(NotFound, match="easel devices"):
+            drains.remove(tx, ana, "box")
+
+
+def test_a_device_with_jobs_that_are_not_given_up_yet_stays(engine: EngineUnderTest) -> None:
+    ana, controller = engine.caller(), engine.controller()
+    job = engine.submit("sleep", "600", resources=HALF)
+    engine.turn_until(controller, lambda: engine.job(job).state is JobState.RUNNING)
+    with engine.store.write() as tx:
+        devices.away(tx, "local")
+        with pytest.raises(Conflict, match="not given up yet"):
+            drains.remove(tx, ana, "local")

@@ -17,6 +17,7 @@ from easel.errors import InvalidInput
 
 TagValue = str | float
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_VERSION = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MAX_ARGV_BYTES = 100_000
 MAX_WORKERS = 256
@@ -110,15 +111,17 @@ class Environment:
     secrets: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     requirements: str | None = None
-    """A file of the code that names packages: requirements.txt, pyproject.toml or uv.lock."""
+    """A file of the code that names packages: requirements.txt, pyproject.toml, uv.lock or environment.yml."""
 
     def __post_init__(self) -> None:
         if self.requirements is not None:
             path = PurePosixPath(self.requirements)
             if path.is_absolute() or ".." in path.parts or not path.parts or "\x00" in self.requirements:
                 raise InvalidInput("environment.requirements is the path of a file of the code")
-            if self.image is not None or self.python is not None:
-                raise InvalidInput("environment.requirements goes with neither an image nor an interpreter")
+            if self.image is not None or (self.python is not None and not _VERSION.fullmatch(self.python)):
+                raise InvalidInput(
+                    "environment.requirements goes with neither an image nor an interpreter; a version (3.12) is fine"
+                )
         for name in (*self.variables, *self.secrets):
             if not _VARIABLE.fullmatch(name):
                 raise InvalidInput(f"{name!r} is not a valid name for an environment variable")
@@ -130,8 +133,12 @@ class Environment:
             raise InvalidInput("an environment variable cannot contain a NUL character")
         for name in self.secrets.values():
             slug(name, "secret")
-        if self.python is not None and not PurePosixPath(self.python).is_absolute():
-            raise InvalidInput("environment.python is the absolute path of an interpreter or environment")
+        if self.python is None or _VERSION.fullmatch(self.python):
+            return
+        if not PurePosixPath(self.python).is_absolute():
+            raise InvalidInput(
+                "environment.python is a version (3.12), or the absolute path of an interpreter or environment"
+            )
 
 
 @dataclass(frozen=True, slots=True)

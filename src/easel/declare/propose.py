@@ -18,6 +18,12 @@ SHORTEST_SERIES = 12
 _NUMBERED = re.compile(r"(?P<stem>.*?)[_ .\-]?(?P<number>\d+)\Z")
 _NUMBERED_TARGET = re.compile(r"(?:y|target|output|label)[_ ]?\d+\Z", re.IGNORECASE)
 _ID_NAME = re.compile(r"(?:.*[_ .\-])?(?:id|uuid|guid|index|case|nr|no|key|rowid|row)\Z|.*[a-z]I[dD]\Z")
+_WHO_NAME = re.compile(
+    r"(?:patient|customer|client|subject|person|user|student|participant|account|employee|member|donor|household)"
+    r"[_ .\-]?(?:id|nr|no|number|code|key)?\Z",
+    re.IGNORECASE,
+)
+"""Whom a row is about: told apart by a number, that number means nothing by itself."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,10 @@ def _as_number(
     if _names_rows(name, found, len(cells)):
         return None, f'"{name}" is left out: it only numbers the rows'
     how = [f"{gaps} missing"] if gaps else []
+    if _is_who(name, found):
+        how.append(
+            f"{len(different)} different ones: where rows of one {name} belong together write `Category as group`"
+        )
     if strange:
         how.append(
             f"but {len(strange)} rows hold words such as {strange[0][:30]!r}: feed with --skip-bad to leave them out"
@@ -165,9 +175,15 @@ def _names_rows(name: str, numbers: Sequence[float], rows: int) -> bool:
         return False
     if len(set(numbers)) < len(numbers):
         return False
-    named = _ID_NAME.match(name.strip()) or _ID_NAME.match(name.strip().lower())
+    named = _ID_NAME.match(name.strip()) or _ID_NAME.match(name.strip().lower()) or _is_who(name, numbers)
     counts = rows > 20 and all(b - a == 1 for a, b in pairwise(numbers))
     return bool(named) or (counts and name.strip().lower() in {"", "unnamed: 0", "n", "#", "number"})
+
+
+def _is_who(name: str, numbers: Sequence[float]) -> bool:
+    """Whether whole numbers stand for people, by the column's name; small ones may be counts."""
+    whole = bool(numbers) and all(number.is_integer() for number in numbers)
+    return whole and _WHO_NAME.match(name.strip()) is not None and len(set(numbers)) > 20
 
 
 def _describe_target(name: str, cells: Sequence[str]) -> tuple[Field, str]:
@@ -234,9 +250,12 @@ def _common_shape(
 ) -> tuple[tuple[int | None, ...], str]:
     """The shape of all of them, open where they differ, and how to say so."""
     shapes = {shape for shape in pictures.values() if shape is not None}
+    unread = sorted(path for path, shape in pictures.items() if shape is None) if shapes else []
+    broken = f"; {len(unread)} cannot be read, such as {unread[0]}" if unread else ""
+    count = len(pictures) - len(unread)
     if len(shapes) == 1:
         shape = next(iter(shapes))
-        return shape, f"all {len(pictures)} pictures are {'×'.join(map(str, shape))}"
+        return shape, f"all {count} pictures are {'×'.join(map(str, shape))}{broken}"
     channels = {shape[2] for shape in shapes}
-    size = f"{len(pictures)} pictures of {len(shapes) or 'unknown'} different sizes: they will be resized"
+    size = f"{count} pictures of {len(shapes) or 'unknown'} different sizes: they will be resized{broken}"
     return (None, None, 1 if channels == {1} else 3), size

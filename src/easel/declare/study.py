@@ -16,13 +16,12 @@ from easel.declare.goal import COST, TIME, BudgetKind, Goal, parse_goal
 from easel.declare.job import JobSpec
 from easel.declare.resources import Resources
 from easel.declare.space import Point, Space, parse_space
+from easel.declare.study_limits import FRACTION, MAX_WORKERS
 from easel.errors import InvalidInput
 
 JOB: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
 PROVISIONED = ("vcpu", "memory_mb", "gpus")
 """Resource dimensions of these names are what the job is given; others are handed to it and only priced."""
-FRACTION = "data_fraction"
-MAX_WORKERS = 256
 
 
 @dataclass(frozen=True, slots=True)

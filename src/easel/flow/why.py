@@ -23,14 +23,14 @@ from easel.records.study import StoredStudy, StudyPoint, StudyState
 from easel.schedule.state import PoolDevice, Tenant
 from easel.store import devices, identity, job_queues, jobs, tenants
 from easel.store.engine import Tx
-from easel.tenancy.keeper import Keeper
+from easel.tenancy.pool_view import PoolView
 
 ANY = PoolDevice("any")
 
 
 def of_app(
     tx: Tx,
-    keeper: Keeper | None,
+    pool: PoolView | None,
     app: App,
     lacks: str | None,
     trials: Sequence[AppTrial],
@@ -46,12 +46,12 @@ def of_app(
     )
     if lacks is not None and not running:
         return _blocked("app", app.name, Obstacle(Standing.LACKS_EXAMPLES, facts={"lacks": lacks}), None, tx)
-    return _of_tenant(tx, keeper, "app", app.id, app.name, work, since, names, first)
+    return _of_tenant(tx, pool, "app", app.id, app.name, work, since, names, first)
 
 
 def of_study(
     tx: Tx,
-    keeper: Keeper | None,
+    pool: PoolView | None,
     study: StoredStudy,
     points: Sequence[StudyPoint],
     names: Mapping[str, str],
@@ -74,7 +74,7 @@ def of_study(
         seconds,
         [p.started_at for p in running],
     )
-    return _of_tenant(tx, keeper, "study", study.id, study.name, work, since, names, first)
+    return _of_tenant(tx, pool, "study", study.id, study.name, work, since, names, first)
 
 
 class _Underway:
@@ -88,7 +88,7 @@ class _Underway:
 
 def _of_tenant(
     tx: Tx,
-    keeper: Keeper | None,
+    pool: PoolView | None,
     kind: str,
     tenant_id: str,
     name: str,
@@ -97,8 +97,8 @@ def _of_tenant(
     names: Mapping[str, str],
     first: str | None,
 ) -> Account:
-    lead = None if keeper is None else keeper.lead_of(tenant_id)
-    obstacle = None if keeper is None or lead is None else keeper.obstacles.get(lead)
+    lead = None if pool is None else pool.lead_of(tenant_id)
+    obstacle = None if pool is None or lead is None else pool.obstacles.get(lead)
     own = tenants.terms(tx, tenant_id)
     if own.paused_at is not None:
         obstacle = Obstacle(Standing.PAUSED, own.paused_at, own.paused_by)
@@ -109,8 +109,8 @@ def _of_tenant(
             began = min(work.since)
             told = words.running(work.what, began, max(work.seconds, default=0.0), tx.now)
             return Account(Standing.RUNNING, told, began)
-    if obstacle is None and keeper is not None and lead is not None:
-        obstacle = _misfit(tx, keeper, keeper.state.tenants[lead])
+    if obstacle is None and pool is not None and lead is not None:
+        obstacle = _misfit(tx, pool, pool.state.tenants[lead])
     if obstacle is not None:
         return _blocked(kind, name, obstacle, since, tx)
     ahead = None if first is None or first == lead else names.get(first, "somebody of another project")
@@ -124,24 +124,24 @@ def _blocked(kind: str, name: str, obstacle: Obstacle, since: datetime | None, t
     return Account(obstacle.kind, told, obstacle.since or since)
 
 
-def _misfit(tx: Tx, keeper: Keeper, tenant: Tenant) -> Obstacle | None:
+def _misfit(tx: Tx, pool: PoolView, tenant: Tenant) -> Obstacle | None:
     """Returns why nothing that the tenant could try fits any device of the pool; None where something does."""
     room = devices.largest_connected(tx)
     if room is None:
         return Obstacle(Standing.NO_DEVICE)
     place = PoolDevice("largest", room=room)
-    if tenant.held or tenant.running or tenant.may_run(place, keeper.now).any():
+    if tenant.held or tenant.running or tenant.may_run(place, pool.now).any():
         return None
-    if tenant.changed(deadline=np.inf).may_run(place, keeper.now).any():
+    if tenant.changed(deadline=np.inf).may_run(place, pool.now).any():
         return Obstacle(Standing.NOTHING_IN_TIME)
-    if tenant.changed(budget=np.inf).may_run(place, keeper.now).any():
+    if tenant.changed(budget=np.inf).may_run(place, pool.now).any():
         return Obstacle(Standing.NOTHING_AFFORDABLE)
     return Obstacle(Standing.FITS_NOWHERE) if tenant.open.any() else None
 
 
-def first_of(keeper: Keeper) -> str | None:
+def first_of(pool: PoolView) -> str | None:
     """The tenant that the pool would serve next."""
-    decision = keeper.decide(ANY)
+    decision = pool.decide(ANY)
     return decision.tenant if isinstance(decision, StartTrial) else None
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from easel.declare.job import JobSpec
+from easel.declare.resources import Resources
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.attempt import EndReason
 
@@ -84,3 +85,31 @@ class Job:
     @property
     def name(self) -> str:
         return self.spec.name
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """What came of a job so far, without the parts of it that take long to read. `spec` is as it was stored."""
+
+    user_id: UserId
+    spec: Mapping[str, Any]
+    state: JobState
+    end_reason: EndReason | None = None
+    result: Mapping[str, Any] | None = None
+    output_set: str | None = None
+    peak_memory_mb: float | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def resources(self) -> Resources:
+        """What it asked for."""
+        asked = self.spec["resources"]
+        return Resources(float(asked["vcpu"]), int(asked["memory_mb"]), float(asked.get("gpus", 0.0)))
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran; 0 where it never did."""
+        if self.started_at is None or self.ended_at is None:
+            return 0.0
+        return (self.ended_at - self.started_at).total_seconds()

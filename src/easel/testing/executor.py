@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +127,10 @@ def clean(executor: Executor) -> None:
             executor.forget(key)
 
 
+OWN = f"j{os.getpid()}"
+"""A job of this process's own: its processes are looked for on the whole machine, where other tests have theirs."""
+
+
 def order(job: str, *argv: str, attempt: int = 1, **more: Any) -> Order:
     defaults: dict[str, Any] = {"resources": Resources(0.5, 256), "grace_s": 0.3}
     return Order(job, attempt, "prj", Command(argv or ("true",)), **{**defaults, **more})
@@ -221,17 +226,17 @@ class ExecutorSuite:
         heard = Listener(make("a"))
         forever = "while :; do sleep 1; done"
         stubborn = f"trap '' TERM; (setsid sh -c 'trap \"\" TERM; {forever}' &) ; echo up; {forever}"
-        heard.executor.start(sh("j", stubborn))
-        heard.until(lambda: b"up" in heard.log("j.1"))
-        heard.executor.kill("j.1")
-        assert heard.failed("j.1").reason == "stopped"
-        assert marked("j.1") == []
+        heard.executor.start(sh(OWN, stubborn))
+        heard.until(lambda: b"up" in heard.log(f"{OWN}.1"))
+        heard.executor.kill(f"{OWN}.1")
+        assert heard.failed(f"{OWN}.1").reason == "stopped"
+        assert marked(f"{OWN}.1") == []
 
     def test_what_a_finished_command_left_running_is_ended(self, make: Make) -> None:
         heard = Listener(make("a"))
-        heard.executor.start(sh("j", "setsid sleep 1000 & echo started"))
-        heard.done("j.1")
-        assert marked("j.1") == []
+        heard.executor.start(sh(OWN, "setsid sleep 1000 & echo started"))
+        heard.done(f"{OWN}.1")
+        assert marked(f"{OWN}.1") == []
 
     def test_a_waiting_attempt_is_killed_without_ever_starting(self, make: Make) -> None:
         heard = Listener(make("a"))
@@ -321,11 +326,11 @@ class ExecutorSuite:
 
     def test_heartbeats_name_what_lives(self, make: Make) -> None:
         heard = Listener(make("a"))
-        heard.executor.start(sh("j", "sleep 1000"))
-        heard.until(lambda: any(isinstance(r, Beat) and "j.1" in r.alive for r in heard.reports))
-        heard.executor.kill("j.1", force=True)
-        heard.over("j.1")
-        assert marked("j.1") == []
+        heard.executor.start(sh(OWN, "sleep 1000"))
+        heard.until(lambda: any(isinstance(r, Beat) and f"{OWN}.1" in r.alive for r in heard.reports))
+        heard.executor.kill(f"{OWN}.1", force=True)
+        heard.over(f"{OWN}.1")
+        assert marked(f"{OWN}.1") == []
 
     def test_a_trial_runs_in_a_warm_process_and_another_one_may_reuse_it(self, make: Make) -> None:
         heard = Listener(make("a"))

@@ -20,7 +20,8 @@ from easel.store import devices
 from easel.store import jobs as job_queries
 from easel.store.engine import AnyRow, Store
 from easel.store.schema.jobs import jobs
-from easel.tenancy.keeper import Keeper, Rules
+from easel.tenancy.keeper import Keeper
+from easel.tenancy.rules import Rules
 
 
 @dataclass

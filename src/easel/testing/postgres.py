@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from easel.testing.ending import end_orderly_when_told
+
 
 class Postgres:
     """A server that can be stopped and started again, as a machine's would be."""
@@ -74,6 +76,7 @@ def running(kept: Path | None = None) -> Iterator[Postgres]:
     binaries = find_binaries()
     if binaries is None:
         raise RuntimeError("no PostgreSQL here: install Debian's package `postgresql`")
+    end_orderly_when_told()
     folder = kept or Path(tempfile.mkdtemp(prefix="easel-pg-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -12,6 +12,8 @@ import re
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+from uvicorn.loops.auto import auto_loop_factory
+
 _HEAD_BYTES = 65_536
 _CHECK_EVERY_S = 0.1
 _NOBODY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -28,7 +30,9 @@ class ReverseProxy:
         self.port = 0
         self._turn = itertools.count()
         self._started = threading.Event()
-        self._loop = asyncio.new_event_loop()
+        self._loop = (
+            auto_loop_factory()()
+        )  # its own is lighter, and it shares the machine with what it leads to
         self._stopping = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
 

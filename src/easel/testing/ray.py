@@ -51,9 +51,10 @@ class RayCluster:
         words = ["--head", f"--port={self.port}", "--num-cpus=0", "--include-dashboard=false"]
         self.head = self._start(*words, f"--temp-dir={self.folder}/t")
 
-    def add_node(self, cpus: int = 2, memory_mb: int = 2048) -> int:
-        """A further node; returns the pid of its raylet."""
-        pid = self._start(f"--address={self.address}", f"--num-cpus={cpus}", f"--memory={memory_mb << 20}")
+    def add_node(self, cpus: int = 2, memory_mb: int = 2048, gpus: int = 0) -> int:
+        """A further node; returns the pid of its raylet. GPUs are declared: Ray hands out numbers of them."""
+        size = (f"--num-cpus={cpus}", f"--memory={memory_mb << 20}", f"--num-gpus={gpus}")
+        pid = self._start(f"--address={self.address}", *size)
         self.nodes.append(pid)
         return pid
 

@@ -153,9 +153,12 @@ def python_page() -> str:
         lines += [f"## `{face}`", "", f"{about}.", "", "| name | what |", "|---|---|"]
         for name in module.__all__:
             if not name.startswith("__"):
-                lines.append(
-                    f"| `{name}{_signature(getattr(module, name))}` | {_first_line(getattr(module, name))} |"
+                one = (
+                    module.__getattr__(name)
+                    if name in vars(module).get("_LAZY", ())
+                    else getattr(module, name)
                 )
+                lines.append(f"| `{name}{_signature(one)}` | {_first_line(one)} |")
         lines.append("")
         if face == "easel":
             lines += _client_lines()
@@ -185,7 +188,7 @@ def _signature(thing: Any) -> str:
     except (TypeError, ValueError):
         return ""
     text = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", re.sub(r"\(self(, )?", "(", text))
-    text = re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", text)
+    text = re.sub(r"<function ([\w.<>]+) at 0x[0-9a-f]+>", r"\1", text)
     return text.replace("'", "").replace('"', "").replace("|", "\\|")
 
 

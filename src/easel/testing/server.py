@@ -18,7 +18,8 @@ import psutil
 from easel.sdk.client import Client
 from easel.testing import server_fork
 from easel.testing.databases import new_sqlite
-from easel.testing.server_fork import ForkedServer
+from easel.testing.ending import end_orderly_when_told
+from easel.testing.server_fork import ForkedServer, Streams, may_fork
 
 
 class ServerProcess:
@@ -92,7 +93,7 @@ class ServerProcess:
         log = self.folder / "log"
         if self._is_forked():
             log.write_bytes(b"")
-            self._process = server_fork.start(arguments, self.environment, log)
+            self._process = server_fork.start(arguments, self.environment, Streams(log, log))
         else:
             with log.open("wb") as out:
                 self._process = subprocess.Popen(  # its own session: killing it kills what it started
@@ -105,10 +106,8 @@ class ServerProcess:
         self._wait_until_ready()
 
     def _is_forked(self) -> bool:
-        """Whether it may be forked: in a test that runs this code. Benchmarks and coverage measure a plain start."""
-        same_code = self.environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
-        in_test = "PYTEST_VERSION" in os.environ and os.environ.get("EASEL_TEST_FORK", "true") != "false"
-        return in_test and same_code and not self._first_start
+        """Whether it may be forked; a first start is one as people make it."""
+        return may_fork(self.environment) and not self._first_start
 
     def kill(self) -> None:
         """kill -9, the server and everything it started."""
@@ -175,6 +174,7 @@ def running(
 
 @contextlib.contextmanager
 def started(server: ServerProcess) -> Iterator[ServerProcess]:
+    end_orderly_when_told()
     server.start()
     try:
         yield server

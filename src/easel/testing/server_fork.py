@@ -1,4 +1,4 @@
-"""Servers for tests, forked from a process that has imported what they need: importing is most of a start.
+"""Servers and commands for tests, forked from a process that has imported what they need: that is most of a start.
 
 That process is started once by each process that asks, and ends with it. It speaks lines of JSON on its socket:
 `{"start": …}` is answered by a pid, `{"wait": pid}` by the exit code.
@@ -19,6 +19,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +91,33 @@ def _forking_process() -> ForkingProcess:
     return ForkingProcess()
 
 
-def start(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> ForkedServer:
-    """Starts `easel ARGUMENTS` with this environment in a session of its own; what it prints goes to `log`."""
+def may_fork(environment: Mapping[str, str]) -> bool:
+    """Whether something may be forked: in a test of this code. Benchmarks and coverage measure a plain start."""
+    same_code = environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
+    in_test = "PYTEST_VERSION" in os.environ and os.environ.get("EASEL_TEST_FORK", "true") != "false"
+    return in_test and same_code
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Files in place of the standard streams. Output goes to `err` too where that is the same file as `out`."""
+
+    out: Path
+    err: Path
+    input: Path = Path(os.devnull)
+
+
+def start(
+    arguments: Sequence[str], environment: Mapping[str, str], streams: Streams, cwd: Path | None = None
+) -> ForkedServer:
+    """Starts `easel ARGUMENTS` with this environment in a session of its own."""
     parent = _forking_process()
-    asked = {"arguments": list(arguments), "environment": dict(environment), "log": str(log)}
+    asked = {
+        "arguments": list(arguments),
+        "environment": dict(environment),
+        "streams": [str(streams.input), str(streams.out), str(streams.err)],
+        "cwd": str(cwd or Path.cwd()),
+    }
     return ForkedServer(parent.ask({"start": asked}), parent)
 
 
@@ -119,16 +143,23 @@ def become(asked: Mapping[str, Any]) -> None:
     os.setsid()
     os.environ.clear()
     os.environ.update(asked["environment"])
-    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    for standard in (1, 2):
-        os.dup2(log, standard)
-    os.close(log)
+    os.chdir(asked["cwd"])
+    given, out, err = asked["streams"]
+    made = [
+        os.open(given, os.O_RDONLY),
+        *(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) for path in (out, err)),
+    ]
+    for standard, file in enumerate(made):
+        os.dup2(file, standard)
+        os.close(file)
     sys.argv = ["easel", *asked["arguments"]]
 
 
 if __name__ == "__main__":
     from easel.cli import main, up
 
+    for entry in main.COMMANDS.values():
+        import_module(entry.module)
     up._load_server()
     with socket.socket(fileno=int(sys.argv[1])) as own_end:
         wanted = fork_until_closed(own_end)

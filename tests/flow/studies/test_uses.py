@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from easel.errors import InvalidInput
 from easel.flow.studies.point import fill
-from easel.flow.studies.uses import check_uses
+from easel.flow.studies.uses import check_uses, is_word_in
+from easel.lake.blobs.local import LocalBlobs
+from easel.lake.blobs.store import Incoming
+from easel.lake.digest import digest_of
+from easel.records.job import StoredFile
 from easel.wire.study import study_fields
 
 STUDY = """
@@ -53,3 +59,28 @@ def test_what_uses_the_space_is_accepted(command: str, more: str) -> None:
 
 def test_doubled_braces_stand_for_themselves() -> None:
     assert fill(("awk", "{{print}} {x}", "${HOME}"), {"x"}, {"x": 1}) == ("awk", "{print} 1", "${HOME}")
+
+
+def test_code_must_name_the_variable_where_the_command_takes_no_value() -> None:
+    spec = study_fields(STUDY.format(command="python f.py", more="code: trainer")).spec()
+    check_uses(spec, lambda word: word == "EASEL_POINT")
+    with pytest.raises(InvalidInput, match="nothing uses the dimension 'x'"):
+        check_uses(spec, lambda _word: False)
+
+
+def test_code_is_looked_through_for_the_variable(tmp_path: Path) -> None:
+    blobs = LocalBlobs(tmp_path)
+
+    def stored(path: str, body: bytes) -> StoredFile:
+        digest = digest_of(body)
+        stage = blobs.begin(f"stage-{digest.hex()[:8]}", len(body))
+        blobs.put_part(stage, 1, [body])
+        blobs.check(stage, Incoming(digest, len(body)))
+        blobs.promote(stage, digest)
+        return StoredFile(path, digest.hex(), len(body), digest.hex(), 0)
+
+    silent = stored("/train.py", b"print(1)")
+    reading = stored("/parts/read.py", b"import os\nos.environ['EASEL_POINT']")
+    assert is_word_in("EASEL_POINT", [silent, reading], blobs)
+    assert not is_word_in("EASEL_POINT", [silent], blobs)
+    assert is_word_in("EASEL_POINT", [silent, stored("/code.zip", b"PK")], blobs)

@@ -1,16 +1,19 @@
-"""Emptying a device: no more work; what it has goes on until a deadline, then is stopped and tried again elsewhere."""
+"""Emptying a device: no more work; what it has goes on until a deadline, then is stopped and tried again elsewhere.
+
+A device that is gone for good is removed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from easel.errors import InvalidInput, NotFound
+from easel.errors import Conflict, InvalidInput, NotFound
 from easel.records.attempt import AttemptKey
 from easel.records.device import Device, Drain
 from easel.records.identity import Caller
 from easel.records.job import JobState
-from easel.store import devices, jobs, offers
+from easel.store import devices, jobs, offers, reservations
 from easel.store.devices import ENGINES
 from easel.store.engine import Store, Tx
 
@@ -47,6 +50,21 @@ def undrain(tx: Tx, caller: Caller, name: str) -> Device:
         devices.set_drain(tx, name, None)
         tx.emit("device.opened", name, actor=caller.user.id)
     return _device(tx, name)
+
+
+def remove(tx: Tx, caller: Caller, name: str) -> None:
+    """Remove a device that is gone for good, with its reservations. What ran there stays in the jobs' history."""
+    device = _device(tx, name)
+    if device.connected:
+        raise Conflict(f"{name} is connected: stop its worker first (`easel drain {name}` empties it)")
+    if running := running_on(tx).get(name, 0):
+        raise Conflict(
+            f"{running} of the jobs that ran on {name} are not given up yet: they are tried again elsewhere within a "
+            "minute or so; remove it then, or kill them"
+        )
+    cancelled = reservations.remove_of(tx, name)
+    offers.remove_workers(tx, [name])
+    tx.emit("device.removed", name, actor=caller.user.id, body={"reservations": cancelled})
 
 
 def emptying(store: Store) -> Emptying:

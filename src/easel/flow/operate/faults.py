@@ -89,7 +89,10 @@ def check_workers(pool: Sequence[Device], now: datetime) -> Check:
         named = ", ".join(
             f"{each.name} (since {duration((now - each.seen_at).total_seconds())})" for each in lost[:5]
         )
-        told = f"{len(lost)} of {len(pool)} lost: {named}. Start their workers again: `easel worker`"
+        told = (
+            f"{len(lost)} of {len(pool)} lost: {named}. Start their workers again (`easel worker`), or remove those "
+            "that are gone for good (`easel devices --remove NAME`)"
+        )
         return Check("workers", Severity.FAILED, told)
     return Check("workers", Severity.OK, f"{len(pool)} known, none lost")
 

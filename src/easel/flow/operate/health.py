@@ -139,5 +139,8 @@ def _pool(store: Store) -> Check:
         return Check("devices", Severity.WARNING, "none has connected yet: docs/how-to/workers.md")
     if away:
         named = ", ".join(away[:5]) + (" …" if len(away) > 5 else "")
-        return Check("devices", Severity.WARNING, f"{len(away)} of {len(pool)} away: {named}")
+        told = (
+            f"{len(away)} of {len(pool)} away: {named}; `easel devices --remove NAME` if one is gone for good"
+        )
+        return Check("devices", Severity.WARNING, told)
     return Check("devices", Severity.OK, f"{len(pool)} connected")

@@ -15,7 +15,8 @@ from easel.flow.jobs import files
 from easel.flow.jobs.control import kill_job
 from easel.flow.studies.measure import BY_STUDY
 from easel.flow.studies.prices import with_book_rates
-from easel.flow.studies.uses import check_uses
+from easel.flow.studies.uses import check_uses, is_word_in
+from easel.lake.blobs.store import BlobStore
 from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.records.study import Observation, StoredStudy, StudyState
@@ -36,11 +37,18 @@ MOST = {
 
 
 def create_study(
-    tx: Tx, caller: Caller, name: str, spec: StudySpec, *, earlier: Sequence[str] = (), start: bool = True
+    tx: Tx,
+    caller: Caller,
+    name: str,
+    spec: StudySpec,
+    *,
+    earlier: Sequence[str] = (),
+    start: bool = True,
+    blobs: BlobStore | None = None,
 ) -> StoredStudy:
     """Check all that can be checked before anything runs, pin code and input, and remember it.
 
-    `earlier`: studies of this project whose results are a warm start.
+    `earlier`: studies of this project whose results are a warm start. `blobs` are looked at for what the code reads.
     """
     slug(name, "study")
     if isinstance(spec.job.run, Trial):
@@ -48,7 +56,8 @@ def create_study(
     _is_modest(spec)
     spec = with_book_rates(tx, _pinned(tx, caller, spec))
     _fits_the_pool(tx, spec)
-    check_uses(spec)
+    code = files.files_of(tx, caller, spec.job.code) if blobs is not None else ()
+    check_uses(spec, lambda word: blobs is None or is_word_in(word, code, blobs))
     known = [o for other in earlier for o in _observations(tx, studies.find(tx, caller.project_id, other))]
     Tuner(spec.space, spec.goal, spec.strategy, seed=spec.seed, options=spec.options, earlier=known)
     state = StudyState.RUNNING if start else StudyState.CREATED

@@ -20,7 +20,7 @@ from easel.records.tenant import Terms
 from easel.store import jobs, studies, tenants
 from easel.store.engine import Tx
 from easel.store.paging import Page
-from easel.tenancy.keeper import Keeper
+from easel.tenancy.pool_view import PoolView
 from easel.tune import importance, report
 from easel.tune.exchange.csv import from_csv, to_csv
 from easel.tune.importance import DimensionShare
@@ -70,8 +70,8 @@ def points_of(tx: Tx, study: StoredStudy) -> list[StudyPoint]:
     return studies.points(tx, study.id)
 
 
-def standing(tx: Tx, study: StoredStudy, keeper: Keeper | None = None) -> StudySummary:
-    """Returns the study as it stands; without `keeper`, the pool, nothing is known of who goes first."""
+def standing(tx: Tx, study: StoredStudy, pool: PoolView | None = None) -> StudySummary:
+    """Returns the study as it stands; without the pool nothing is known of who goes first."""
     points = tuple(studies.points(tx, study.id))
     told = sorted((p for p in points if p.told is not None), key=lambda p: p.told or 0)
     if told and told[-1].spent is not None:
@@ -81,8 +81,8 @@ def standing(tx: Tx, study: StoredStudy, keeper: Keeper | None = None) -> StudyS
         spent, best = tuner.state.spent, recommend(tuner) if told else None
     newest = points[-1] if points else None
     names = names_of(tx, study.project_id)
-    first = None if keeper is None else first_of(keeper)
-    account = of_study(tx, keeper, study, points, names, first)
+    first = None if pool is None else first_of(pool)
+    account = of_study(tx, pool, study, points, names, first)
     return StudySummary(
         study,
         points,

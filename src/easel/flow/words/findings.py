@@ -11,6 +11,8 @@ CHECKS = "checks.json"
 MATTERS = 2.0
 """A column matters where its drop is so many of its own deviations."""
 MOST_NAMED = 5
+CLEAR = 0.8
+"""A rank correlation from which on the direction of a column is told."""
 
 
 def findings_told(found: Mapping[str, Any]) -> list[str]:
@@ -19,6 +21,7 @@ def findings_told(found: Mapping[str, Any]) -> list[str]:
         f"Judged by {found['judged_by']} on {found['held_out']:,} examples that it had not seen: "
         f"{found['metric']} {found['score']:.3f}.",
         *_what_matters(found),
+        *_what_moves_it(found),
         *_where_it_fails(found),
         *_what_would_help(found),
         *_how_sure(found),
@@ -40,6 +43,25 @@ def _what_matters(found: Mapping[str, Any]) -> list[str]:
     if found["columns_not_looked_at"]:
         parts.append(f"{found['columns_not_looked_at']} columns were not looked at: time was over.")
     return [" ".join(parts)]
+
+
+def _what_moves_it(found: Mapping[str, Any]) -> list[str]:
+    """Findings of earlier releases say nothing about it."""
+    columns = [one for one in found.get("contributions") or [] if one["mean"] > 0]
+    if columns:
+        named = ", ".join(
+            f"{one['column']} ({one['mean']:.3g}{direction(one)})" for one in columns[:MOST_NAMED]
+        )
+        return [f"What moves its answers (exact Shapley values, {found['contributions_of']}): {named}."]
+    why = found.get("no_contributions")
+    return [f"What moves single answers: {why}."] if why else []
+
+
+def direction(one: Mapping[str, Any]) -> str:
+    """`, larger adds` where a column's larger numbers nearly always add."""
+    if one["direction"] is None or abs(one["direction"]) < CLEAR:
+        return ""
+    return ", larger adds" if one["direction"] > 0 else ", larger takes away"
 
 
 def _where_it_fails(found: Mapping[str, Any]) -> list[str]:

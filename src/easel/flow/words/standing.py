@@ -16,7 +16,7 @@ def running(candidates: Sequence[str], since: datetime, seconds: float, now: dat
     more = f" and {len(candidates) - 3} others" if len(candidates) > 3 else ""
     took = (now - since).total_seconds()
     left = f"about {duration(seconds - took)} left" if took < seconds else "longer than was expected"
-    return f"trying {what}{more} since {clock(since, now)}, {left}"
+    return f"is trying {what}{more} since {clock(since, now)}, {left}"
 
 
 def waiting_for_turn(first: str | None, since: datetime | None, now: datetime) -> str:

@@ -28,6 +28,11 @@ def check_stage(store: Store, secret_hash: str, key: str, stage_id: str) -> None
         raise NotFound(f"attempt {key} has no stage {stage_id[:60]!r}")
 
 
+def check_attempt(store: Store, secret_hash: str, key: str) -> None:
+    """The attempt must be one that this worker has."""
+    _mine(store, secret_hash, key)
+
+
 def _mine(store: Store, secret_hash: str, key: str) -> AnyRow:
     with store.read() as tx:
         token = worker_tokens.valid(tx, [secret_hash]).get(secret_hash)
