@@ -79,7 +79,10 @@ def test_a_trial_counts_every_example_once_however_often_it_was_answered() -> No
     # the error of 80 examples, not of three times as many
     p = found.measurement.quality
     assert found.measurement.error > 0.75 * (p * (1 - p) / len(examples)) ** 0.5
-    assert np.sum(describe(found)["confusion"]) == len(examples)
+    learned = found.learned
+    by_example = rows_by_example(learned.validated)
+    told = describe(found.model.target, learned.truth, learned.predicted, by_example)
+    assert np.sum(told["confusion"]) == len(examples)
     slice_of_it = train(
         Candidate("logistic_regression"), program, examples, folds, replace(CONDITIONS, until=0.5)
     )

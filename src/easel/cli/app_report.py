@@ -47,12 +47,10 @@ def report(
 ) -> None:
     """What matters, where the model fails, how sure it is and what would help; made by a job, kept for each model."""
     with connect(project) as client:
-        job = client.apps.ask_report(name)
         if not wait:
-            say(f"{job.id} looks into the model of {name}")
+            say(f"{client.apps.ask_report(name).id} looks into the model of {name}")
             return
-        job.wait()
-        found = client.apps.report(name)
+        found = client.apps.make_report(name)
         if as_json or found.findings is None:
             show_one(found, as_json)
             return
@@ -89,7 +87,7 @@ def card(
         raise InvalidInput(f"{output}: a card is written as .md or .html")
     with connect(project) as client:
         if look:
-            client.apps.ask_report(name).wait()
+            client.apps.make_report(name)
         text = client.apps.card(name, "html" if form == "html" else "md")
     if output is None:
         print(text, end="")

@@ -194,3 +194,17 @@ def baseline(task: Task, name: str, truth: NDArray[Any], classes: int = 0) -> fl
     values = np.asarray(truth, float).reshape(len(truth), -1)
     constant = values.mean(0) if share is None else np.quantile(values, share, axis=0)
     return METRICS[task][name](values, np.broadcast_to(constant, values.shape))
+
+
+def losses_by_example(
+    task: Task, truth: NDArray[Any], predicted: NDArray[Any], by_example: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Returns how surprising each validated example is: `(n,)` log loss or squared error, mean over its turns."""
+    if task is Task.CLASSIFY:
+        chosen = predicted[np.arange(len(truth)), truth]
+        lost = -np.log(np.clip(chosen, 1e-15, 1.0)).astype(np.float64)
+    else:
+        squared = (np.asarray(truth, float) - np.asarray(predicted, float)) ** 2
+        lost = squared.reshape(len(truth), -1).mean(1)
+    mean: NDArray[np.float64] = lost[by_example].mean(1)
+    return mean

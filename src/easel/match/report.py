@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from easel.match.split import rows_by_example
 from easel.match.targets import Classes, Values
-from easel.match.train import Trained
 
 MOST_CLASSES = 200
 MOST_POINTS = 1_000
 
 
-def describe(trained: Trained) -> dict[str, Any]:
+def describe(
+    target: Any,
+    truth: NDArray[Any],
+    predicted: NDArray[Any],
+    by_example: NDArray[np.intp],
+    curves: Sequence[Sequence[tuple[float, float]]] = (),
+) -> dict[str, Any]:
     """JSON: `classes` and `confusion[true][predicted]`, or `residuals` `[truth, prediction]`, and `curves`.
 
     Each example counts once: where folds were dealt several times, by the first deal. Of several outputs the first is
     drawn. Points are thinned evenly, the order of examples kept.
     """
-    learned, target = trained.learned, trained.model.target
-    once = rows_by_example(learned.validated)[:, 0]
-    truth, predicted = learned.truth[once], learned.predicted[once]
-    about: dict[str, Any] = {"curves": [[list(point) for point in curve] for curve in learned.curves]}
+    once = by_example[:, 0]
+    truth, predicted = truth[once], predicted[once]
+    about: dict[str, Any] = {"curves": [[list(point) for point in curve] for curve in curves]}
     if isinstance(target, Classes) and len(target.names) <= MOST_CLASSES:
         counts = np.zeros((len(target.names), len(target.names)), dtype=int)
         np.add.at(counts, (truth, predicted.argmax(1)), 1)

@@ -15,7 +15,15 @@ from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
 from easel.match.costs import by_number
 from easel.match.examples import Example
-from easel.match.judge import all_scores, baseline, calibrate, fold_spread, sampling_error, score
+from easel.match.judge import (
+    all_scores,
+    baseline,
+    calibrate,
+    fold_spread,
+    losses_by_example,
+    sampling_error,
+    score,
+)
 from easel.match.kinds import Task
 from easel.match.metrics import metric_for
 from easel.match.model import Model
@@ -111,7 +119,9 @@ def train(
     if not np.isfinite(quality):
         raise InvalidInput(f"{candidate.name}: {name} has no value for these examples")
     losses = np.full(len(examples), np.nan)
-    losses[validated[by_example[:, 0]]] = _losses(task, learned.truth, learned.predicted)[by_example].mean(1)
+    losses[validated[by_example[:, 0]]] = losses_by_example(
+        task, learned.truth, learned.predicted, by_example
+    )
     error = sampling_error(
         task, inner, learned.truth, learned.predicted, calibration, conditions.seed, by_example
     )
@@ -182,13 +192,3 @@ def _learner(candidate: Candidate) -> Learn:
     from easel.match.train_estimator import train_estimator
 
     return train_estimator
-
-
-def _losses(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
-    if task is Task.CLASSIFY:
-        chosen = predicted[np.arange(len(truth)), truth]
-        surprise: NDArray[np.float64] = -np.log(np.clip(chosen, 1e-15, 1.0)).astype(np.float64)
-        return surprise
-    squared = (np.asarray(truth, float) - np.asarray(predicted, float)) ** 2
-    mean: NDArray[np.float64] = squared.reshape(len(truth), -1).mean(1)
-    return mean

@@ -6,20 +6,28 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from easel.errors import InvalidInput, NotFound
+from easel.errors import Conflict, InvalidInput, NotFound
 from easel.sdk.connection import ask
 from easel.sdk.transfer import Progress, no_progress
+from easel.wire import app as app_wire
 from easel.wire import app_report as wire
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
     from easel.sdk.jobs import JobHandle
 
+MOST_MODELS = 5
+"""So many models may take over from each other while a report is waited for."""
+
 
 class AppReports:
     """The part of `client.apps` that looks at a model."""
 
     _client: Client
+
+    def report(self, name: str) -> app_wire.Report:
+        """Confusion matrix or residuals, and training curves, of the model that answers."""
+        return self._client.connection.get(f"{self._path}/{name}/report", app_wire.Report)
 
     @property
     def _path(self) -> str:
@@ -44,6 +52,15 @@ class AppReports:
         """Start the job whose findings become part of `report(name)`; the one that did or does, if there is one."""
         found = self._client.connection.post(f"{self._path}/{name}/report", {}, wire.StartedJob)
         return self._client.jobs.get(found.job)
+
+    def make_report(self, name: str) -> app_wire.Report:
+        """Wait for the findings about the model that answers; of a better one, if it took over meanwhile."""
+        for _ in range(MOST_MODELS):
+            job = self.ask_report(name).wait()
+            found = self.report(name)
+            if found.job == job.id:
+                return found
+        raise Conflict(f"better models of {name} came faster than reports: try again, or pause it first")
 
     def ask_checks(self, name: str) -> JobHandle:
         """Start the job that checks the examples that are switched on; the one that did or does, if there is one."""

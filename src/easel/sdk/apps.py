@@ -141,10 +141,6 @@ class Apps(AppReports):
         """What comes next and why, and what is believed of every candidate."""
         return self._client.connection.get(f"{self._path}/{name}/next", wire.Prospects)
 
-    def report(self, name: str) -> wire.Report:
-        """Confusion matrix or residuals, and training curves, of the model that answers."""
-        return self._client.connection.get(f"{self._path}/{name}/report", wire.Report)
-
     # feed ------------------------------------------------------------------------------------------------
 
     def feed(

@@ -184,6 +184,7 @@ class AsyncApps(Twin[Apps]):
     list = awaited(Apps.list)
     match = awaited(Apps.match)
     next = awaited(Apps.next)
+    make_report = awaited(Apps.make_report)
     pin = awaited(Apps.pin)
     progress = awaited(Apps.progress)
     propose = awaited(Apps.propose)

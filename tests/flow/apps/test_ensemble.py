@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,6 +98,10 @@ def test_models_on_disk_become_one_model_that_names_its_members(tmp_path: Path) 
     told = combine(Place(wanted, together, tmp_path / "out"))
     assert told["quality"] > 0.85
     assert len(told["members"]) == 3
+    (about,) = (json.loads(path.read_text()) for path in (tmp_path / "out").rglob("report.json"))
+    assert (about["classes"], sum(map(sum, about["confusion"]))) == (["no", "yes"], 80)
+    (losses,) = (json.loads(path.read_text()) for path in (tmp_path / "out").rglob("losses.json"))
+    assert set(losses) == {pair.digest for pair in pairs}
     stored = list((tmp_path / "out").rglob("model.json"))
     assert len(stored) == 1
     model = load_model(stored[0].parent)

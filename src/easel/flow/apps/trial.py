@@ -25,7 +25,7 @@ from easel.match.encode.images import compact_example, looks_at
 from easel.match.ensemble import Answered, EnsembleBody, mix, side_by_side, within_limit
 from easel.match.examples import Example
 from easel.match.family import EstimatorFamily
-from easel.match.judge import all_scores, baseline, calibrate, sampling_error, score
+from easel.match.judge import all_scores, baseline, calibrate, losses_by_example, sampling_error, score
 from easel.match.kinds import Task
 from easel.match.luck import choice_luck
 from easel.match.metrics import metric_for
@@ -37,7 +37,7 @@ from easel.match.registry import family_of
 from easel.match.report import describe
 from easel.match.roles import own_folds
 from easel.match.slices import goes_on
-from easel.match.split import FOLDS
+from easel.match.split import FOLDS, rows_by_example
 from easel.match.stored import StoredPair, Wanted, read_lines
 from easel.match.suspects import rank_suspects
 from easel.match.templates import match_program
@@ -171,9 +171,11 @@ def learn(place: LearningContext) -> dict[str, Any]:
     if reached < 1.0 and goes_on(candidate):
         keep_checkpoint(place.checkpoint, output / "checkpoint")
     losses = {d: float(v) for d, v in zip(digests, trained.losses, strict=True) if math.isfinite(v)}
-    (output / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
     keep_predictions(output, digests, trained.learned)
-    (output / "report.json").write_text(json.dumps(describe(trained)), encoding="utf-8")
+    learned, target = trained.learned, trained.model.target
+    by_example = rows_by_example(learned.validated)
+    about = describe(target, learned.truth, learned.predicted, by_example, learned.curves)
+    keep_report(output, losses, about)
     median = float(np.median(list(losses.values()))) if losses else 0.0
     return {
         **asdict(trained.measurement),
@@ -240,6 +242,10 @@ def combine(place: LearningContext) -> dict[str, Any]:
     )
     scores = all_scores(task, truth, final, calibration)
     scores[name] = score(task, metric, truth, final, calibration)
+    surprise = losses_by_example(task, truth, final, by_example)
+    judged = shared.rows[by_example[:, 0]]
+    losses = {digests[row]: float(lost) for row, lost in zip(judged, surprise, strict=True)}
+    keep_report(output, losses, describe(target, truth, final, by_example))
     return {
         "metric": name,
         "quality": scores[name],
@@ -256,6 +262,12 @@ def combine(place: LearningContext) -> dict[str, Any]:
         ),
         "members": {models[name].candidate.name: weight for name, weight in mixture.weights.items()},
     }
+
+
+def keep_report(folder: Path, losses: Mapping[str, float], about: Mapping[str, Any]) -> None:
+    """Write each validated example's loss and what `describe` tells of the model, beside the model."""
+    (folder / "losses.json").write_text(json.dumps(losses), encoding="utf-8")
+    (folder / "report.json").write_text(json.dumps(about), encoding="utf-8")
 
 
 def keep_predictions(folder: Path, digests: list[str], learned: Learned) -> None:
