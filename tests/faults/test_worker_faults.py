@@ -19,8 +19,10 @@ from easel.flow.secrets import hashed
 from easel.flow.workers.exchange import ExchangeReply, Said, exchange
 from easel.flow.workers.tokens import revoke
 from easel.ids import UserId
+from easel.records.attempt import EndReason
 from easel.records.job import JobState
 from easel.run.entries import JournalEntry, StateReached
+from easel.run.executors.base import AttemptGone
 from easel.store import offers
 from easel.testing.engine import alive, until
 from easel.testing.executor import Listener, sh
@@ -214,6 +216,19 @@ def test_an_order_that_a_leaving_worker_never_got_waits_for_another_and_costs_no
     assert heard.gone == {"had.1": "its device left"}
     (given,) = ask(server, replace(said(server, 1, 0), name="other")).start
     assert given["order"]["job_id"] == "under-way"
+
+
+def test_a_part_of_a_gang_that_a_leaving_worker_never_got_costs_no_attempt(server: RemoteServer) -> None:
+    heard = Listener(server.pool())
+    heard.executor.start(replace(sh("both", "true"), workers=2))
+    heard.hear()
+    first = said(server, 1, 0)
+    answers = exchange(server.store, [first, replace(first, name="other")], server.seal)
+    assert [len(each.start) for each in answers if isinstance(each, ExchangeReply)] == [1, 1]
+    ask(server, said(server, 2, leaving=True))
+    heard.until(lambda: "both.1" in heard.gone)
+    (ended,) = (report for report in heard.reports if isinstance(report, AttemptGone))
+    assert ended.end is EndReason.STOPPED, "the job waits for another device, and none of its tries is spent"
 
 
 def test_a_word_of_a_worker_that_left_later_is_answered_and_given_nothing(server: RemoteServer) -> None:

@@ -317,6 +317,9 @@ class _Round:
 def _why(row: AnyRow, said: Said) -> tuple[EndReason, str]:
     if not row.known and row.kill:
         return EndReason.STOPPED, "stopped before it began"
+    if said.leaving and not row.known and row.key not in said.attempts:
+        # A part of a gang that was under way to it: the others may have begun, but nobody's attempt was lost.
+        return EndReason.STOPPED, "one of its devices left before it began"
     if said.leaving:
         return EndReason.DEVICE_LOST, "its device left"
     return EndReason.UNKNOWN_THERE, "its device no longer knows it"

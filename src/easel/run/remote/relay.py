@@ -302,8 +302,17 @@ class Relay:
     def _leave(self, connection: Connection) -> None:
         """End what runs, then say so: others need not wait until they notice.
 
-        Attempts are what we had, and have ended; orders that were still under way are given to others.
+        Attempts are what we had, and have ended; orders that were still under way are given to others. Where nothing
+        runs it is said at once, so that none comes while the worker ends.
         """
+        with self._lock:
+            idle = not self._attempts
+        said = idle and self._say_goodbye(connection)
         self._executor.close(stop=True)
-        if self._session and self._refused is None:
-            self._talk(connection, 0.0, leaving=True)
+        if not said:
+            self._say_goodbye(connection)
+
+    def _say_goodbye(self, connection: Connection) -> bool:
+        if not self._session or self._refused is not None:
+            return False
+        return self._talk(connection, 0.0, leaving=True)
