@@ -153,7 +153,7 @@ def test_yaml_and_json_say_the_same(friendly: str, text: str) -> None:
     [
         ("", "the program is empty"),
         ("input: imge\noutput: number", "this phrase is not known"),
-        ("input: &a {x: *a}\noutput: number", "unconstructable recursive"),
+        ("input: &a {x: *a}\noutput: number", "aliases"),
         ("input: number", 'exactly the two parts "input" and "output"'),
         ("input: {a: [}\noutput: number", "not readable as YAML"),
         ("input: number\noutput: []", "the list of classes is empty"),

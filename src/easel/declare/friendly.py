@@ -34,6 +34,8 @@ from easel.declare.program import (
     Tensor,
     Text,
 )
+from easel.declare.yaml_text import load_yaml
+from easel.errors import InvalidInput
 
 _PHRASE = r"""
 ?start: series | plain
@@ -72,7 +74,9 @@ def read_program(text: str) -> Program:
         return parse_program(text)
     try:
         # BaseLoader builds strings, lists and mappings alone: a class called "yes" or "1.0" stays a word.
-        return program_from_mapping(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506
+        value = load_yaml(text, yaml.BaseLoader, yaml.CBaseLoader, "the program")
+    except InvalidInput as error:
+        raise ProgramError(str(error)) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         position = mark.index if mark is not None else 0
@@ -85,8 +89,7 @@ def read_program(text: str) -> Program:
         raise point_at(text, min(position, len(text)), f"not readable as YAML: {error.problem}") from None
     except yaml.YAMLError as error:  # a character that no YAML may hold
         raise ProgramError(f"not readable as YAML: {error}") from None
-    except RecursionError:
-        raise ProgramError("the program nests too deeply, or refers to itself") from None
+    return program_from_mapping(value)
 
 
 def program_from_mapping(value: Any) -> Program:

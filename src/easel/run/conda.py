@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from easel.declare.yaml_text import MAX_LENGTH, load_yaml
 from easel.errors import InvalidInput
 
 NAMES = ("environment.yml", "environment.yaml")
@@ -64,8 +65,9 @@ def find_conda() -> Conda | None:
 def read_conda_file(path: Path) -> CondaFile:
     """Returns what the file asks for; InvalidInput where it is not one that can be built here."""
     try:
-        text = path.read_text(encoding="utf-8")
-        body: Any = yaml.safe_load(text)
+        with path.open("rb") as file:
+            text = file.read(MAX_LENGTH + 1).decode()
+        body: Any = load_yaml(text, yaml.SafeLoader, yaml.CSafeLoader, path.name)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path.name} is not YAML: {error}") from error
     packages = body.get("dependencies") if isinstance(body, dict) else None

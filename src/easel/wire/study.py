@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from easel.declare.study_limits import FRACTION, MAX_WORKERS
 from easel.declare.unicode import check_unicode
+from easel.declare.yaml_text import load_yaml
 from easel.errors import InvalidInput
 from easel.wire.fields import Slug
 from easel.wire.job import JobFields, job_fields
@@ -238,11 +239,9 @@ def study_fields(text: str) -> CreateStudy:
     import yaml
 
     try:
-        fields = yaml.load(text, _loader())  # noqa: S506 - a SafeLoader that also knows 1e-4
+        fields = load_yaml(text, _loader(yaml.SafeLoader), _loader(yaml.CSafeLoader), "the study")
     except yaml.YAMLError as error:
         raise InvalidInput(f"the study is not YAML: {error}") from error
-    except RecursionError:
-        raise InvalidInput("the study nests too deeply") from None
     except (ValueError, OverflowError) as error:  # a number or a date that no machine can hold
         raise InvalidInput(f"the study holds a value that cannot be read: {str(error)[:200]}") from None
     check_unicode(fields, "the study")
@@ -263,17 +262,9 @@ def study_fields(text: str) -> CreateStudy:
         raise InvalidInput(f"the study is not valid at {place}: {first['msg']}") from error
 
 
-def _loader() -> Any:
+def _loader(safe: Any) -> Any:
     """YAML 1.1 takes 1e-4, which everybody writes, for text; YAML 1.2 and we take it for a number."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            # A few aliases of aliases stand for gigabytes.
-            if self.check_event(yaml.events.AliasEvent):
-                raise InvalidInput("a study file has no YAML aliases (*name): write the values out")
-            return super().compose_node(parent, index)
-
+    made = type("Loader", (safe,), {})
     number = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))
-    return Loader
+    made.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))
+    return made
