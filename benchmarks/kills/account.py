@@ -225,6 +225,8 @@ def account_leftovers(installation: Installation, tally: Tally) -> None:
     for home in installation.attempt_homes():
         for folder in (home / "run" / "attempts").glob("*"):
             tally.fault("folders left", folder.name)
+        if installation.engine_starts_workers and home.exists():
+            tally.fault("homes of workers left", str(home))
 
 
 def cgroups(home: Path) -> set[str]:

@@ -57,6 +57,7 @@ class Installation:
     engine_starts_workers: bool = False
     grown_up_s: float = 5.0
     """A process that has yet to come up acknowledges nothing: it is killed later."""
+    _looked: float = 0.0
     _stopping: threading.Event = field(default_factory=threading.Event)
     _keeper: threading.Thread | None = None
 
@@ -100,16 +101,16 @@ class Installation:
             time.sleep(0.05)
 
     def attempt_homes(self) -> list[Path]:
-        """Also those of workers that an engine starts somewhere below our folder."""
-        found = (
-            {path.parents[1] for path in self.folder.rglob("run/attempts")}
-            if self.engine_starts_workers
-            else set()
-        )
-        return sorted({*self.homes, *found})
+        """Also those of workers that an engine started, of those that ended too."""
+        if self.engine_starts_workers and time.monotonic() > self._looked + 0.5:
+            self._looked = time.monotonic()
+            self.homes += sorted({*engine_workers(self.addresses).values()} - {*self.homes})
+        return list(self.homes)
 
     def victims(self, kind: str) -> list[int]:
         """Process ids of this kind that live now."""
+        if kind == "relay" and self.engine_starts_workers:
+            return [pid for pid in engine_workers(self.addresses) if _age_s(pid) > self.grown_up_s]
         if kind in ("server", "controller", "relay"):
             wanted = "worker" if kind == "relay" else kind
             running = (p.process for p in self.parts if p.kind == wanted and p.process is not None)
@@ -137,6 +138,20 @@ KINDS = {
     "sandbox": 1.0,
 }
 """What is killed, and how often against the others."""
+
+
+def engine_workers(addresses: Sequence[str]) -> dict[int, Path]:
+    """The workers that an engine started for one of these servers, and the homes that it gave them."""
+    found: dict[int, Path] = {}
+    for process in psutil.process_iter(["pid", "cmdline"]):
+        words = process.info["cmdline"] or []
+        if (
+            "--with-parent" in words
+            and "--server" in words
+            and words[words.index("--server") + 1] in addresses
+        ):
+            found[process.pid] = Path(words[words.index("--home") + 1])
+    return found
 
 
 def worker_pid(home: Path) -> int | None:

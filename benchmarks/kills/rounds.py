@@ -74,12 +74,17 @@ def kill_for(installation: Installation, seconds: float, rng: random.Random) -> 
     killed: Counter[str] = Counter()
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
-        time.sleep(rng.uniform(0.1, 0.7))
-        there = {kind: found for kind in KINDS if (found := sorted(installation.victims(kind)))}
-        if not there:
-            continue
-        kind = rng.choices(list(there), [KINDS[kind] for kind in there])[0]
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(rng.choice(there[kind]), signal.SIGKILL)
-            killed[kind] += 1
+        time.sleep(rng.uniform(0.05, 0.4))
+        for kind in drawn(rng):
+            there = sorted(installation.victims(kind))
+            if there:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(rng.choice(there), signal.SIGKILL)
+                    killed[kind] += 1
+                break
     return killed
+
+
+def drawn(rng: random.Random) -> list[str]:
+    """Every kind once, in an order by chance and weight: the first that is there is killed, and only it is looked for."""
+    return sorted(KINDS, key=lambda kind: rng.expovariate(KINDS[kind]))

@@ -116,6 +116,9 @@ def worker(
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="End when the process that started it does")
     ] = False,
+    home_for_once: Annotated[
+        bool, typer.Option("--home-for-once", help="Remove the home at the end: nobody comes back to it")
+    ] = False,
 ) -> None:
     """Turn this machine into a device: of the pool on this machine, or with --server of one elsewhere."""
     if server is None:
@@ -127,7 +130,7 @@ def worker(
         return
     from easel.run.executors.local import this_machine
     from easel.run.preload import TRIAL_MODULES
-    from easel.run.remote.join import Joining, join, read_token
+    from easel.run.remote.join import Joining, join, join_placed, read_token
     from easel.run.tree import die_with
 
     parent = os.getppid()
@@ -137,7 +140,8 @@ def worker(
     os.environ.pop("EASEL_TOKEN", None)
     logging.basicConfig(level=logging.INFO, format="easel worker: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    join(
+    work = join_placed if home_for_once else join
+    work(
         Joining(
             server,
             token,

@@ -67,7 +67,7 @@ def command(placement: Placement, plan: WorkerPlan, member: int, home: str, pyth
     words = [
         *(python, "-m", "easel.cli.main", "worker", "--server", plan.server),
         *("--name", placement.members[member]),
-        *("--home", home, "--executor", plan.executor, "--with-parent"),
+        *("--home", home, "--executor", plan.executor, "--with-parent", "--home-for-once"),
         *(
             "--vcpu",
             f"{asked.vcpu:g}",

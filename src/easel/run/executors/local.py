@@ -164,7 +164,7 @@ class LocalExecutor:
             self._socket = _connect(self._folder)
         self._send({"op": "stop"})
         deadline = self._clock.monotonic() + _START_PATIENCE_S
-        while _is_there(self._folder):
+        while worker_is_there(self._folder):
             if self._clock.monotonic() > deadline:
                 raise TryLater("the worker does not stop: look at its log, run/worker.log")
             self._clock.sleep(0.02)
@@ -172,7 +172,7 @@ class LocalExecutor:
             self.worker.wait()
 
 
-def _is_there(folder: Path) -> bool:
+def worker_is_there(folder: Path) -> bool:
     """Whether a worker holds this home's lock."""
     try:
         fd = os.open(folder / "worker.lock", os.O_RDWR)

@@ -18,6 +18,7 @@ from easel.errors import InvalidInput, Misconfigured
 from easel.run.depots import TOKEN
 from easel.run.executors.local import LocalExecutor
 from easel.run.remote.depot import Link
+from easel.run.remote.placed_home import placed_home
 from easel.run.remote.relay import About, Relay
 from easel.run.remote.visits import VisitCarrier
 from easel.run.worker_config import WorkerConfig
@@ -85,6 +86,12 @@ def join(joining: Joining) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     relay.run(stopping)
+
+
+def join_placed(joining: Joining) -> None:
+    """Works as `join` does, in a home that an engine gave us for this once."""
+    with placed_home(joining.home):
+        join(joining)
 
 
 def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
