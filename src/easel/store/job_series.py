@@ -23,7 +23,7 @@ from easel.store.schema.jobs import job_metric_repeats, job_metrics, job_series,
 from easel.store.upsert import chunks, insert_or, unnested
 
 BLOCK = 128
-_INFINITE = {"inf": sys.float_info.max, "-inf": -sys.float_info.max}
+INFINITE = {"inf": sys.float_info.max, "-inf": -sys.float_info.max}
 _POINT = ("job_id", "attempt", "name", "step", "value", "text", "at")
 READ_WHOLE = 40_000
 """Shorter series are read point by point: their blocks would be coarser than a picture."""
@@ -81,11 +81,16 @@ def _note(tx: Tx, rows: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, 
     ]
     for known in _merge(tx, values):
         of = Series(known.job_id, known.attempt, known.name)
-        late = [step for step in steps.get(of, ()) if known.closed_to is not None and step <= known.closed_to]
-        if late:
-            _renew(tx, of, late)
-        if known.open >= 3 * BLOCK:
-            _close(tx, of, known.closed_to)
+        make_blocks(tx, of, known.closed_to, known.open, steps.get(of, ()))
+
+
+def make_blocks(tx: Tx, of: Series, closed_to: int | None, opened: int, new: Sequence[int]) -> None:
+    """Blocks for what is open, once that is enough, and anew for those into which `new` steps fall."""
+    late = [step for step in new if closed_to is not None and step <= closed_to]
+    if late:
+        _renew(tx, of, late)
+    if opened >= 3 * BLOCK:
+        _close(tx, of, closed_to)
 
 
 def add_further(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -97,10 +102,15 @@ def add_further(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     standing = _insert_new(tx, job_metrics, list(points.values()), _POINT)
     first = [row for place, row in points.items() if (*place[0], place[1]) in standing]
     others += [row for place, row in points.items() if (*place[0], place[1]) not in standing]
-    if others and (others := _without_standing(tx, others)):
+    add_repeats(tx, others)
+    _note(tx, rows, first)
+
+
+def add_repeats(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Keep points whose steps have one already, but those that stand there already."""
+    if rows and (others := _without_standing(tx, rows)):
         marked = [{**row, "mark": _mark(row)} for row in others]
         _insert_new(tx, job_metric_repeats, marked, (*_POINT, "mark"))
-    _note(tx, rows, first)
 
 
 def _insert_new(
@@ -148,7 +158,7 @@ def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
         "artifact_id": row["artifact_id"],
         "last_step": row["step"],
         "last_at": row["at"],
-        "last": _INFINITE.get(row["text"], row["value"]),
+        "last": INFINITE.get(row["text"], row["value"]),
         "last_text": row["text"],
         "low": row["value"],
         "high": row["value"],

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import (
     ARRAY,
-    JSON,
     Boolean,
     Column,
     ColumnElement,
@@ -117,19 +116,19 @@ class GivenRows:
 
 def unnested(column: Column[Any], values: list[Any]) -> ColumnElement[Any]:
     """PostgreSQL only: the values of a column, one a row."""
-    written = _as_json(column, values)
+    written = _as_array(column, values)
     if written is None:
         return func.unnest(cast(values, ARRAY(column.type)))
     # One text that is read there: the driver writes arrays value by value, which takes ten times as long.
-    return cast(func.json_array_elements_text(cast(literal(written, Text()), JSON())), column.type)
+    return cast(func.unnest(cast(literal(written, Text()), ARRAY(column.type))), column.type)
 
 
 _COLUMNS = (String, Integer, Float, Boolean, Moment)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-def _as_json(column: Column[Any], values: list[Any]) -> str | None:
-    """Returns the values as a JSON array; None where JSON would not tell all of them."""
+def _as_array(column: Column[Any], values: list[Any]) -> str | None:
+    """Returns the values as `array_text` writes them; None where that would not tell all of them."""
     if not isinstance(column.type, _COLUMNS):
         return None
     kinds = set(map(type, values))
@@ -138,10 +137,24 @@ def _as_json(column: Column[Any], values: list[Any]) -> str | None:
     elif not kinds <= _PLAIN or (float in kinds and not all(map(_is_told, values))):
         return None
     try:
-        written = orjson.dumps(values).decode()
+        return array_text(values)
     except TypeError:  # half a surrogate pair, or a number beyond 64 bits: the database says what is wrong
         return None
-    return None if "\\u0000" in written else written
+
+
+def array_text(values: Sequence[Any]) -> str:
+    """Returns texts or finite numbers as PostgreSQL writes arrays: as JSON, but for brackets and escapes."""
+    written = orjson.dumps(values).decode()
+    if "\\" in written:
+        return "{" + ",".join(map(_escaped, values)) + "}"
+    return "{" + written[1:-1] + "}"
+
+
+def _escaped(value: str | None) -> str:
+    if value is None:
+        return "null"
+    quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}"'
 
 
 def _is_told(value: Any) -> bool:

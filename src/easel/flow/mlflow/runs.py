@@ -30,9 +30,10 @@ from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
 from easel.records.lake import Kind
 from easel.records.run import ModelUse, RunLog, RunRecord
-from easel.store import job_catalogue, job_series, runs
+from easel.store import job_catalogue, runs
 from easel.store.engine import Tx
 from easel.store.lake.tags import NewTag, put_all
+from easel.store.metric_batches import Logged, Run, add_batch
 
 RUN_NAME = "mlflow.runName"
 USER = "mlflow.user"
@@ -108,7 +109,11 @@ def states_of(status: str) -> list[str]:
 
 def moment(milliseconds: int) -> datetime:
     """Times that no calendar has become the last one that has a date."""
-    return _EPOCH + timedelta(milliseconds=max(0, min(milliseconds, _LAST_MS)))
+    return _EPOCH + timedelta(milliseconds=_dated(milliseconds))
+
+
+def _dated(milliseconds: int) -> int:
+    return max(0, min(milliseconds, _LAST_MS))
 
 
 def milliseconds(at: datetime) -> int:
@@ -293,7 +298,8 @@ def log_batch(
     check_batch(metrics, params, tags)
     record = _writable(tx, caller, run_id)
     _log_params(tx, record, kept, single=single)
-    job_series.add_further(tx, [_row(record, point) for point in metrics])
+    run = Run(record.id, record.attempt, record.project_id, record.artifact_id)
+    add_batch(tx, run, [Logged(p.key, p.step, p.value, 1000 * _dated(p.timestamp)) for p in metrics])
     named = next((tag.value for tag in reversed(given) if tag.key == RUN_NAME), None)
     if named:
         runs.rename(tx, run_id, named, shown_name(named))
@@ -342,21 +348,6 @@ def _put_tags(tx: Tx, record: RunRecord, given: Sequence[tuple[str, str]]) -> No
             for key, value in given
         ],
     )
-
-
-def _row(record: RunRecord, point: MetricPoint) -> dict[str, Any]:
-    finite = math.isfinite(point.value)
-    return {
-        "project_id": record.project_id,
-        "artifact_id": record.artifact_id,
-        "job_id": record.id,
-        "attempt": record.attempt,
-        "name": point.key,
-        "step": point.step,
-        "value": point.value if finite else None,
-        "text": None if finite else str(point.value),
-        "at": moment(point.timestamp),
-    }
 
 
 def set_tag(tx: Tx, caller: Caller, run_id: str, tag: KeyValue) -> None:

@@ -42,4 +42,9 @@ class Moment(TypeDecorator[datetime]):
         return min(max((value - _EPOCH) // _MICROSECOND, _FIRST), _LAST)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        return None if value is None else _EPOCH + timedelta(microseconds=value)
+        return None if value is None else self.moment(value)
+
+    @staticmethod
+    def moment(microseconds: int) -> datetime:
+        """Returns what is stored as so many microseconds."""
+        return _EPOCH + timedelta(microseconds=microseconds)
