@@ -16,6 +16,7 @@ from easel.errors import InvalidInput
 from easel.match import loop
 from easel.match.candidate import Candidate
 from easel.match.estimator_body import EstimatorBody
+from easel.match.families import linear
 from easel.match.kinds import GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.slices import SliceState, fit_slice
 from easel.match.split import Round, assign_folds, part_of
@@ -165,6 +166,55 @@ def test_who_is_asked_to_give_way_stops_at_the_next_checkpoint_and_goes_on_from_
     once = train(whole.candidate, whole.program, whole.examples, whole.folds, whole.conditions)
     if family != "lightgbm":
         np.testing.assert_allclose(last.learned.predicted, once.learned.predicted, atol=1e-5)
+
+
+def test_catboost_goes_on_with_the_rate_of_the_whole_and_gives_way_after_any_tree(tmp_path: Path) -> None:
+    pytest.importorskip("catboost")
+    program, examples = world = worlds.table(240)
+    state = replace(
+        begun(world, "catboost", tmp_path, None), candidate=Candidate("catboost", (("trees", 40),))
+    )
+    asked = replace(state, conditions=replace(state.conditions, give_way=lambda: True))
+    after, part = fit_slice(asked, 1.0)
+    assert (part.measurement.stopped, after.reached) == (GAVE_WAY, 1 / 40)
+    after, _ = fit_slice(replace(after, conditions=state.conditions), 0.5)
+    after, last = fit_slice(after, 1.0)
+    assert after.over
+    assert last.learned.resumed > 0
+    once = train(state.candidate, program, examples, state.folds, replace(state.conditions, checkpoints=None))
+    bodies = [one.model.body for one in (last, once)]
+    assert all(isinstance(body, EstimatorBody) and body.estimator.grown == 40 for body in bodies)
+    rates = [body.estimator.model.get_all_params()["learning_rate"] for body in bodies]  # type: ignore[attr-defined]
+    assert rates[0] == pytest.approx(rates[1], rel=1e-6)
+    assert last.measurement.quality == pytest.approx(once.measurement.quality, abs=0.1)
+
+
+def test_a_logistic_regression_that_is_asked_to_give_way_answers_and_may_be_had_whole_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(linear, "AT_ONCE", 2)
+    program, examples = world = worlds.table(240)
+    state = begun(world, "logistic_regression", None, None)
+    plain = state.candidate
+    asked = replace(state.conditions, give_way=lambda: True)
+    whole = train(plain, program, examples, state.folds, state.conditions)
+    after, part = fit_slice(replace(state, conditions=asked), 0.5)
+    assert part.measurement.stopped == GAVE_WAY
+    assert 0.0 < after.reached <= 0.5
+    assert part.measurement.quality > 0.5
+    after, last = fit_slice(replace(after, conditions=state.conditions), 1.0)
+    assert after.over
+    assert last.measurement.quality == pytest.approx(whole.measurement.quality, abs=1e-3)
+
+
+def test_what_cannot_be_stopped_gives_way_before_it_learns_from_all_examples_again() -> None:
+    """Support vectors: what was validated serves, and the trial is over."""
+    state = begun(worlds.table(240), "svm", None, None)
+    fits: list[int] = []
+    asked = replace(state.conditions, give_way=lambda: bool(fits), progress=lambda share: fits.append(1))
+    after, part = fit_slice(replace(state, conditions=asked), 1.0)
+    assert (part.measurement.stopped, after.over) == (GAVE_WAY, True)
+    assert len(part.model.predict([example.input for example in state.examples[:3]])) == 3
 
 
 @pytest.mark.parametrize("family", ["fcn", "lightgbm"])

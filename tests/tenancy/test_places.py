@@ -12,12 +12,13 @@ from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.budgets import set_budget
 from easel.flow.jobs.control import set_queue
-from easel.flow.prices import prices_by_terms, set_prices
+from easel.flow.prices import places_by_terms, set_prices
 from easel.ids import UserId
 from easel.price.book import book_named
 from easel.price.budget import Budget
 from easel.records.device import LABEL
 from easel.records.standing import Standing
+from easel.schedule.interruptions import NEVER, Interruptions
 from easel.store import app_trials, apps, devices, identity, jobs
 from easel.tenancy.places import idle
 from easel.testing.engine import EngineUnderTest
@@ -163,8 +164,10 @@ def test_a_trial_on_a_spot_device_is_priced_and_billed_as_such(engine: EngineUnd
     started = pool.turn()
     assert sorted(job.spec.wants["terms"] for job in started) == ["on-demand", "spot"]
     with engine.store.read() as tx:
-        prices = {one.name: one.price for one in idle(devices.machines(tx), (), prices_by_terms(tx))}
-    assert prices == {"firm": 1.0, "cloud": pytest.approx(0.3)}
+        found = {one.name: one for one in idle(devices.machines(tx), (), places_by_terms(tx))}
+    assert {name: one.price for name, one in found.items()} == {"firm": 1.0, "cloud": pytest.approx(0.3)}
+    assert found["cloud"].interruptions == Interruptions(per_hour=0.1, restart_s=120.0, checkpoint_s=600.0)
+    assert found["firm"].interruptions == NEVER
     for job in started:
         pool.end(job, 0.8, seconds=0.001)  # the book bills a minute at least
     pool.turn()

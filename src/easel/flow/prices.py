@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,11 +10,13 @@ from typing import Any
 
 from easel.errors import Denied, InvalidInput
 from easel.price.bill import Bill, PriceChange, draw_up
-from easel.price.book import ON_DEMAND, TERMS, PriceBook, book_named
+from easel.price.book import ON_DEMAND, TERMS, PriceBook, Spot, Terms, book_named
 from easel.price.grid import ON_CPU, ResourceShape
 from easel.records.identity import Caller
+from easel.schedule.interruptions import NEVER, Interruptions
 from easel.store import billing
 from easel.store.engine import Tx
+from easel.tenancy.places import PlaceTerms
 
 DEFAULT_BOOK = "acai"
 """What holds until a platform admin sets another."""
@@ -34,11 +37,19 @@ def book_now(tx: Tx) -> PriceBook:
     return [change.book for change in price_history(tx) if change.since <= tx.now][-1]
 
 
-def prices_by_terms(tx: Tx) -> dict[str, float]:
-    """What devices under each of the book's terms cost, against 1 for those under its own."""
+def places_by_terms(tx: Tx) -> dict[str, PlaceTerms]:
+    """What devices under each of the book's terms cost, against 1 for those under its own, and how often they go."""
     book = book_now(tx)
     own = book.terms.factor or 1.0
-    return {label: book.under(label).terms.factor / own for label in (ON_DEMAND, *book.terms_of)}
+    found = {label: book.under(label).terms for label in (ON_DEMAND, *book.terms_of)}
+    return {label: PlaceTerms(terms.factor / own, _interruptions(terms)) for label, terms in found.items()}
+
+
+def _interruptions(terms: Terms) -> Interruptions:
+    if not isinstance(terms, Spot):
+        return NEVER
+    every = terms.checkpoint_every_s or math.inf
+    return Interruptions(terms.interruptions_per_hour, terms.restart_s, every)
 
 
 def set_prices(tx: Tx, caller: Caller, book: PriceBook, since: datetime | None = None) -> None:

@@ -34,6 +34,9 @@ Encode: TypeAlias = "Callable[[Candidate, Program, Sequence[Object]], Any]"
 Contributions: TypeAlias = Callable[[Any, Any, Any], Any]
 """A fitted estimator, what is asked `(n, columns)` and a background `(m, columns)` → `(n, columns, outputs)`: what each
 column adds to the number, or to the log-odds of a class (of two classes of the second alone)."""
+FitInParts: TypeAlias = Callable[[Any, Any, Any, Callable[[], bool]], bool]
+"""Fits an estimator to `x` and `y`, asks after every part whether to stop, and returns whether it came to its end. What
+was stopped is a model too."""
 Alternative: TypeAlias = tuple[str, Setting, float]
 """A setting, another value for it, and what that value costs in promise."""
 
@@ -133,6 +136,11 @@ class Family:
         return False
 
     @property
+    def stops(self) -> bool:
+        """Whether a slice that is asked to give way does so within seconds, with what it has learned by then."""
+        return self.continues
+
+    @property
     def installed(self) -> bool:
         return self.needs is None or find_spec(self.needs) is not None
 
@@ -144,17 +152,23 @@ class Family:
 @dataclass(frozen=True, kw_only=True)
 class EstimatorFamily(Family):
     """Needs no torch: a table's first model does not wait for it to load. `files`: skops unless said otherwise.
-    `growth` where it can be stopped after any round of trees and gone on with.
+    `growth` where it can be stopped after any round of trees and gone on with; `fit_in_parts` where it can only be
+    stopped, and answers as well as it has learned by then.
     `contributions` where its answers have exact Shapley values."""
 
     estimator: Callable[[Candidate, MatrixShape], Any]
     files: ModelFiles | None = None
     growth: Growth | None = None
+    fit_in_parts: FitInParts | None = None
     contributions: Contributions | None = None
 
     @property
     def continues(self) -> bool:
         return self.growth is not None
+
+    @property
+    def stops(self) -> bool:
+        return self.continues or self.fit_in_parts is not None
 
     def looks_at(self, candidate: Candidate) -> int | None:
         """Models of tables see very small pictures."""

@@ -1,7 +1,8 @@
 """A trial in slices: begun, kept, and gone on with, by one interface for all families.
 
 Networks go on by epochs, forests and boosted trees by rounds from their checkpoints; other families train anew on a
-larger share of the examples, which contains the smaller one.
+larger share of the examples, which contains the smaller one. Some of those can be stopped at least, and answer then as
+well as they have learned.
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ def fit_slice(state: SliceState, to: float) -> tuple[SliceState, Trained]:
     )
     reached = trained.learned.reached
     return replace(state, reached=reached, over=reached >= 1.0), trained
+
+
+def can_stop(candidate: Candidate) -> bool:
+    """Whether a slice of the candidate that is asked to give way does so soon, with what it has learned by then."""
+    return family_of(candidate).stops
 
 
 def goes_on(candidate: Candidate) -> bool:

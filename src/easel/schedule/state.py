@@ -19,6 +19,7 @@ from easel.errors import InvalidInput, NotFound
 from easel.optimise.acquire import usable_cost
 from easel.optimise.arrays import Array
 from easel.records.decision import StartTrial
+from easel.schedule.interruptions import NEVER, Interruptions
 from easel.schedule.members import Members
 
 Mask = npt.NDArray[np.bool_]
@@ -66,7 +67,7 @@ class PoolDevice:
     """One place for one trial. A candidate of cost `c` takes `c/speed` on it, billed `price` times that.
 
     `kind` selects a tenant's own costs for such devices (`Tenant.cost_on`) where they are known. `room` is what
-    it has left; None holds everything.
+    it has left; None holds everything. `interruptions` is how often it is taken away.
     """
 
     name: str
@@ -74,11 +75,12 @@ class PoolDevice:
     price: float = 1.0
     kind: str = ""
     room: Room | None = None
+    interruptions: Interruptions = NEVER
 
     @property
     def alike(self) -> DeviceKey:
         """Devices for which this is equal are offered the same candidates."""
-        return DeviceKey(self.kind, self.speed, self.room)
+        return DeviceKey(self.kind, self.speed, self.room, self.interruptions)
 
 
 class DeviceKey(NamedTuple):
@@ -87,6 +89,7 @@ class DeviceKey(NamedTuple):
     kind: str
     speed: float
     room: Room | None
+    interruptions: Interruptions = NEVER
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class CostKey(NamedTuple):
 
     kind: str
     speed: float
+    interruptions: Interruptions = NEVER
 
 
 class FitKey(NamedTuple):
@@ -145,7 +149,7 @@ class Tenant:
     last was served: what fairness counts from. `needs` `(K,)` is what each candidate takes of a device; without it
     all fit everywhere; `needs_on` is the same for devices of a kind, None for a candidate that is not run there.
     `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1, `rates_on` that on
-    devices of a kind. `stops` `(K,)` marks candidates whose trials can be stopped at a checkpoint and gone on with;
+    devices of a kind. `stops` `(K,)` marks candidates whose slices give way within seconds when asked to;
     None: all.
     While it is `held` nothing of it may start, whatever it promises.
     """
@@ -208,13 +212,13 @@ class Tenant:
 
     def costs(self, device: PoolDevice) -> Array:
         """`(K,)` predicted times on `device`; unknown ones are typical, free ones nearly free."""
-        key = CostKey(device.kind, device.speed)
+        key = CostKey(device.kind, device.speed, device.interruptions)
         if key not in self.memo:
             base = self.cost_on.get(device.kind, self.cost)
             known = base[np.isfinite(base) & (base > 0)]
             typical = float(np.median(known)) if len(known) else 1.0
             speed = device.speed if device.kind not in self.cost_on else 1.0
-            self.memo[key] = usable_cost(base, typical) / speed
+            self.memo[key] = device.interruptions.stretched(usable_cost(base, typical) / speed)
         return np.asarray(self.memo[key])
 
     def fits(self, room: Room, kind: str = "") -> Mask:

@@ -151,7 +151,9 @@ class ExchangeBatcher:
         try:
             with self._store.read() as tx:
                 names = [request.said.name for request in waiting]
-                if not offers.anything_for(tx, names, {request.said.executor for request in waiting}):
+                executors = {request.said.executor for request in waiting}
+                heard = {one.said.name: one.said.gave_way for one in waiting if one.said.gave_way is not None}
+                if not offers.anything_for(tx, names, executors, heard):
                     return
         except EaselError:
             return  # looked at again in a moment

@@ -12,7 +12,7 @@ from easel.flow.apps.done import tell_done
 from easel.flow.apps.tenant import AppSource
 from easel.flow.jobs.admission import QueueAdmission
 from easel.flow.lake.upload import Lake
-from easel.flow.prices import prices_by_terms
+from easel.flow.prices import places_by_terms
 from easel.flow.studies.tenant import StudySource
 from easel.schedule.policies import Policy, named
 from easel.store.engine import Tx
@@ -41,7 +41,7 @@ def build_keeper(
         store=lake.store,
         guard=guard,
         tell_done=tell_done,
-        prices=prices_by_terms,
+        terms=places_by_terms,
     )
 
 

@@ -332,9 +332,19 @@ def workers_of(tx: Tx, executor: str) -> list[AnyRow]:
     return list(tx.execute(select(workers).where(workers.c.executor == executor)))
 
 
-def anything_for(tx: Tx, names: Iterable[str], executors: Iterable[str]) -> bool:
-    """Whether there is something to say to one of these workers. Cheap, for whoever asks often."""
-    mine = and_(is_in(tx, work.c.device, sorted(set(names))), or_(work.c.kill > 0, work.c.forgotten > 0))
+def anything_for(
+    tx: Tx, names: Iterable[str], executors: Iterable[str], heard: Mapping[str, Iterable[str]]
+) -> bool:
+    """Whether there is something to say to one of these workers. Cheap, for whoever asks often.
+
+    `heard` are the attempts that know that they should give way, by the workers that can ask one to.
+    """
+    asked = or_(work.c.kill > 0, work.c.forgotten > 0)
+    if heard:
+        known = sorted({key for keys in heard.values() for key in keys})
+        here = and_(is_in(tx, work.c.device, sorted(heard)), work.c.key.not_in(known))
+        asked = or_(asked, and_(here, work.c.give_way.is_(True), work.c.over.is_(False)))
+    mine = and_(is_in(tx, work.c.device, sorted(set(names))), asked)
     theirs = and_(work.c.executor.in_(sorted(set(executors))), WAITS)
     return tx.execute(select(work.c.seq).where(or_(mine, theirs)).limit(1)).first() is not None
 

@@ -42,8 +42,8 @@ class Keeper(PoolView):
     guard: Callable[[Tx], None] | None = None
     tell_done: Callable[[Tx, Collection[str], Obstacle], None] | None = None
     """Told, once, of the members of a tenant of which nothing more will start by itself."""
-    prices: Callable[[Tx], Mapping[str, float]] | None = None
-    """Prices of devices by the terms that they are to be had under, against 1 for those of the book."""
+    terms: Callable[[Tx], Mapping[str, places.PlaceTerms]] | None = None
+    """What devices cost and how often they are taken away, by the terms that they are to be had under."""
 
     def turn(self) -> int:
         """Take in what happened, settle what ended, start what comes next; how many trials were started."""
@@ -160,7 +160,7 @@ class Keeper(PoolView):
             if state not in TERMINAL and not stuck:
                 taken.append(places.Taken(device or flight.trial.device, flight.resources))
         apart = any(TERMS in device.labels for device in machines)
-        return places.idle(machines, taken, self.prices(tx) if apart and self.prices is not None else None)
+        return places.idle(machines, taken, self.terms(tx) if apart and self.terms is not None else None)
 
     def _fill(self, place: PoolDevice) -> tuple[int, PoolDevice]:
         """Start trials on a device until nothing more fits or nobody wants more; how many, and what is left of it."""

@@ -117,4 +117,4 @@ def _fits(tenant: Tenant, room: Room) -> bool:
 
 def _may_give_way(flight: Flight, state: PoolState) -> bool:
     tenant = state.tenants.get(flight.trial.tenant)
-    return flight.goes_on and tenant is not None and bool(tenant.pulls)
+    return flight.stops and tenant is not None and bool(tenant.pulls)

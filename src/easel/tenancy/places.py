@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from easel.declare.resources import Resources, Room
 from easel.price.book import TERMS
 from easel.records.device import Device
+from easel.schedule.interruptions import NEVER, Interruptions
 from easel.schedule.state import PoolDevice
 
 SPEED, PRICE = "speed", "price"
@@ -24,14 +25,22 @@ class Taken:
     resources: Resources
 
 
+@dataclass(frozen=True)
+class PlaceTerms:
+    """What a device costs against 1 for others, and how often it is taken away."""
+
+    price: float = 1.0
+    interruptions: Interruptions = NEVER
+
+
 def idle(
-    devices: Sequence[Device], taken: Iterable[Taken], prices: Mapping[str, float] | None = None
+    devices: Sequence[Device], taken: Iterable[Taken], terms: Mapping[str, PlaceTerms] | None = None
 ) -> list[PoolDevice]:
     """Devices that may get work, with the room that trials leave, fastest first.
 
-    `prices` are those of devices under terms of their own (`spot`), against 1 for others.
+    `terms` are those of devices that have some of their own (`spot`).
     """
-    by_terms = prices or {}
+    known = terms or {}
     room = {device.name: device.capacity for device in devices if device.open}
     for one in taken:
         name = one.device if one.device in room else next(iter(room), None)
@@ -42,12 +51,14 @@ def idle(
     for device in devices:
         if device.name not in room:
             continue
+        own = known.get(device.labels.get(TERMS, ""), PlaceTerms())
         place = PoolDevice(
             device.name,
             speed=_number(device, SPEED),
-            price=_number(device, PRICE) * by_terms.get(device.labels.get(TERMS, ""), 1.0),
+            price=_number(device, PRICE) * own.price,
             kind=device.notes.get("kind", ""),
             room=room[device.name],
+            interruptions=own.interruptions,
         )
         kind = gpu_kind(device)
         if kind and any(share > 0 for share in room[device.name].gpus):

@@ -28,8 +28,8 @@ class Flight:
     resources: Resources
     owner: Owner
     examples: int = 0
-    goes_on: bool = False
-    """Whether it can be stopped at a checkpoint and gone on with later."""
+    stops: bool = False
+    """Whether it gives way within seconds when it is asked to, and keeps what it has learned by then."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from easel.records.job import JobState
 from easel.run.entries import JournalEntry, StateReached
 from easel.serve.controller import Controller
 from easel.serve.lake import signing_key
-from easel.store import jobs
+from easel.store import jobs, offers
 from easel.testing.engine import EngineUnderTest, running
 
 ONE = Resources(1.0, 256)
@@ -152,8 +152,17 @@ def test_a_slice_on_a_machine_that_joined_is_asked_to_give_way_until_it_has_hear
     with engine.store.write() as tx:
         assert len(jobs.ask_to_give_way(tx, [JobId(job.id) for job in slices])) == 2
     (key,) = machine.keys
+
+    def anything_for(one: Joined) -> bool:
+        heard = {} if one.said.gave_way is None else {one.said.name: one.said.gave_way}
+        with engine.store.read() as tx:
+            return offers.anything_for(tx, [one.said.name], ["remote"], heard)
+
     engine.turn_until(controller, lambda: machine.ask().give_way == [key])
     assert machine.ask().give_way == [key], "an answer may have been lost"
+    assert anything_for(machine), "whoever waits for an answer is told at once"
     machine.said = replace(machine.said, gave_way=frozenset({key}))
     assert machine.ask().give_way == []
+    assert not anything_for(machine)
+    assert not anything_for(old)
     assert old.ask().give_way == [], "one of an earlier release cannot ask, and is not told again and again"

@@ -17,7 +17,7 @@ from easel.flow.apps.ready import STILL_VALID
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
 from easel.match.scores import as_score, as_scores, is_relative
-from easel.match.slices import goes_on
+from easel.match.slices import can_stop
 from easel.match.summary import DataSummary
 from easel.price.bill import MICROS
 from easel.price.book import PriceBook
@@ -165,7 +165,7 @@ def tenant_of(
         rates_on=ByKind(gpus.rates),
         spent=before,
         least_slice=LEAST_SLICE_S,
-        stops=np.array([goes_on(one) for one in lead.candidates], dtype=bool),
+        stops=np.array([can_stop(one) for one in lead.candidates], dtype=bool),
     )
     sliced = is_sliced(seconds)
     pulls = [

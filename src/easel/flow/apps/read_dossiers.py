@@ -10,7 +10,7 @@ from easel.flow.apps.dossier import Dossier, Result
 from easel.flow.apps.ready import candidates_of, lacking, metric_of
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
-from easel.match.slices import goes_on
+from easel.match.slices import can_stop
 from easel.records.app import App, AppTrial, EndedTrial, ExampleCounts
 from easel.records.decision import trial_of_json
 from easel.records.job import JobOutcome
@@ -91,7 +91,7 @@ def make_dossier(
             asked[one.job_id].resources if one.job_id in asked else _USUAL,
             (app.project_id, asked[one.job_id].user_id if one.job_id in asked else app.user_id),
             one.examples,
-            goes_on(Candidate.from_json(dict(one.candidate))),
+            can_stop(Candidate.from_json(dict(one.candidate))),
         )
         for one in running
     )

@@ -20,7 +20,7 @@ from easel.flow.prices import book_now, price_history
 from easel.flow.words.reasons import plain
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
-from easel.match.slices import goes_on
+from easel.match.slices import can_stop, goes_on
 from easel.records.app import App
 from easel.records.decision import StartTrial, decision_json
 from easel.records.event import Event
@@ -207,7 +207,7 @@ class AppSource:
         body = {"candidate": name, "job": job.id, "why": why, "turn": grant.turn}
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)
-        return Flight(job.id, trial, grant.resources, _owner(first), examples, goes_on(candidate))
+        return Flight(job.id, trial, grant.resources, _owner(first), examples, can_stop(candidate))
 
     def _scale(self, candidate: Candidate, kind: str) -> float:
         """Seconds of a whole trial on such a device for a second on the reference device."""

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from easel.match.candidate import Candidate
-from easel.match.family import EstimatorFamily, MatrixShape, ModelFiles, Plan, Situation, fits, table_cost
+from easel.match.family import (
+    EstimatorFamily,
+    Growth,
+    MatrixShape,
+    ModelFiles,
+    Plan,
+    Situation,
+    fits,
+    table_cost,
+)
 from easel.match.kinds import Task, TemplateKind
 
 if TYPE_CHECKING:
@@ -29,10 +38,14 @@ def _estimator(candidate: Candidate, shape: MatrixShape) -> CatBoostModel:
         classify=shape.classify,
         outputs=shape.outputs,
         depth=int(candidate.number("depth", 6)),
-        trees=int(candidate.number("trees", 400)),
+        trees=_rounds(candidate),
         seed=shape.seed,
         balanced=candidate.text("weights", "") == "balanced",
     )
+
+
+def _rounds(candidate: Candidate) -> int:
+    return int(candidate.number("trees", 400))
 
 
 def _save(estimator: Any, folder: Path) -> None:
@@ -64,6 +77,12 @@ FAMILIES = (
         ),
         estimator=_estimator,
         files=ModelFiles(_save, _load),
+        growth=Growth(
+            _rounds,
+            lambda estimator, before, x, y, to, stop: estimator.grow(before, x, y, to, stop),
+            lambda model: model.grown,
+            several=True,
+        ),
         contributions=_contributions,
         needs="catboost",
         no_onnx="CatBoost models are exported in their own form, model.cbm (--form native)",

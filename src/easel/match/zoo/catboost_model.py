@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ class CatBoostModel:
         seed: int,
         balanced: bool = False,
     ) -> None:
-        self.categorical, self.classify = tuple(categorical), classify
+        self.categorical, self.classify, self.trees, self.seed = tuple(categorical), classify, trees, seed
         settings: dict[str, Any] = {
             "iterations": trees,
             "depth": depth,
@@ -59,6 +60,39 @@ class CatBoostModel:
         self.model.fit(self._pool(x, y))
         return self
 
+    def grow(
+        self,
+        before: CatBoostModel | None,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        to: int,
+        stop: Callable[[], bool],
+    ) -> CatBoostModel:
+        """Fits until there are `to` trees with those of `before`, or until `stop` says so after any of them.
+
+        The learning rate is that which CatBoost chooses for all trees; later ones draw other lots than the first did.
+        """
+        so_far = 0 if before is None else before.grown
+        if before is not None:
+            rate = before.model.get_all_params()["learning_rate"]
+            self.model.set_params(
+                iterations=max(self.trees - so_far, 1), learning_rate=rate, random_seed=self.seed + so_far
+            )
+        earlier = None if before is None else before.model
+        self.model.fit(self._pool(x, y), init_model=earlier, callbacks=[_StopAfter(to - so_far, stop)])
+        return self
+
+    @property
+    def grown(self) -> int:
+        """How many trees it has."""
+        return int(self.model.tree_count_)
+
+    def __sklearn_clone__(self) -> CatBoostModel:
+        """Returns one that is not fitted, with the same settings."""
+        fresh = copy.copy(self)
+        fresh.model = type(self.model)(**self.model.get_params())
+        return fresh
+
     def predict(self, x: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(self.model.predict(self._pool(x)), dtype=np.float64)
 
@@ -80,6 +114,17 @@ class CatBoostModel:
         self.model.save_model(str(folder / "model.cbm"), format="cbm")
         described = {"categorical": self.categorical, "classify": self.classify}
         (folder / "catboost.json").write_text(json.dumps(described), encoding="utf-8")
+
+
+class _StopAfter:
+    """Called by CatBoost after every tree: goes on while it returns True."""
+
+    def __init__(self, trees: int, stop: Callable[[], bool]) -> None:
+        self._left, self._stop = trees, stop
+
+    def after_iteration(self, told: Any) -> bool:
+        self._left -= 1
+        return self._left > 0 and not self._stop()
 
 
 def load_catboost(folder: Path) -> CatBoostModel:

@@ -16,7 +16,7 @@ def mean_cost(state: PoolState) -> float:
     """The mean predicted cost over all tenants' candidates on this device, by which ease.ml normalises."""
     total, count = 0.0, 0
     for tenant in state.tenants.values():
-        key = ("cost sum", state.device.kind, state.device.speed)
+        key = ("cost sum", state.device.kind, state.device.speed, state.device.interruptions)
         if key not in tenant.memo:
             costs = tenant.costs(state.device)
             finite = costs[np.isfinite(costs)]

@@ -43,7 +43,7 @@ def best_slice(tenant: Tenant, state: PoolState) -> SliceOffer | None:
     assert isinstance(belief, CurveBelief)
     device = state.device
     scale = device_scale(tenant, belief, device)
-    ahead = belief.costs_ahead() * scale[:, None]
+    ahead = device.interruptions.stretched(belief.costs_ahead() * scale[:, None])
     now, best = belief, tenant.best
     for trial in tenant.running:
         # by the share: rungs change with the number of examples
