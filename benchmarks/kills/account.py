@@ -98,19 +98,21 @@ def _held(entries: Iterable[JournalEntry]) -> float | None:
 
 
 def settle(client: Client, done: Acknowledged, tally: Tally, patience_s: float) -> None:
-    """Wait until everything that was acknowledged is over; what is not is stuck."""
+    """Wait until everything that was acknowledged is over. What is not, while nothing else ends either, is stuck."""
     waiting = set(done.jobs.values())
 
-    def over() -> bool:
+    def some_over() -> bool:
+        before = len(waiting)
         for job in sorted(waiting)[:200]:
             try:
                 if client.jobs.get(job).about.over:
                     waiting.discard(job)
             except NotFound:
                 waiting.discard(job)
-        return not waiting
+        return len(waiting) < before
 
-    wait_until(over, patience_s)
+    while waiting and wait_until(some_over, patience_s):
+        pass
     for job in waiting:
         tally.fault("jobs stuck", f"{job} {client.jobs.get(job).state}")
     if done.points and not wait_until(lambda: client.studies.get(STUDY).state == "finished", patience_s):
