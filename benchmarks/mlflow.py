@@ -155,13 +155,15 @@ def mlflow(python: str, database: str, folder: Path) -> Iterator[Peer]:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600) as http:
-            deadline = time.monotonic() + 180
-            while time.monotonic() < deadline:
+            deadline = time.monotonic() + 600  # its imports alone take minutes on a busy machine
+            while True:
                 with contextlib.suppress(httpx.TransportError):
                     if http.get("/health").status_code == 200:
                         break
-                if process.poll() is not None:
-                    raise RuntimeError((folder / "log").read_text()[-2000:])
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(
+                        f"MLflow's server did not start: {(folder / 'log').read_text()[-2000:]}"
+                    )
                 time.sleep(0.2)
             yield Peer("MLflow", http, database)
     finally:
