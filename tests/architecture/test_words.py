@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -47,12 +48,20 @@ RIDDLES = {
 
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
-    """Returns every node of the source with its module; migrations are left out: they are never edited."""
+    """Returns every statement of the source with its module; migrations are left out: they are never edited."""
     return [
         (path.relative_to(SRC).with_suffix("").as_posix(), node)
         for path in sorted(set(SRC.rglob("*.py")) - set(SRC.rglob("migrations/versions/*.py")))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in statements(ast.parse(path.read_text()))
     ]
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields the statements under a node: definitions are none of an expression's parts, which are most of a tree."""
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(node, part, ()):
+            yield child
+            yield from statements(child)
 
 
 def classes() -> dict[str, dict[str, ast.ClassDef]]:
