@@ -23,7 +23,8 @@ from easel.serve.app import create_app
 from easel.serve.settings import Settings
 from easel.store.engine import Store
 
-EXAMPLES = int(os.environ.get("EASEL_FUZZ_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("EASEL_FUZZ_EXAMPLES", "6"))
+"""For each operation, every one of which is tried; `python -m benchmarks.fuzz` is the long form."""
 
 
 @pytest.fixture
