@@ -29,7 +29,7 @@ from easel.flow.messages.timing import PAUSES_S, allowed_at, next_try
 from easel.ids import JobId, TokenId, UserId
 from easel.records.identity import Caller
 from easel.records.message import NOTIFY_TAG, Channel, ChannelKind, Delivery, QuietHours, Topic
-from easel.store import identity, jobs, outbox
+from easel.store import identity, jobs, outbox, people
 from easel.store.engine import Store
 from easel.testing.clock import FakeClock
 
@@ -151,6 +151,29 @@ def test_a_mail_says_what_happened_in_money_and_can_be_unsubscribed_by_one_click
     lab.warn(1.0)
     assert deliver(lab.store, sender(mail_thread)) == 0
     assert lab.states() == [Delivery.SENT]
+
+
+def test_whoever_is_disabled_is_told_nothing_more_not_even_what_waited(lab: Lab, receiver: Receiver) -> None:
+    lab.channel(ChannelKind.WEBHOOK, receiver.url)
+    lab.warn(0.5)
+    with lab.store.write() as tx:
+        people.set_disabled(tx, lab.ana.user.id, disabled=True)
+    lab.warn(0.8)
+    deliver(lab.store, sender())
+    assert (receiver.got, lab.states()) == ([], [Delivery.FAILED])
+
+
+def test_the_budget_of_a_project_without_an_admin_is_told_to_the_platforms_admins(lab: Lab) -> None:
+    with lab.store.write() as tx:
+        root = identity.add_user(tx, "root", home=None, platform_admin=True)
+    admin = Lab(lab.store, replace(lab.ana, user=root), lab.clock)
+    admin.channel(ChannelKind.MAIL, "root@example.org")
+    lab.warn(0.5)
+    assert admin.states() == []
+    with lab.store.write() as tx:
+        identity.put_member(tx, lab.ana.project_id, lab.ana.user.id, Role.MEMBER)
+    lab.warn(0.8)
+    assert admin.states() == [Delivery.WAITING]
 
 
 def test_a_job_with_the_tag_notify_is_told_of_whatever_one_subscribed_to(lab: Lab) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from easel.ids import UserId
 from easel.records.message import (
@@ -38,7 +38,8 @@ def queue_messages(conn: Connection, now: datetime, emitted: Sequence[NewEvent])
     if not told:
         return
     query = select(message_channels.c.id, message_channels.c.user_id, message_channels.c.topics)
-    channels = conn.execute(query.where(message_channels.c.stopped.is_(False))).all()
+    here = message_channels.c.user_id.in_(_people())
+    channels = conn.execute(query.where(message_channels.c.stopped.is_(False), here)).all()
     if not channels:
         return
     rows: list[dict[str, Any]] = []
@@ -70,17 +71,28 @@ def queue_messages(conn: Connection, now: datetime, emitted: Sequence[NewEvent])
 
 
 def _listeners(conn: Connection, event: NewEvent) -> set[str]:
-    """Whose business an event is: its owner's; a budget's of the project's admins; a device's of platform admins."""
+    """Whose business an event is: its owner's; a budget's of the project's admins; a device's of platform admins.
+
+    A project without an admin, as the first admin's token makes it, has the platform's admins.
+    """
     noun = event.kind.partition(".")[0]
     if noun in _OWNED:
         table = _OWNED[noun]
         return set(conn.execute(select(table.c.user_id).where(table.c.id == event.subject)).scalars())
     if noun == "budget":
         query = select(memberships.c.user_id).where(
-            memberships.c.project_id == event.project_id, memberships.c.role == "admin"
+            memberships.c.project_id == event.project_id,
+            memberships.c.role == "admin",
+            memberships.c.user_id.in_(_people()),
         )
-        return set(conn.execute(query).scalars())
+        if admins := set(conn.execute(query).scalars()):
+            return admins
     return set(conn.execute(select(users.c.id).where(users.c.platform_admin.is_(True))).scalars())
+
+
+def _people() -> Select[tuple[str]]:
+    """Everybody who is not disabled."""
+    return select(users.c.id).where(users.c.disabled_at.is_(None))
 
 
 def _asked_for(conn: Connection, event: NewEvent) -> bool:
@@ -172,6 +184,14 @@ def due(tx: Tx, limit: int = 200) -> list[QueuedMessage]:
     """Messages whose time has come, oldest first."""
     query = select(outbox).where(outbox.c.state == "waiting", outbox.c.due_at <= tx.now)
     return [_message(row) for row in tx.execute(query.order_by(outbox.c.due_at, outbox.c.seq).limit(limit))]
+
+
+def without_reader(tx: Tx, channel_ids: Collection[str]) -> frozenset[str]:
+    """Those of these channels whose owner is disabled."""
+    query = select(message_channels.c.id).where(
+        message_channels.c.id.in_(channel_ids), message_channels.c.user_id.not_in(_people())
+    )
+    return frozenset(tx.execute(query).scalars())
 
 
 def messages_of(tx: Tx, user_id: UserId, limit: int = 50) -> list[QueuedMessage]:

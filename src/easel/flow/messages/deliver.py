@@ -80,6 +80,7 @@ def deliver(store: Store, sender: MessageSender) -> int:
     with store.read() as tx:
         waiting = outbox.due(tx, BATCH)
         channels = {each.channel_id: outbox.find_channel(tx, each.channel_id) for each in waiting}
+        gone = outbox.without_reader(tx, channels)
         now = tx.now
     by_channel: dict[str, list[QueuedMessage]] = {}
     for message in waiting:
@@ -88,6 +89,9 @@ def deliver(store: Store, sender: MessageSender) -> int:
         channel = channels[channel_id]
         if channel is None or channel.stopped:
             _settle(store, messages, Delivery.FAILED, "unsubscribed")
+            continue
+        if channel_id in gone:
+            _settle(store, messages, Delivery.FAILED, "the person is disabled")
             continue
         later = [each for each in messages if allowed_at(channel, each.at, now) > now]
         for each in later:
