@@ -188,7 +188,9 @@ def choose_the_catalogue(page: Page) -> None:
 
 def all_curves_are_there(page: Page) -> None:
     for i in range(3):
-        page.get_by_role("row", name="loss, last").get_by_role("cell").nth(i).filter(has_text="0.").wait_for()
+        page.get_by_role("row", name="loss lowest is best").get_by_role("cell").nth(i).filter(
+            has_text="0."
+        ).wait_for()
 
 
 def photograph(

@@ -259,3 +259,13 @@ def test_file_sets_have_versions_and_the_graph_leads_from_output_to_input(
     page.get_by_role("button", name="Trace forward").click()
     expect(page).to_have_url(re.compile("from=raw%3A2&direction=forward"))
     expect(page.get_by_role("group", name=f"File set {output}")).to_be_visible()
+
+
+def test_going_back_brings_the_earlier_query_back(server: ServerProcess, page: Page) -> None:
+    page.goto(f"{server.address}/p/astro/lake/search?kind=job&q=rate+%3E+1")
+    query = page.get_by_label("Query")
+    query.fill("rate > 2")
+    page.get_by_role("button", name="Search").click()
+    expect(page).to_have_url(re.compile("rate.*2$"))
+    page.go_back()
+    expect(query).to_have_value("rate > 1")

@@ -13,7 +13,7 @@ from tests.serve.conftest import World
 from easel.lake.digest import digest_of
 from easel.store import billing, job_logs, studies
 from easel.store.engine import Store
-from easel.store.schema.jobs import jobs
+from easel.store.schema.jobs import job_queues, jobs
 
 P = "/api/v1/projects/astro"
 WHO = "astro-member"
@@ -88,6 +88,14 @@ def test_the_pool_counts_others_without_naming_them(world: World, sqlite_store: 
     assert (found.json()["waiting"], found.json()["waiting_others"]) == (0, 1)
     assert "bio" not in found.text
     assert theirs not in found.text
+
+
+def test_a_job_of_a_paused_queue_does_not_wait_for_room(world: World, sqlite_store: Store) -> None:
+    submit(world, "held back")
+    assert world.call(WHO, "GET", f"{P}/pool").json()["waiting"] == 1
+    with sqlite_store.write() as tx:
+        tx.execute(update(job_queues).values(paused=True))
+    assert world.call(WHO, "GET", f"{P}/pool").json()["waiting"] == 0
 
 
 def test_a_job_links_to_the_study_whose_point_it_is(world: World, sqlite_store: Store) -> None:

@@ -264,5 +264,10 @@ def _number(text: str) -> str | float:
 
 
 def _name(run: dict[str, Any]) -> str:
-    text = run.get("target") or run.get("path") or " ".join(run.get("argv", ()))
+    text = run.get("target") or run.get("path") or " ".join(map(_last_part, run.get("argv", ())))
     return "".join(c for c in text if c.isprintable() and c not in "/\\")[:60].strip() or "job"
+
+
+def _last_part(word: str) -> str:
+    """Returns a path's last part, for a name has no slashes; words with blanks, such as programs, stay as they are."""
+    return word if any(c.isspace() for c in word) else word.rstrip("/").rpartition("/")[2] or word

@@ -42,6 +42,9 @@ class Reasons:
         other = self.runner_up
         if other is None:
             return f"{text}; nobody else has anything to run"
+        if other.acquisition > self.acquisition:
+            more = f"{other.candidate} of {other.tenant} scores more ({other.acquisition:.3g})"
+            return f"{text}; {more}, but not only the score counts"
         return f"{text}; next best is {other.candidate} of {other.tenant} with {other.acquisition:.3g}"
 
 

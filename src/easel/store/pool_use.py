@@ -5,18 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, exists, func, or_, select
 
 from easel.store.engine import AnyRow, Tx
+from easel.store.job_queues import PROJECT
 from easel.store.schema.identity import projects
-from easel.store.schema.jobs import IS_ACTIVE, job_attempts, jobs
+from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_attempts, job_queues, jobs
 
 _HELD = select(jobs.c.device, jobs.c.project_id, jobs.c.spec["resources"].label("resources")).where(
     IS_ACTIVE, jobs.c.held_at.is_not(None), jobs.c.device.is_not(None)
 )
+_PAUSED = exists().where(
+    job_queues.c.project_id == jobs.c.project_id,
+    or_(job_queues.c.user_id == jobs.c.user_id, job_queues.c.user_id == PROJECT),
+    job_queues.c.paused,
+)
 _WAITING = (
     select(jobs.c.project_id, func.count().label("jobs"))
-    .where(jobs.c.state.in_(("queued", "launching")), jobs.c.held_at.is_(None))
+    .where(
+        jobs.c.held_at.is_(None),
+        or_(jobs.c.state == "launching", and_(IS_QUEUED, jobs.c.blocked == 0, ~_PAUSED)),
+    )
     .group_by(jobs.c.project_id)
 )
 
@@ -27,7 +36,7 @@ def held(tx: Tx) -> list[AnyRow]:
 
 
 def waiting(tx: Tx) -> dict[str, int]:
-    """How many jobs of each project wait for room."""
+    """How many jobs of each project wait for room, and not for a paused queue or another job."""
     return {row.project_id: row.jobs for row in tx.execute(_WAITING)}
 
 

@@ -108,3 +108,13 @@ def test_circles_strangers_and_twins_are_refused() -> None:
     ):
         with pytest.raises(InvalidInput, match=said):
             pipelines.order(steps)
+
+
+def test_a_job_without_a_name_is_named_after_its_step(engine: EngineUnderTest) -> None:
+    command = Command(("true",))
+    made = submit(
+        engine,
+        PipelineStep("fold", JobSpec("job", command, resources=SMALL), ()),
+        PipelineStep("plot", JobSpec("my plot", command, resources=SMALL), ()),
+    )
+    assert {each.name: each.job.name for each in made.steps} == {"fold": "fold", "plot": "my plot"}

@@ -79,7 +79,7 @@ export function ServiceAccounts({ project }: { project: string }) {
         <button type="submit" disabled={add.isPending}>
           Create
         </button>
-        <fieldset>
+        <fieldset className="words">
           <legend>New tokens may</legend>
           {VERBS.map((verb) => (
             <label key={verb}>

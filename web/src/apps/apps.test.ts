@@ -29,11 +29,12 @@ describe("apps", () => {
         [2, 8],
       ],
     });
+    const [light, dark] = ["#111", "#fff"].map((color) => ({ label: { color } }));
     expect((option.series as Series)[0]!.data).toEqual([
-      [0, 1, 9],
-      [1, 1, 1],
-      [0, 0, 2],
-      [1, 0, 8],
+      { value: [0, 1, 9], ...dark },
+      { value: [1, 1, 1], ...light },
+      { value: [0, 0, 2], ...light },
+      { value: [1, 0, 8], ...dark },
     ]);
   });
   it("let scores alone stretch the axis of what is believed", () => {

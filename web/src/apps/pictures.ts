@@ -78,8 +78,8 @@ export function confusionOption(report: Pick<Report, "classes" | "confusion">): 
     series: [
       {
         type: "heatmap",
-        data: cells,
-        label: { show: classes.length <= 15, color: "#111", textBorderColor: "#fff", textBorderWidth: 2 },
+        data: cells.map((value) => ({ value, label: { color: value[2] > most / 2 ? "#fff" : "#111" } })),
+        label: { show: classes.length <= 15 },
       },
     ],
   };

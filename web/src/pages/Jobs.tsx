@@ -282,7 +282,7 @@ function useColumns(
   }, [project, shown, chosen, setChosen]);
 }
 
-const WIDTHS: Record<string, number> = { state: 110, reason: 160, input: 160, output: 160 };
+const WIDTHS: Record<string, number> = { state: 130, cost: 140, reason: 160, input: 160, output: 160 };
 
 function Mean({ rows, column }: { rows: Row[]; column: string }) {
   const found = meanOf(rows, column);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { argumentsOf, excluded } from "../api/profiles";
+import { frontOption } from "./pictures";
 import { limitsOf } from "./Sizes";
 
 describe("sizes", () => {
@@ -20,5 +21,13 @@ describe("sizes", () => {
     expect(
       argumentsOf({ runs: [{ features: { epoch: 2, cpus: 1 } }, { features: { epoch: 1, memory_mb: 3 } }] }),
     ).toEqual([{ name: "epoch", seen: [1, 2] }]);
+  });
+  it("have a legend below the title of their axis, however narrow the chart", () => {
+    const { grid, legend, xAxis } = frontOption([], [], { seconds: null, cost: null }, "USD");
+    expect(legend).toMatchObject({ type: "scroll", bottom: 0 }); // one line: it never grows upwards
+    const LINE = 20;
+    expect(Number((grid as { bottom: number }).bottom)).toBeGreaterThanOrEqual(
+      Number((xAxis as { nameGap: number }).nameGap) + 2 * LINE,
+    );
   });
 });

@@ -196,6 +196,8 @@ def following(pool: PoolView, found: Sequence[App], names: Mapping[str, str]) ->
         told = plain(reasons, decision.candidate, metric_of(app), best=pool.offers[lead].best)
         if not is_first and isinstance(first, StartTrial):
             told = f"{told} {after_whom(names.get(first.tenant))}"
+            ahead = RunnerUp(first.tenant, first.candidate, first.reasons.acquisition)
+            reasons = replace(reasons, runner_up=ahead)
         found_hope = hope(reasons)
         after[app.id] = Next(
             decision.candidate,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
+from easel.declare.job import JobSpec
 from easel.declare.names import label, slug
 from easel.declare.page import PageRequest
 from easel.declare.pipeline import PipelineStep
@@ -26,6 +27,8 @@ from easel.store.engine import Tx
 from easel.store.paging import Page
 
 MAX_STEPS = 1000
+UNNAMED = "job"
+"""The name of a job that was given none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def submit_pipeline(
         ran[step.name] = job_id
         wanted.append(
             Submission(
-                step.job,
+                _named(step),
                 pipeline_id=pipeline_id,
                 step=step.name,
                 needs={needed: ran[needed] for needed in needs_of(step) if needed in ran},
@@ -175,3 +178,8 @@ def _output_is_there(tx: Tx, caller: Caller, job: Job) -> bool:
         return files.pin_set(tx, caller, job.output_set).artifact.dropped_at is None
     except NotFound:
         return False
+
+
+def _named(step: PipelineStep) -> JobSpec:
+    """Returns the step's job, named after the step where it has no name of its own."""
+    return replace(step.job, name=step.name) if step.job.name == UNNAMED else step.job
