@@ -36,13 +36,19 @@ def make_folder(folder: Path) -> None:
         subprocess.run([*named, *arguments], cwd=folder, check=True)
 
 
+def processor() -> float:
+    """Returns the processor seconds of this process and of the commands that it started and that ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def timed(act: Callable[[], object], repeats: int) -> tuple[float, float, float]:
-    """Median, largest, and the median of the caller's own processor time, in milliseconds."""
+    """Returns median, largest, and the median of the caller's processor time with git's, in milliseconds."""
     found, own = [], []
     for _ in range(repeats):
-        start, busy = time.perf_counter(), time.process_time()
+        start, busy = time.perf_counter(), processor()
         act()
-        own.append(1000 * (time.process_time() - busy))
+        own.append(1000 * (processor() - busy))
         found.append(1000 * (time.perf_counter() - start))
     return statistics.median(found), max(found), statistics.median(own)
 

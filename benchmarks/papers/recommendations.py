@@ -1,6 +1,6 @@
 """What `auto` recommends in the end, on every cloud job that was measured: never infeasible, and at what money.
 
-`OMP_NUM_THREADS=1 python -m benchmarks.papers.recommendations [--seeds 30] [--jobs cnn …] [--quick]`. Maximise the
+`OMP_NUM_THREADS=1 python -m benchmarks.papers.recommendations [--seeds 30] [--jobs cnn …] [--keep FILE] [--quick]`. Maximise the
 accuracy on the full data under a limit of cost. Says in how many seeds the study ended with an infeasible
 recommendation, and the money (median, 90th percentile, of EI_c's median) until the recommendation of the moment is, and
 from then on stays, feasible with at least 95 % of the best feasible accuracy. Not the best so far: what is recommended.
@@ -9,7 +9,9 @@ from then on stays, feasible with at least 95 % of the best feasible accuracy. N
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -43,21 +45,50 @@ def good(job: Job, trace: Trace, limit: float) -> np.ndarray:
     return np.asarray((trace.cost <= limit) & (trace.accuracy >= 0.95 * best))
 
 
-def line(name: str, job: Job, strategy: str, seeds: int, reference: float) -> tuple[str, float]:
-    """Returns the table's line, and the median of the money."""
+def study(name: str, strategy: str, seed: int) -> dict[str, object]:
+    """Returns one study as a row: whether it ended infeasible, and the money from which it stays good."""
+    job = JOBS[name]()
     limit = limit_of(job)
     mean = float(np.mean([values["cost"] for values in full(job)]))
     goal = maximise("accuracy", f"cost <= {limit}", budget={"cost": TRIALS * mean})
-    infeasible, money = 0, []
+    trace = follow(job, goal, strategy, seed, trials=TRIALS, **STRATEGIES[strategy])
+    money = fabulinus_search.stays(trace, good(job, trace, limit))
+    return {
+        "job": name,
+        "strategy": strategy,
+        "seed": seed,
+        "limit": limit,
+        "infeasible": not trace.cost[-1] <= limit,
+        "money": money if np.isfinite(money) else None,
+    }
+
+
+def studies(name: str, strategy: str, seeds: int, kept: Path | None) -> list[dict[str, object]]:
+    """Returns the rows of all seeds; those already in the file `kept` are not run again, new ones are added to it."""
+    known = {}
+    if kept is not None and kept.exists():
+        rows = [json.loads(text) for text in kept.read_text(encoding="utf-8").splitlines()]
+        known = {(row["job"], row["strategy"], row["seed"]): row for row in rows}
+    found = []
     for seed in range(seeds):
-        trace = follow(job, goal, strategy, seed, trials=TRIALS, **STRATEGIES[strategy])
-        infeasible += not trace.cost[-1] <= limit
-        money.append(fabulinus_search.stays(trace, good(job, trace, limit)))
+        row = known.get((name, strategy, seed)) or study(name, strategy, seed)
+        found.append(row)
+        if kept is not None and (name, strategy, seed) not in known:
+            with kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+    return found
+
+
+def line(name: str, strategy: str, rows: list[dict[str, object]], reference: float) -> tuple[str, float]:
+    """Returns the table's line, and the median of the money."""
+    money = [np.inf if row["money"] is None else float(str(row["money"])) for row in rows]
+    infeasible = sum(bool(row["infeasible"]) for row in rows)
+    limit = float(str(rows[0]["limit"]))
     median = float(np.median(money))
     ninety = float(np.quantile(money, 0.9, method="higher"))
     of = median / (reference or median)
     return (
-        f"| {name} | {limit:.3f} | {strategy} | {seeds} | {infeasible} | {median:.3f} | {of:.2f} | {ninety:.3f} |",
+        f"| {name} | {limit:.3f} | {strategy} | {len(rows)} | {infeasible} | {median:.3f} | {of:.2f} | {ninety:.3f} |",
         median,
     )
 
@@ -67,6 +98,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--jobs", nargs="*", default=list(JOBS), help="names, or how they begin")
     parser.add_argument("--quick", action="store_true", help="one seed, written nowhere")
+    parser.add_argument("--keep", type=Path, help="a file of studies: those in it are not run again")
     arguments = parser.parse_args()
     seeds = 1 if arguments.quick else arguments.seeds
     lines = [
@@ -82,7 +114,8 @@ def main() -> None:
     for name in (job for job in JOBS if any(job.startswith(begin) for begin in arguments.jobs)):
         reference = 0.0
         for strategy in STRATEGIES:
-            told, median = line(name, JOBS[name](), strategy, seeds, reference)
+            rows = studies(name, strategy, seeds, arguments.keep)
+            told, median = line(name, strategy, rows, reference)
             reference = reference or median
             lines.append(told)
             print(told, flush=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from easel.errors import TooLarge
 from easel.lake.code_folder import MAX_FILES, scan_code
+from easel.lake.ignore import IgnoreRules
 
 
 def test_more_files_than_code_can_have_are_refused_with_a_way_out(tmp_path: Path) -> None:
@@ -28,3 +31,45 @@ def test_a_file_that_changed_since_it_was_remembered_is_hashed_anew(tmp_path: Pa
     (folder / "train.py").write_text("two")  # as long as before, within the same moment
     (second,) = scan_code(folder, memory=memory).files
     assert first.digest != second.digest
+
+
+def test_what_was_decided_of_a_folder_stands_until_an_ignore_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, memory = tmp_path / "code", tmp_path / "memory"
+    for name in ("src", "data", "empty/inner"):
+        (folder / name).mkdir(parents=True)
+    for name in ("train.py", "src/model.py", "data/table.csv"):
+        os.utime(_written(folder / name), ns=(0, 0))
+    (folder / ".easelignore").write_text("data/\n")
+    first = scan_code(folder, memory=memory, top=folder)
+    monkeypatch.setattr(time, "time_ns", lambda: 2 * 10**18)  # long after the files were written
+    assert scan_code(folder, memory=memory, top=folder) == first
+    asked: list[str] = []
+    judge = IgnoreRules.leaves_out
+    monkeypatch.setattr(
+        IgnoreRules, "leaves_out", lambda rules, path: asked.append(path) or judge(rules, path)
+    )
+    assert scan_code(folder, memory=memory, top=folder) == first
+    assert asked == []  # so that the patterns are not even read
+    (folder / ".easelignore").write_text("src/\n")
+    changed = scan_code(folder, memory=memory, top=folder)
+    assert [file.path for file in changed.files] == [".easelignore", "data/table.csv", "train.py"]
+
+
+def test_a_file_that_may_no_longer_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, memory = tmp_path / "code", tmp_path / "memory"
+    folder.mkdir()
+    _written(folder / "train.py")
+    _written(folder / "key.pem")
+    scan_code(folder, memory=memory)
+    (folder / "key.pem").chmod(0)
+    monkeypatch.setattr(os, "access", lambda path, _: not str(path).endswith("key.pem"))  # root may read all
+    found = scan_code(folder, memory=memory)
+    assert [file.path for file in found.files] == ["train.py"]
+    assert found.left_out == ("key.pem (you may not read it)",)
+
+
+def _written(file: Path) -> Path:
+    file.write_text(file.name)
+    return file

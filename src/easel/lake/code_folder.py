@@ -24,7 +24,7 @@ from easel.lake.paths import file_path
 
 MAX_FILES = 20_000
 MAX_BYTES = 100 << 20
-_VERSION = 1
+_VERSION = 2
 _SETTLED_NS = 50_000_000
 """A file that changed so shortly before it was read may change again within one tick of its clock."""
 
@@ -37,10 +37,15 @@ class CodeFile:
     """A file of the code: where it is here, its path below the folder, and what it holds."""
 
     path: str
-    local: Path
+    where: str
     size: int
     digest: str
     executable: bool
+
+    @property
+    def local(self) -> Path:
+        """Its place here; made when asked for, since few of thousands of files are opened."""
+        return Path(self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class _Memory:
     rules: dict[str, Stamp] = field(default_factory=dict)
     files: dict[str, tuple[Stamp, str]] = field(default_factory=dict)
     out: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    """Those that were gone into: no ignore file names them."""
 
 
 def scan_code(
@@ -97,15 +104,15 @@ def scan_code(
         raise TooLarge(_too_large(folder, found, max_bytes))
     now = time.time_ns()
     files, kept = [], {}
-    for path, local, about in sorted(found, key=lambda each: each[0]):
-        digest, stamp = _digest(local, about, known.files.get(path))
+    for path, where, about in sorted(found, key=lambda each: each[0]):
+        digest, stamp = _digest(where, about, known.files.get(path))
         if now - stamp[1] > _SETTLED_NS:
             kept[path] = (stamp, digest)
         executable = bool(about.st_mode & stat.S_IXUSR)
-        files.append(CodeFile(path, local, stamp[2], digest, executable))
+        files.append(CodeFile(path, where, stamp[2], digest, executable))
     if memory is not None:
-        fresh = _Memory(walk.rule_stamps, kept, walk.out)
-        if (fresh.rules, fresh.files, fresh.out) != (known.rules, known.files, known.out):
+        fresh = _Memory(walk.rule_stamps, kept, walk.out, walk.folders)
+        if fresh != known:
             _remember(memory, fresh)
     return CodeFolder(tuple(files), tuple(walk.odd))
 
@@ -126,9 +133,10 @@ class _Walk:
         self._leave_out, self._trust = leave_out, trust
         self.rule_stamps: dict[str, Stamp] = dict(_above(folder, top))
         self.out: set[str] = set()
+        self.folders: set[str] = set()
         self.odd: list[str] = []
 
-    def files(self) -> list[tuple[str, Path, os.stat_result]]:
+    def files(self) -> list[tuple[str, str, os.stat_result]]:
         found = list(self._walk())
         spelled = Counter(path for path, _, _ in found)
         twice = next((path for path, count in spelled.items() if count > 1), None)
@@ -136,7 +144,7 @@ class _Walk:
             raise InvalidInput(f"two files are called {twice!a} in different spellings: rename one")
         return found
 
-    def _walk(self) -> Iterator[tuple[str, Path, os.stat_result]]:
+    def _walk(self) -> Iterator[tuple[str, str, os.stat_result]]:
         real = self._folder.resolve()
         count = 0
         pending: list[tuple[str, str, IgnoreRules]] = [
@@ -158,6 +166,7 @@ class _Walk:
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     if not self._leaves_out_folder(entry, f"{path}/", rules):
+                        self.folders.add(f"{path}/")
                         pending.append((entry.path, f"{path}/", rules))
                     continue
                 if self._leaves_out(path, rules) or (about := self._regular(entry, path, real)) is None:
@@ -169,7 +178,9 @@ class _Walk:
                         "no code in .easelignore, put data into the lake (easel put) and read it with --input, or "
                         "use --no-code"
                     )
-                yield file_path(f"/{path}")[1:], Path(entry.path), about
+                # A path that was taken along before is a proper one.
+                proper = path if path in self._known.files else file_path(f"/{path}")[1:]
+                yield proper, entry.path, about
 
     def _leaves_out_folder(self, entry: os.DirEntry[str], path: str, rules: IgnoreRules) -> bool:
         if entry.name in ALWAYS or path in self._leave_out:
@@ -182,7 +193,7 @@ class _Walk:
         return False
 
     def _leaves_out(self, path: str, rules: IgnoreRules) -> bool:
-        if self._trust and path in self._known.files:
+        if self._trust and (path in self._known.files or path in self._known.folders):
             return False
         left = path in self._known.out if self._trust and path in self._known.out else rules.leaves_out(path)
         if left:
@@ -209,7 +220,8 @@ class _Walk:
             kind = "a socket" if stat.S_ISSOCK(about.st_mode) else "a pipe or device"
             self.odd.append(f"{path} ({kind})")
             return None
-        if not os.access(entry.path, os.R_OK):
+        known = self._known.files.get(path)
+        if (known is None or known[0] != _stamp(about)) and not os.access(entry.path, os.R_OK):
             self.odd.append(f"{path} (you may not read it)")
             return None
         return about
@@ -227,11 +239,12 @@ def _above(folder: Path, top: Path) -> Iterator[tuple[str, Stamp]]:
             yield str(path), _stamp(path.stat())
 
 
-def _digest(local: Path, about: os.stat_result, known: tuple[Stamp, str] | None) -> tuple[str, Stamp]:
+def _digest(where: str, about: os.stat_result, known: tuple[Stamp, str] | None) -> tuple[str, Stamp]:
     """The file's digest and the stamp that it has; one that keeps changing while it is read is refused."""
     stamp = _stamp(about)
     if known is not None and known[0] == stamp:
         return known[1], stamp
+    local = Path(where)
     for _ in range(3):
         try:
             digest = digest_file(local).hex()
@@ -248,7 +261,7 @@ def _stamp(about: os.stat_result) -> Stamp:
     return (about.st_mtime_ns, about.st_ctime_ns, about.st_size, about.st_ino)
 
 
-def _too_large(folder: Path, found: list[tuple[str, Path, os.stat_result]], limit: int) -> str:
+def _too_large(folder: Path, found: list[tuple[str, str, os.stat_result]], limit: int) -> str:
     by_top: Counter[str] = Counter()
     for path, _, about in found:
         first, slash, _ = path.partition("/")
@@ -276,6 +289,7 @@ def _remembered(file: Path | None) -> _Memory:
             {path: _as_stamp(stamp) for path, stamp in data["rules"].items()},
             {path: (_as_stamp(values), values[4]) for path, values in data["files"].items()},
             set(data["out"]),
+            set(data["folders"]),
         )
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return _Memory()  # it only makes things quicker
@@ -291,6 +305,7 @@ def _remember(file: Path, memory: _Memory) -> None:
         "rules": memory.rules,
         "files": {path: [*stamp, digest] for path, (stamp, digest) in memory.files.items()},
         "out": sorted(memory.out),
+        "folders": sorted(memory.folders),
     }
     write_private(file, json.dumps(data))
 

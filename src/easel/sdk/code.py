@@ -106,7 +106,7 @@ def _send_file(client: Client, file: Path, name: str | None) -> SentCode:
         raise TooLarge(f"{file} is larger than code may be: put it into the lake (easel put)")
     digest = digest_of(file.read_bytes()).hex()
     executable = os.access(file, os.X_OK)
-    found = CodeFolder((CodeFile(file.name, file, about.st_size, digest, executable),))
+    found = CodeFolder((CodeFile(file.name, str(file), about.st_size, digest, executable),))
     git = git_state(file.parent)
     origin = _origin(file.parent, found, git)
     return _send(client, found, name or set_name(file.with_suffix(""), None), origin, None)
@@ -240,7 +240,7 @@ def _with_diff(found: CodeFolder, git: GitState | None, place: Path) -> CodeFold
         return found
     local = place / "uncommitted.diff"
     local.write_bytes(git.diff)
-    diff = CodeFile(DIFF, local, len(git.diff), digest_of(git.diff).hex(), False)
+    diff = CodeFile(DIFF, str(local), len(git.diff), digest_of(git.diff).hex(), False)
     return CodeFolder(tuple(sorted((*found.files, diff), key=lambda file: file.path)), found.left_out)
 
 

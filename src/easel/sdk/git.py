@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -30,13 +31,18 @@ def git_state(folder: Path) -> GitState | None:
     """Returns commit, branch, remote and difference; None where there is no repository, no commit yet, or no git."""
     if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return None
-    found = _git(folder, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD")
+    what = ["diff", "HEAD", "--no-color", "--no-ext-diff", "--binary", "--relative"]
+    questions = (
+        ("rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD"),
+        ("config", "--get", "remote.origin.url"),
+        (*what, "--", ".", ":(exclude)*.env"),
+    )
+    with ThreadPoolExecutor(len(questions)) as pool:  # side by side: each is a process that starts
+        found, remote, diff = pool.map(lambda question: _git(folder, *question), questions)
     if found is None:
         return None
+    remote, diff = remote or b"", diff or b""
     top, commit, branch = found.decode(errors="replace").splitlines()[:3]
-    remote = _git(folder, "config", "--get", "remote.origin.url") or b""
-    what = ["diff", "HEAD", "--no-color", "--no-ext-diff", "--binary", "--relative"]
-    diff = _git(folder, *what, "--", ".", ":(exclude)*.env") or b""
     if len(diff) > MAX_DIFF:
         diff = diff[:MAX_DIFF] + b"\n[cut off here: the difference is longer]\n"
     named = "" if branch == "HEAD" else branch
