@@ -264,7 +264,7 @@ def study_fields(text: str) -> CreateStudy:
 
 def _loader(safe: Any) -> Any:
     """YAML 1.1 takes 1e-4, which everybody writes, for text; YAML 1.2 and we take it for a number."""
-    made = type("Loader", (safe,), {})
+    made: Any = type("Loader", (safe,), {})
     number = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
     made.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))
     return made
