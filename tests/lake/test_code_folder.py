@@ -47,9 +47,12 @@ def test_what_was_decided_of_a_folder_stands_until_an_ignore_file_changes(
     assert scan_code(folder, memory=memory, top=folder) == first
     asked: list[str] = []
     judge = IgnoreRules.leaves_out
-    monkeypatch.setattr(
-        IgnoreRules, "leaves_out", lambda rules, path: asked.append(path) or judge(rules, path)
-    )
+
+    def noting(rules: IgnoreRules, path: str) -> bool:
+        asked.append(path)
+        return judge(rules, path)
+
+    monkeypatch.setattr(IgnoreRules, "leaves_out", noting)
     assert scan_code(folder, memory=memory, top=folder) == first
     assert asked == []  # so that the patterns are not even read
     (folder / ".easelignore").write_text("src/\n")
