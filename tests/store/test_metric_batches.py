@@ -10,14 +10,14 @@ from sqlalchemy import select
 
 from easel.store import job_series
 from easel.store.engine import Store, Tx
-from easel.store.metric_batches import Logged, Run, add_batch, as_row
+from easel.store.metric_batches import Logged, LoggedRun, add_batch, as_row
 from easel.store.schema import jobs as schema
 
 pytestmark = pytest.mark.postgres
-AT_ONCE, ONE_BY_ONE = Run("job_1", 1, "prj_1", 1), Run("job_2", 1, "prj_1", 2)
+AT_ONCE, ONE_BY_ONE = LoggedRun("job_1", 1, "prj_1", 1), LoggedRun("job_2", 1, "prj_1", 2)
 
 
-def kept(tx: Tx, run: Run) -> list[list[tuple[object, ...]]]:
+def kept(tx: Tx, run: LoggedRun) -> list[list[tuple[object, ...]]]:
     found = []
     for table in (schema.job_metrics, schema.job_metric_repeats, schema.job_series):
         ignored = ("job_id", "artifact_id", "open", "closed", "closed_to")

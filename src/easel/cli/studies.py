@@ -161,7 +161,7 @@ def best(study: str, project: InProject = None, as_json: AsJson = False) -> None
 
 @app.command("front")
 def front(study: str, project: InProject = None, as_json: AsJson = False) -> None:
-    """Of several objectives: the measured points that no other beats in all of them, with their jobs."""
+    """List the measured points that no other beats in all objectives, with their jobs."""
     with connect(project) as client:
         show_list(client.studies.front(study), POINTS, as_json, "No point measured all objectives yet.")
 

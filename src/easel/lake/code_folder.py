@@ -44,7 +44,7 @@ class CodeFile:
 
     @property
     def local(self) -> Path:
-        """Its place here; made when asked for, since few of thousands of files are opened."""
+        """The path on this machine; made when asked for, since few of thousands of files are opened."""
         return Path(self.where)
 
 

@@ -282,7 +282,7 @@ class MergedPack:
         return self._total / self._steps
 
     def _factors(self, epoch: int) -> Tensor:
-        """Of each step and member: what is left of its weights, how far it goes, and what squares are divided by."""
+        """The factors of each step and member: of its weights, of its step, and of the squared gradients."""
         scale = math.sqrt(max(1.0, self._batch / self._schedule.batch))
         found = torch.empty(self._steps, 3, len(self._members), 1)
         for i, (member, taken) in enumerate(zip(self._members, self._taken, strict=True)):

@@ -154,11 +154,11 @@ class EagerSteps:
         self._called = network if self._half is None else self._half.network
 
     def compile(self) -> None:
-        """From now on the network is a compiled one, with the same weights."""
+        """Compile the network for all further steps, with the same weights."""
         self._called = torch.compile(self._called)  # type: ignore[assignment]
 
     def as_it_is(self) -> None:
-        """From now on the network is not compiled."""
+        """Go back to the network that is not compiled."""
         self._called = self._network if self._half is None else self._half.network
 
     def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:

@@ -74,7 +74,7 @@ class Client:
         return self.connection.get("/api/v1/me", Me)
 
     def currency(self) -> str:
-        """In which currency every amount of this server is."""
+        """The currency of every amount on this server."""
         return self.whoami().currency
 
     def why(self, what: str) -> Why:

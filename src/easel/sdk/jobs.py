@@ -145,7 +145,7 @@ class JobHandle:
         return self
 
     def notebook(self) -> dict[str, Any]:
-        """Of a job that runs a notebook: the executed copy with all outputs so far."""
+        """The executed copy of the job's notebook, with all outputs so far."""
         found: dict[str, Any] = self._client.connection.request("GET", f"{self._path}/notebook.ipynb").json()
         return found
 

@@ -32,7 +32,7 @@ class Operations:
         self._client.connection.delete("/api/v1/cordon")
 
     def backups(self) -> wire.Backups:
-        """By which plan backups are made, and the last of them."""
+        """The plan by which backups are made, and the last of them."""
         return self._client.connection.get("/api/v1/backups", wire.Backups)
 
     def back_up(self) -> None:

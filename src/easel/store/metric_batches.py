@@ -19,7 +19,7 @@ from easel.store.schema.metadata import Moment
 from easel.store.upsert import array_text
 
 
-class Run(NamedTuple):
+class LoggedRun(NamedTuple):
     """Whose points they are."""
 
     job_id: str
@@ -62,7 +62,7 @@ class _Summary:
 
 
 def _rank(point: Logged) -> tuple[int, float]:
-    """Of two points at a step the later counts, then the larger; what is no number counts least."""
+    """The key by which points at one step are compared: the later counts, then the larger; NaN counts least."""
     return point.at, -math.inf if math.isnan(point.value) else point.value
 
 
@@ -109,7 +109,7 @@ WHERE NOT EXISTS (SELECT FROM made d WHERE d.name = g.name AND d.step = g.step)
 _LOG_BATCH = text(_LOG.replace("{later}", _LATER).replace("{enough}", str(3 * BLOCK)))
 
 
-def add_batch(tx: Tx, run: Run, points: Sequence[Logged]) -> None:
+def add_batch(tx: Tx, run: LoggedRun, points: Sequence[Logged]) -> None:
     """Log points as MLflow means them: further points at a step are kept beside the first, the same one only once."""
     if not points:
         return
@@ -132,7 +132,7 @@ def add_batch(tx: Tx, run: Run, points: Sequence[Logged]) -> None:
         job_series.make_blocks(tx, of, closed_to, opened, new)
 
 
-def _values(run: Run, points: Sequence[Logged], first: Sequence[Logged]) -> dict[str, Any]:
+def _values(run: LoggedRun, points: Sequence[Logged], first: Sequence[Logged]) -> dict[str, Any]:
     """The parameters of the statement: `first` are the points that are new as far as the batch tells."""
     found: dict[str, _Summary] = {}
     for point in points:
@@ -181,7 +181,7 @@ def _told(values: Sequence[float]) -> tuple[list[float | None], list[str | None]
     )
 
 
-def as_row(run: Run, point: Logged) -> dict[str, Any]:
+def as_row(run: LoggedRun, point: Logged) -> dict[str, Any]:
     """Returns the point as `job_series` takes it."""
     (value,), (text,) = _told([point.value])
     return {

@@ -91,7 +91,7 @@ def _listeners(conn: Connection, event: NewEvent) -> set[str]:
 
 
 def _people() -> Select[tuple[str]]:
-    """Everybody who is not disabled."""
+    """Select the ids of all users who are not disabled."""
     return select(users.c.id).where(users.c.disabled_at.is_(None))
 
 
@@ -187,7 +187,7 @@ def due(tx: Tx, limit: int = 200) -> list[QueuedMessage]:
 
 
 def without_reader(tx: Tx, channel_ids: Collection[str]) -> frozenset[str]:
-    """Those of these channels whose owner is disabled."""
+    """The given channels whose owner is disabled."""
     query = select(message_channels.c.id).where(
         message_channels.c.id.in_(channel_ids), message_channels.c.user_id.not_in(_people())
     )

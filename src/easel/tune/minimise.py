@@ -93,7 +93,7 @@ class LocalStudy:
 
     @property
     def front(self) -> list[Observation]:
-        """Of several objectives: what no other trial beats in everything, the best in the first of them first."""
+        """The trials that no other beats in all objectives, the best in the first objective first."""
         return front(self.tuner.state)
 
     @property

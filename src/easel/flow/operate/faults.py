@@ -72,7 +72,7 @@ PRIVATE = (*KEYS, "easel.sqlite*", "blobs")
 
 
 def check_clock(now: datetime, newest: datetime | None) -> Check:
-    """Nothing can have happened later than now: then this clock, or one that wrote, is wrong."""
+    """Compare this machine's clock with the newest event, which cannot have happened later than now."""
     if newest is not None and newest > now + CLOCK_LEEWAY:
         ahead = duration((newest - now).total_seconds())
         return Check(

@@ -75,7 +75,7 @@ def uncordon_server(state: State, caller: PlatformAdmin) -> None:
 
 @router.get("/api/v1/backups", response_model=wire.Backups)
 def list_backups(state: State, caller: PlatformAdmin) -> wire.Backups:
-    """By which plan backups are made, and the last of them. The plan is set on the server's machine."""
+    """The plan by which backups are made, and the last of them. The plan is set on the server's machine."""
     with state.store.read() as tx:
         found = backups.look(tx)
     return wire.Backups(
