@@ -9,14 +9,18 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.run.test_environments import wheel
 
+from easel.errors import EaselError, InvalidInput
 from easel.sdk.client import Client
-from easel.sdk.code import DIFF
+from easel.sdk.code import CARRIED_BYTES, DIFF
 from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
+from easel.wire.lake import FileSet, Upload
+from easel.wire.model import Page
 
 SMALL = ("--vcpu", "0.5", "--memory", "256")
 
@@ -95,6 +99,90 @@ def test_an_unchanged_folder_makes_no_version_and_one_change_makes_one(client: C
     changed = {each.path.split("/", 3)[3] for each in client.lake.diff(first.reference, second.reference)}
     assert changed == {"train.py", "parts/model.py", "parts/net.py"}
     assert paths(client, second.reference) == {"train.py", "parts/net.py", ".gitignore"}
+
+
+@pytest.fixture
+def asked(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The requests that the client makes, as METHOD and the end of their path."""
+    seen: list[str] = []
+    send = client.connection.request
+
+    def noted(method: str, path: str, **more: Any) -> Any:
+        seen.append(f"{method} {path.removeprefix(client.root)}")
+        return send(method, path, **more)
+
+    monkeypatch.setattr(client.connection, "request", noted)
+    return seen
+
+
+def test_a_small_change_goes_along_with_the_request_that_saves_it(
+    client: Client, folder: Path, asked: list[str]
+) -> None:
+    job = client.jobs.submit(["python", "train.py"], code=folder)
+    asked.clear()
+    client.jobs.submit(["python", "train.py"], code=folder)
+    assert asked == ["POST /jobs"]
+    asked.clear()
+    (folder / "train.py").write_text("print('better')\n")
+    (folder / "empty.py").write_text("")
+    changed = client.jobs.submit(["python", "train.py"], code=folder)
+    assert asked == ["POST /filesets/code", "POST /jobs"]
+    assert changed.about.code_set != job.about.code_set
+    assert "better" in [line.text for line in changed.wait().logs()]
+
+
+def test_a_large_change_is_uploaded(client: Client, folder: Path, asked: list[str]) -> None:
+    (folder / "weights.bin").write_bytes(os.urandom(CARRIED_BYTES + 1))
+    client.jobs.send_code(folder)
+    assert "POST /uploads" in asked
+    asked.clear()
+    (folder / "weights.bin").write_bytes(os.urandom(100))
+    client.jobs.send_code(folder)
+    assert asked == ["POST /filesets/code"]
+
+
+def test_an_older_server_gets_small_changes_as_an_upload(
+    client: Client, folder: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = client.connection.request
+
+    def older(method: str, path: str, **more: Any) -> Any:
+        if (more.get("json") or {}).get("files") and path.endswith("/filesets/code"):
+            raise InvalidInput("files: Extra inputs are not permitted")
+        return send(method, path, **more)
+
+    monkeypatch.setattr(client.connection, "request", older)
+    sent = client.jobs.send_code(folder)
+    assert "POST /uploads" in asked
+    assert paths(client, sent.reference) == {"train.py", "parts/model.py", ".gitignore"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"files": [{"path": "/code/code-odd/a.py", "content": "no base64!"}]}, "is not base64"),
+        ({"files": [{"path": "/elsewhere/a.py", "content": "YQ=="}]}, "lies in /code/code-odd/"),
+        ({"files": [{"path": "/code/code-odd/a.py", "content": "YQ=="}] * 2}, "named twice"),
+        ({"files": [{"path": "/code/code-odd/a.py", "content": "YQ=="}], "upload": "upl_1"}, "not both"),
+        ({"files": [{"path": f"/code/code-odd/{n}.py", "content": "A" * 300_000} for n in range(5)]}, "1 MB"),
+    ],
+)
+def test_small_files_that_cannot_be_code_are_refused_and_leave_nothing(
+    client: Client, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(EaselError, match=said):
+        client.connection.post(f"{client.root}/filesets/code", {"name": "code-odd", **given}, FileSet)
+    assert not client.connection.get(f"{client.root}/uploads", Page[Upload]).items
+
+
+def test_the_same_request_again_gets_the_same_version_and_leaves_no_upload(client: Client) -> None:
+    body = {"name": "code-twice", "files": [{"path": "/code/code-twice/a.py", "content": "YQ=="}]}
+    first, again = (
+        client.connection.post(f"{client.root}/filesets/code", body, FileSet, "one-key") for _ in range(2)
+    )
+    assert (first.version, again.version) == (1, 1)
+    assert client.lake.cat("/code/code-twice/a.py@code-twice:1") == b"a"
+    assert not client.connection.get(f"{client.root}/uploads", Page[Upload]).items
 
 
 def test_what_was_sent_before_is_found_again(client: Client, folder: Path) -> None:

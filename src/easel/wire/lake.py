@@ -133,12 +133,23 @@ class CreateFileSet(Request):
     sources: Annotated[list[Reference], Field(min_length=1, max_length=20_000)]
 
 
+class SmallFile(Request):
+    """A file whose bytes travel with the request itself."""
+
+    path: Path
+    content: Annotated[str, Field(max_length=400_000, description="Its bytes in base64")]
+
+
 class SaveCode(Request):
-    """A version of a code set: `base` without some paths, plus the files of a committed upload."""
+    """A version of a code set: `base` without some paths, plus the files of a committed upload or small ones here."""
 
     name: SetName
     base: Annotated[str | None, Field(max_length=150, examples=["code-mnist:3"])] = None
     upload: Annotated[str | None, Field(max_length=40)] = None
+    files: Annotated[
+        list[SmallFile],
+        Field(max_length=100, description="Files below 256 kB, 1 MB in all: in place of an upload"),
+    ] = Field(default_factory=list)
     without: Annotated[list[Path], Field(max_length=20_000)] = Field(default_factory=list)
 
 

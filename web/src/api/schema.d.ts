@@ -8704,7 +8704,7 @@ export interface components {
         };
         /**
          * SaveCode
-         * @description A version of a code set: `base` without some paths, plus the files of a committed upload.
+         * @description A version of a code set: `base` without some paths, plus the files of a committed upload or small ones here.
          */
         SaveCode: {
             /**
@@ -8712,6 +8712,11 @@ export interface components {
              * @example code-mnist:3
              */
             base?: string | null;
+            /**
+             * Files
+             * @description Files below 256 kB, 1 MB in all: in place of an upload
+             */
+            files?: components["schemas"]["SmallFile"][];
             /**
              * Name
              * @example HotpotQA
@@ -9072,6 +9077,22 @@ export interface components {
             policy: string;
             /** Time */
             time: number[];
+        };
+        /**
+         * SmallFile
+         * @description A file whose bytes travel with the request itself.
+         */
+        SmallFile: {
+            /**
+             * Content
+             * @description Its bytes in base64
+             */
+            content: string;
+            /**
+             * Path
+             * @example /data/train.json
+             */
+            path: string;
         };
         /**
          * StartProfile

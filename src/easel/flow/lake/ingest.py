@@ -1,21 +1,24 @@
-"""Upload from this very machine: the same session, without the network. For workers beside the blob store."""
+"""Upload without announcing: from this very machine (workers beside the blob store), or with the request itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from easel.errors import EaselError, TooLarge
 from easel.flow.lake import upload
 from easel.flow.lake.upload import AnnouncedObject, Lake
 from easel.ids import UploadId
 from easel.lake.blobs.packs import SMALL, plan_packs
 from easel.lake.blobs.store import Incoming
-from easel.lake.digest import Digest, digest_chunks, digest_file
+from easel.lake.digest import Digest, digest_chunks, digest_file, digest_of
 from easel.lake.folder import LocalFile, scan
 from easel.records.identity import Caller
 from easel.records.lake import Upload, UploadItem
 
 _CHUNK = 1 << 20
+MAX_CARRIED = 1 << 20
+"""Bytes that one request may carry along in place of an upload."""
 
 
 def ingest_folder(
@@ -46,6 +49,39 @@ def send(lake: Lake, caller: Caller, upload_id: UploadId, files: list[LocalFile]
         (transfer,) = upload.announce(lake, caller, upload_id, [incoming])
         _put_parts(lake, transfer, read)
         upload.finish_object(lake, caller, upload_id, incoming.digest)
+
+
+def ingest_carried(lake: Lake, caller: Caller, contents: Mapping[str, bytes]) -> Upload:
+    """Send small files, by path, into a new session as one pack and leave it pending, as `ingest_folder` does."""
+    if (
+        any(len(data) >= SMALL for data in contents.values())
+        or sum(map(len, contents.values())) > MAX_CARRIED
+    ):
+        raise TooLarge(
+            "files that go along with a request have less than 256 kB each, 1 MB in all: upload them"
+        )
+    by_digest = {digest_of(data): data for data in contents.values()}
+    items = [UploadItem(path, len(data), digest_of(data)) for path, data in contents.items()]
+    damaged = upload.damaged_of(lake, caller, items)
+    with lake.store.write() as tx:
+        session = upload.start(tx, caller)
+        missing = upload.add_files(tx, caller, session.id, items, damaged)
+    if not missing:
+        return session
+    data = b"".join(by_digest[digest] for digest in missing)
+    (members,) = plan_packs([(digest, len(by_digest[digest])) for digest in missing])
+    try:
+        incoming = Incoming(digest_of(data), len(data), members)
+        (transfer,) = upload.announce(lake, caller, session.id, [incoming])
+        stage = transfer.stage
+        for number in transfer.missing:
+            start = (number - 1) * stage.part_size
+            lake.blobs.put_part(stage, number, [data[start : start + stage.part_length(number)]])
+        upload.finish_object(lake, caller, session.id, incoming.digest)
+    except EaselError:
+        upload.abort(lake, caller, session.id)
+        raise
+    return session
 
 
 class _FileReader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -10,11 +11,14 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from easel.declare.verbs import Verb
+from easel.errors import EaselError, InvalidInput
 from easel.flow.jobs import replay
-from easel.flow.lake import code, file_set
+from easel.flow.lake import code, file_set, upload
 from easel.flow.lake.file_set import add_version, resolve_beside
+from easel.flow.lake.ingest import ingest_carried
 from easel.flow.members import names_of
 from easel.flow.prices import book_now, price_history, shape_of
+from easel.lake.paths import file_path
 from easel.price.grid import ON_CPU
 from easel.records.job import Job
 from easel.records.lake import FileSetVersion
@@ -47,16 +51,44 @@ def file_sets(
 
 
 @router.post("/code", response_model=wire.FileSet, status_code=201)
-def save_code(caller: Member, create: Create, body: wire.SaveCode) -> Response:
+def save_code(state: State, caller: Member, create: Create, body: wire.SaveCode) -> Response:
     """The version of a code set with this content; a new one only where the newest holds something else."""
+    if body.files and body.upload:
+        raise InvalidInput("give an upload, or files with their bytes, not both")
+    carried = ingest_carried(state.lake, caller, _contents(body.files)) if body.files else None
 
     def make(tx: Tx) -> wire.FileSet:
+        if carried is not None:
+            upload.commit(tx, caller, carried.id)
+        upload_id = carried.id if carried is not None else body.upload
         made = code.save_code(
-            tx, caller, body.name, base=body.base, upload_id=body.upload, without=body.without
+            tx, caller, body.name, base=body.base, upload_id=upload_id, without=body.without
         )
         return _shown(tx, [made])[0]
 
-    return create(caller, body, make)
+    try:
+        answer = create(caller, body, make)
+    except EaselError:
+        if carried is not None:
+            upload.abort(state.lake, caller, carried.id)
+        raise
+    if carried is not None and "Idempotency-Replayed" in answer.headers:
+        upload.abort(state.lake, caller, carried.id)  # the first request has committed one of its own
+    return answer
+
+
+def _contents(files: Sequence[wire.SmallFile]) -> dict[str, bytes]:
+    """Returns the bytes by path, as the base64 of a request says them."""
+    found: dict[str, bytes] = {}
+    for file in files:
+        path = file_path(file.path)
+        if path in found:
+            raise InvalidInput(f"{path!a} is named twice (perhaps in two spellings): name it once")
+        try:
+            found[path] = b64decode(file.content, validate=True)
+        except ValueError as error:
+            raise InvalidInput(f"the content of {path!a} is not base64") from error
+    return found
 
 
 @router.post("", response_model=wire.FileSet, status_code=201)
