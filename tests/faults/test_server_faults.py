@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from easel.errors import EaselError
+from easel.sdk.client import Client
 from easel.testing import postgres
 from easel.testing.engine import until
 from easel.testing.server import ServerProcess, running
@@ -47,6 +48,27 @@ def test_creates_acknowledged_around_a_kill_exist_exactly_once(tmp_path: Path) -
         names = [p.name for p in server.client().projects.list()]
     assert len(acknowledged) == 200
     assert sorted(names) == sorted(acknowledged)
+
+
+def test_every_read_that_was_answered_before_a_kill_is_in_the_audit_once(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        server.client().projects.create("astro")
+        with httpx.Client(base_url=server.address) as http:
+            for number in range(50):
+                headers = {"Authorization": f"Bearer {server.admin_token}", "X-Request-ID": f"read-{number}"}
+                path = f"/api/v1/projects/astro/jobs?limit={number + 1}"
+                assert http.get(path, headers=headers, timeout=60).status_code == 200
+        server.kill()
+        server.start()
+        root = server.client()
+        until(lambda: len(_reads(root)) >= 50)
+        assert _reads(root) == sorted(f"read-{number}" for number in range(50))
+        assert root.audit.verify().whole
+
+
+def _reads(root: Client) -> list[str]:
+    found = root.audit.list(["method:eq:GET", "path:contains:/astro/jobs"])
+    return sorted(each.request_id for each in found if each.request_id.startswith("read-"))
 
 
 def test_fifty_clients_writing_at_once_all_succeed_on_sqlite(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ class _Later:
 def chain(store: Store, count: int = 5) -> AuditLog:
     log = AuditLog(store)
     for number in range(count):
-        log._waiting.append((entry(store, number), None))
+        log._take(entry(store, number), None)
     log.flush()
     return log
 
@@ -198,7 +198,7 @@ def test_what_is_too_old_is_removed_and_the_rest_still_fits(store: Store) -> Non
     later = store.clock.now() + timedelta(days=10)
     store.clock = _Later(later)
     log = AuditLog(store, keep=timedelta(days=5))
-    log._waiting.append((entry(store, 9), None))
+    log._take(entry(store, 9), None)
     log.flush()
     assert log.trim() == 5
     found = verify(store)
@@ -211,7 +211,7 @@ def test_what_is_too_old_is_removed_and_the_rest_still_fits(store: Store) -> Non
 def test_equal_reads_are_one_entry_and_changes_never_are(sqlite_store: Store) -> None:
     reads = [entry(sqlite_store, 1, "GET") for _ in range(3)]
     changes = [entry(sqlite_store, 1) for _ in range(2)]
-    found = merged([*reads, *changes])
+    found = merged([(each, None) for each in (*reads, *changes)])
     assert [(each.method, each.count) for each in found] == [("GET", 3), ("POST", 1), ("POST", 1)]
 
 
@@ -239,7 +239,7 @@ def test_entries_reach_syslog_and_what_it_missed_follows(sqlite_store: Store) ->
         port = server.getsockname()[1]
         chain(sqlite_store, 1)  # before syslog was set up
         log = AuditLog(sqlite_store, sender=SyslogSender(f"udp://127.0.0.1:{port}"))
-        log._waiting.append((entry(sqlite_store, 2), None))
+        log._take(entry(sqlite_store, 2), None)
         log.flush()
         messages = [server.recv(8192).decode() for _ in range(2)]
     assert messages[0].startswith("<109>1 ")
@@ -260,13 +260,13 @@ def test_syslog_over_tcp_counts_octets_and_a_closed_server_loses_nothing(sqlite_
 
         reader = threading.Thread(target=accept)
         reader.start()
-        log._waiting.append((entry(sqlite_store, 1), None))
+        log._take(entry(sqlite_store, 1), None)
         log.flush()
         reader.join(10)
     data = b"".join(received)
     length, _, rest = data.partition(b" ")
     assert int(length) == len(rest)
-    log._waiting.append((entry(sqlite_store, 2), None))
+    log._take(entry(sqlite_store, 2), None)
     log.flush()  # nobody listens: a warning, and the entry waits
     with sqlite_store.read() as tx:
         assert (audit.head(tx).seq, audit.head(tx).sent_seq) == (2, 1)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from starlette.types import Scope
 
 from easel.flow.audit.log import AuditLog
+from easel.flow.audit.sheets import Sheets
 from easel.flow.audit.syslog import SyslogSender
 from easel.records.audit import AuditEntry, AuditOutcome
 from easel.records.identity import Caller
@@ -26,7 +27,7 @@ _LONGEST = 500
 def open_audit(settings: Settings, store: Store) -> AuditLog:
     keep = timedelta(days=settings.audit_keep_days) if settings.audit_keep_days else None
     sender = SyslogSender(settings.audit_syslog) if settings.audit_syslog else None
-    return AuditLog(store, keep=keep, sender=sender)
+    return AuditLog(store, keep=keep, sender=sender, sheets=Sheets(settings.folder / "run" / "audit"))
 
 
 def begin_note(scope: Scope, request_id: str) -> RequestNote:

@@ -92,6 +92,12 @@ def orphans(tx: Tx, before: datetime) -> list[tuple[str, AuditEntry]]:
     ]
 
 
+def is_chained(tx: Tx, entry: AuditEntry) -> bool:
+    """Whether the chain has this entry of a request."""
+    same = (audit.c.at == entry.at, audit.c.request_id == entry.request_id, audit.c.path == entry.path)
+    return tx.execute(select(audit.c.seq).where(*same).limit(1)).one_or_none() is not None
+
+
 def list_entries(tx: Tx, request: PageRequest, project_id: ProjectId | None) -> Page[ChainedEntry]:
     query = select(*audit.c)
     if project_id is not None:

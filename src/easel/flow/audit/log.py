@@ -1,7 +1,8 @@
 """Writes the audit beside the requests: entries are gathered and chained in batches by a thread of its own.
 
-A change does not rely on that: its entry is committed with the change (`store/noting.py`), and whatever a server that
-died had not chained yet is chained by the next one. Only entries of reads of its last moments can be lost.
+A change does not rely on that: its entry is committed with the change (`store/noting.py`). The entry of a read is on a
+sheet (`sheets.py`) before the read is answered. Whatever a server that died had not chained yet is chained by the next
+one.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from easel.errors import EaselError
+from easel.flow.audit.sheets import LeftSheet, Sheet, Sheets
 from easel.flow.audit.syslog import AuditSender, message
 from easel.records.audit import AuditEntry, AuditOutcome
 from easel.store import audit
@@ -31,15 +34,34 @@ _QUESTION = "/infer"
 """How routes end that ask a model: they change nothing, and come a thousand times a second."""
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Entries with the keys under which changes committed them, and the sheet that holds those without one."""
+
+    taken: list[tuple[AuditEntry, str | None]] = field(default_factory=list)
+    sheet: Sheet | None = None
+    sheetless: bool = False
+    """No sheet can be had just now."""
+
+
 class AuditLog:
     """One a server. The thread starts with the first entry."""
 
     def __init__(
-        self, store: Store, *, keep: timedelta | None = None, sender: AuditSender | None = None
+        self,
+        store: Store,
+        *,
+        keep: timedelta | None = None,
+        sender: AuditSender | None = None,
+        sheets: Sheets | None = None,
     ) -> None:
-        self._store, self._keep, self._sender = store, keep, sender
-        self._waiting: deque[tuple[AuditEntry, str | None]] = deque()
+        self._store, self._keep, self._sender, self._sheets = store, keep, sender, sheets
+        self._open = _Batch(sheetless=sheets is None)
+        self._held: list[_Batch] = []
+        """Full ones, and those that could not be written yet."""
+        self._count = 0
         self._dropped = 0
+        self._taking = threading.Lock()
         self._wake = threading.Event()
         self._flushing = threading.Lock()
         self._starting = threading.Lock()
@@ -50,14 +72,39 @@ class AuditLog:
 
     def record(self, entry: AuditEntry, pending: str | None) -> None:
         """Take an entry; `pending` is the key under which a change committed it already."""
-        if len(self._waiting) >= MOST and pending is None:
-            self._dropped += 1
-            return
-        self._waiting.append((entry, pending))
+        self._take(entry, pending)
         if not self._wake.is_set():
             self._wake.set()
         if self._thread is None:
             self._start()
+
+    def _take(self, entry: AuditEntry, pending: str | None) -> None:
+        with self._taking:
+            if self._count >= MOST and pending is None:
+                self._dropped += 1
+                return
+            self._count += 1
+            if pending is None:
+                self._put_on_sheet(entry)
+            self._open.taken.append((entry, pending))
+
+    def _put_on_sheet(self, entry: AuditEntry) -> None:
+        batch = self._open
+        if batch.sheet is not None and batch.sheet.write(entry):
+            return
+        if batch.sheet is not None:  # it is full: what comes is another batch
+            self._begin_batch()
+            batch = self._open
+        if not batch.sheetless and self._sheets is not None:
+            batch.sheet = self._sheets.take()
+            batch.sheetless = batch.sheet is None
+        if batch.sheet is not None:
+            batch.sheet.write(entry)
+
+    def _begin_batch(self) -> None:
+        if self._open.taken:
+            self._held.append(self._open)
+        self._open = _Batch(sheetless=self._sheets is None)
 
     def _start(self) -> None:
         with self._starting:
@@ -82,34 +129,62 @@ class AuditLog:
     def flush(self) -> None:
         """Chain everything that was recorded until now."""
         with self._flushing:
-            taken: list[tuple[AuditEntry, str | None]] = []
-            while self._waiting:
-                taken.append(self._waiting.popleft())
-            dropped, self._dropped = self._dropped, 0
-            entries = merged([entry for entry, _ in taken])
-            if dropped:
-                entries.append(_about_itself(self._store, "audit.dropped", dropped))
+            with self._taking:
+                self._begin_batch()
+                batches = list(self._held)
+                dropped, self._dropped = self._dropped, 0
+            left: list[LeftSheet] = []
             try:
                 with self._store.write() as tx:
-                    left = self._orphans(tx)
-                    keys = [key for _, key in taken if key is not None]
-                    known = set(keys)
-                    late = [(key, entry) for key, entry in left if key not in known]
-                    if entries or late:
-                        found = [*entries, *(entry for _, entry in late)]
-                        audit.append(tx, found, [*keys, *(key for key, _ in late)])
+                    entries = [entry for batch in batches for entry in merged(batch.taken)]
+                    keys = [key for batch in batches for _, key in batch.taken if key is not None]
+                    if dropped:
+                        entries.append(_about_itself(self._store, "audit.dropped", dropped))
+                    if self._is_time_to_look(tx):
+                        known = set(keys)
+                        orphans = audit.orphans(tx, tx.now - ORPHANED_AFTER)
+                        late = [(key, entry) for key, entry in orphans if key not in known]
+                        entries += [entry for _, entry in late]
+                        keys += [key for key, _ in late]
+                        left += self._sheets.left_behind() if self._sheets is not None else ()
+                        entries += self._of_dead_servers(tx, left)
+                    if entries:
+                        audit.append(tx, entries, keys)
             except BaseException:
-                self._waiting.extendleft(reversed(taken))
-                self._dropped += dropped
+                with self._taking:
+                    self._dropped += dropped
+                for sheet in left:
+                    sheet.leave()
                 raise
+            self._let_go(batches)
+            for sheet in left:
+                sheet.remove()
         self._send()
 
-    def _orphans(self, tx: Tx) -> list[tuple[str, AuditEntry]]:
-        """Returns what servers that died left, looked for as often as something can have become old enough."""
+    def _let_go(self, batches: list[_Batch]) -> None:
+        """Forgets batches that are chained."""
+        with self._taking:
+            self._held = self._held[len(batches) :]
+            self._count -= sum(len(batch.taken) for batch in batches)
+        for batch in batches:
+            if batch.sheet is not None and self._sheets is not None:
+                self._sheets.give(batch.sheet)
+
+    def _is_time_to_look(self, tx: Tx) -> bool:
+        """Whether servers that died can have left something since the last look."""
         if self._looked_at is not None and tx.now - self._looked_at < _LOOK_EVERY:
-            return []
+            return False
         self._looked_at = tx.now
-        return audit.orphans(tx, tx.now - ORPHANED_AFTER)
+        return True
+
+    @staticmethod
+    def _of_dead_servers(tx: Tx, left: list[LeftSheet]) -> list[AuditEntry]:
+        """Returns what stands on sheets that were not chained: then not even their first entry is in the chain."""
+        found: list[AuditEntry] = []
+        for sheet in left:
+            if sheet.entries and not audit.is_chained(tx, sheet.entries[0]):
+                found += merged([(entry, None) for entry in sheet.entries])
+        return found
 
     def _send(self) -> None:
         """Entries that syslog has not got yet; after a failure they go with the next batch."""
@@ -157,15 +232,17 @@ class AuditLog:
             self.flush()
         except EaselError as error:
             log.error("the last entries of the audit could not be written: %s", error.message)
+        if self._sheets is not None:
+            self._sheets.close()
 
 
-def merged(entries: list[AuditEntry]) -> list[AuditEntry]:
+def merged(taken: Sequence[tuple[AuditEntry, str | None]]) -> list[AuditEntry]:
     """Equal reads of one caller as one entry with a count; every change stays an entry of its own."""
     found: list[AuditEntry] = []
     place: dict[tuple[object, ...], int] = {}
     more: dict[int, int] = {}
-    for entry in entries:
-        if entry.method in ("GET", "HEAD") or entry.route.endswith(_QUESTION):
+    for entry, pending in taken:
+        if pending is None and (entry.method in ("GET", "HEAD") or entry.route.endswith(_QUESTION)):
             key = (entry.actor, entry.token, entry.address, entry.route, entry.path, entry.status)
             at = place.setdefault(key, len(found))
             if at < len(found):
