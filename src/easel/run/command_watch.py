@@ -23,12 +23,11 @@ from easel.run.failure import StopSignal
 from easel.run.idle import IdleWatch
 from easel.run.journal import Journal
 from easel.run.launch import Folders, card_memory_mb
-from easel.run.log_writer import LogWriter, forms_of
+from easel.run.log_writer import FlushPace, LogWriter, forms_of
 from easel.run.order import Order
 from easel.run.sample import LoadCurve, Meter, gpu_use
 from easel.run.tree import descendants, kill_descendants, reap, signal_all
 
-FLUSH_S = 0.2
 SAMPLE_S = 0.5
 GPU_SLACK = 1.1
 """A job that takes more than so many times its share of a GPU's memory is ended."""
@@ -76,6 +75,7 @@ class CommandWatch:
         hidden = forms_of(attempt.order.secrets.values())
         self.cells = CellReader(attempt.folders.work, hidden) if notebook else None
         self._due = {"sample": 0.0, "beat": self.started + BEAT_S, "disk": self.started + DISK_S}
+        self._flushes = FlushPace()
 
     def until_the_end(self) -> None:
         selector = selectors.DefaultSelector()
@@ -110,7 +110,7 @@ class CommandWatch:
 
     def _patience(self) -> float:
         now = self.attempt.clock.monotonic()
-        dues = [*self._due.values(), now + (FLUSH_S if self.log.waiting else 60.0)]
+        dues = [*self._due.values(), self._flushes.due or now + 60.0]
         if self.attempt.order.time_limit_s is not None and self.stopped_for is None:
             dues.append(self.started + self.attempt.order.time_limit_s)
         if self._kill_at is not None:
@@ -151,10 +151,8 @@ class CommandWatch:
 
     def _enforce_limits(self) -> None:
         now, order = self.attempt.clock.monotonic(), self.attempt.order
-        if self.log.waiting and now >= self._due.setdefault("flush", now + FLUSH_S):
+        if self._flushes.is_time(now, self.log.waiting):
             self.log.flush()
-        if not self.log.waiting:
-            self._due.pop("flush", None)
         if now >= self._due["sample"]:
             self.meter.sample(descendants(os.getpid()), bool(order.resources.gpus))
             # Quick at first, so that short jobs are seen; then at leisure.

@@ -21,6 +21,8 @@ from easel.run.redrawn import Redrawn
 
 STREAMS = ("out", "err", "platform")
 FLUSH_BYTES = 256 * 1024
+FLUSH_S = 0.2
+SOON_S = 0.02
 MAX_METRICS_AT_ONCE = 2000
 MASK = b"***"
 _LEAST_SECRET = 4
@@ -35,6 +37,26 @@ def forms_of(secrets: Iterable[str]) -> tuple[bytes, ...]:
             if len(part) >= _LEAST_SECRET:
                 found |= {part.encode(), base64.b64encode(part.encode()).rstrip(b"=")}
     return tuple(sorted(found, key=len, reverse=True))
+
+
+class FlushPace:
+    """When lines that wait are told: what comes after silence after SOON_S, the rest at most every FLUSH_S."""
+
+    def __init__(self) -> None:
+        self.due: float | None = None
+        self._last = float("-inf")
+
+    def is_time(self, now: float, waiting: bool) -> bool:
+        """Whether to flush now; then it is taken as done."""
+        if not waiting:
+            self.due = None
+            return False
+        if self.due is None:
+            self.due = max(now + SOON_S, self._last + FLUSH_S)
+        if now < self.due:
+            return False
+        self._last, self.due = now, None
+        return True
 
 
 class LogWriter:

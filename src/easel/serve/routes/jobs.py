@@ -43,7 +43,9 @@ Where = Annotated[
 ]
 FOLLOW_SECONDS = 0.25
 """Lines are written by the controller, perhaps of another process: look this often."""
-
+FIRST_LOOK_SECONDS = 0.04
+"""At first a stream is looked at more often, then less and less: somebody waits for the first line of a new job."""
+SLOWER = 1.25
 
 _PLAIN = tuple(field.name for field in fields(records.Job) if field.name in wire.Job.model_fields)
 """What of a job is shown as it is kept."""
@@ -214,6 +216,7 @@ async def _follow(
     state: AppState, caller: Caller, job: str, position: int, rights: StreamRights
 ) -> AsyncIterator[ServerSentEvent]:
     attempt: int | None = None
+    pause = FIRST_LOOK_SECONDS
     while not (state.stopping.is_set() or await rights.lost()):
         found = await to_thread.run_sync(_read_lines, state, caller, job, position)
         if attempt is not None and found.attempt != attempt:
@@ -228,7 +231,8 @@ async def _follow(
             yield ServerSentEvent(data=_page(found), id=str(position), event="end")
             return
         else:
-            await asyncio.sleep(FOLLOW_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(FOLLOW_SECONDS, pause * SLOWER)
 
 
 def _read_lines(state: AppState, caller: Caller, job: str, after: int) -> Lines:
