@@ -138,16 +138,16 @@ def _rough_value(value: Value) -> Any:
 
 
 @lru_cache(64)
-def _places(height: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _places(height: int, width: int) -> NDArray[Any]:
     rows = np.linspace(0, height - 1, 16).round().astype(int)
     columns = np.linspace(0, width - 1, 17).round().astype(int)
-    return rows[:, None], columns[None, :]
+    return (rows[:, None] * width + columns[None, :]).ravel()
 
 
 def _shades(picture: NDArray[Any]) -> str:
     """Whether each of 16 × 16 places is lighter than its neighbour to the right, as one number."""
-    rows, columns = _places(*picture.shape[:2])
-    chosen = np.asarray(picture[rows, columns], dtype=np.float32)
-    grey = chosen[..., 0] if chosen.shape[2] == 1 else chosen.mean(2)
-    spread = float(grey.max() - grey.min()) or 1.0
+    height, width, channels = picture.shape
+    chosen = picture.reshape(-1, channels).take(_places(height, width), axis=0).astype(np.float32, copy=False)
+    grey = (chosen[:, 0] if channels == 1 else chosen.mean(1)).reshape(16, 17)
+    spread = float(np.maximum.reduce(grey, axis=None) - np.minimum.reduce(grey, axis=None)) or 1.0
     return np.packbits((grey[:, 1:] - grey[:, :-1]) > 0.02 * spread).tobytes().hex()

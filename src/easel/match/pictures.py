@@ -10,6 +10,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from easel.declare.program import Tensor
 from easel.match.examples import Array, ExampleError
+from easel.match.plain_png import read_plain_png
 
 MAX_PIXELS = 64 * 2**20
 _MAY_BE_TURNED = {"exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif"}
@@ -39,16 +40,10 @@ def decode_picture(data: bytes, wanted: Tensor, policy: SizePolicy = SizePolicy.
     if mode is None:
         raise ExampleError(f"a picture file has 1, 3 or 4 channels, not {channels}; feed an array instead")
     try:
-        with Image.open(io.BytesIO(data), formats=_formats(data)) as opened:
-            if opened.width * opened.height > MAX_PIXELS:
-                size = f"{opened.width} × {opened.height}"
-                raise ExampleError(f"a picture of {size}; at most {MAX_PIXELS:,} pixels are read")
-            if height is None or width is None:
-                # A JPEG is then decoded at a fraction of its size, which takes a fraction of the time.
-                opened.draft(None, (2 * LARGEST_SIDE, 2 * LARGEST_SIDE))
-            opened.load()
-            turned = ImageOps.exif_transpose(opened) if _MAY_BE_TURNED & opened.info.keys() else opened
-            picture = turned if turned.mode == mode else turned.convert(mode)
+        turned = read_plain_png(data, MAX_PIXELS) or _open(
+            data, whole=height is not None and width is not None
+        )
+        picture = turned if turned.mode == mode else turned.convert(mode)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise ExampleError(f"the picture unpacks to far more than {MAX_PIXELS:,} pixels") from None
     except UnidentifiedImageError:
@@ -68,6 +63,19 @@ def decode_picture(data: bytes, wanted: Tensor, policy: SizePolicy = SizePolicy.
     flat = np.frombuffer(picture.tobytes(), dtype=np.uint8).astype(np.float32)
     shape = (picture.height, picture.width, len(picture.getbands()))
     return flat.reshape(shape if wanted.rank == 3 else shape[:2])
+
+
+def _open(data: bytes, *, whole: bool) -> Image.Image:
+    """Returns the picture the right way up; at a fraction of its size where it need not be `whole`."""
+    with Image.open(io.BytesIO(data), formats=_formats(data)) as opened:
+        if opened.width * opened.height > MAX_PIXELS:
+            size = f"{opened.width} × {opened.height}"
+            raise ExampleError(f"a picture of {size}; at most {MAX_PIXELS:,} pixels are read")
+        if not whole:
+            # A JPEG is then decoded at a fraction of its size, which takes a fraction of the time.
+            opened.draft(None, (2 * LARGEST_SIDE, 2 * LARGEST_SIDE))
+        opened.load()
+        return ImageOps.exif_transpose(opened) if _MAY_BE_TURNED & opened.info.keys() else opened
 
 
 def _formats(data: bytes) -> tuple[str, ...] | None:

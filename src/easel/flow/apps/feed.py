@@ -247,7 +247,7 @@ def _opened(
 def _light(value: Any) -> Any:
     """A picture that lies in the lake need not stay in memory once it was checked."""
     if isinstance(value, Picture) and value.path is not None:
-        return replace(value, data=b"")
+        return Picture(b"", value.fit, value.path)
     return value
 
 
