@@ -131,6 +131,25 @@ def test_many_are_stacked_and_learn_too(pictures: Data, monkeypatch: pytest.Monk
     assert isinstance(runs[1], Diverged)
 
 
+def test_of_64_together_one_that_diverges_and_one_that_is_killed_leave_62(pictures: Data) -> None:
+    torch.manual_seed(1)
+    rates = [1e-2] * 64
+    rates[17] = 1e30
+    runs = fit_together(
+        [replace(one, train=one.train[:40]) for one in members(tuple(rates), epochs=3)],
+        pictures,
+        ClassObjective(),
+        seed=0,
+        out_of_time=lambda: False,
+        leave=lambda number: number == 40,
+    )
+    assert {number for number, one in enumerate(runs) if isinstance(one, Diverged)} == {17, 40}
+    for one in runs:
+        if isinstance(one, TrainingRun):
+            assert (one.epochs, one.stopped) == (3, "finished")
+            assert np.isfinite(one.best_loss)
+
+
 @pytest.mark.usefixtures("either_way")
 def test_a_checkpoint_of_a_packed_member_goes_on_alone(pictures: Data, tmp_path: Path) -> None:
     torch.manual_seed(1)

@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.run.executors.test_local import local
 
-from easel.declare.resources import share_with
+from easel.declare.job import Trial
+from easel.declare.resources import Resources, share_with
 from easel.errors import InvalidInput
 from easel.match.loop import own_share
+from easel.records.attempt import EndReason
 from easel.run import gpus
 from easel.run.gpus import Card, CardUse, GpuWatch, notes_of, parse_cards, parse_use
 from easel.run.launch import card_memory_mb, cards, nodes, share_variables
+from easel.run.order import Order
 from easel.run.trial import is_gpu_fault
+from easel.testing.executor import Listener
 
 LISTING = """\
 GPU 0: NVIDIA H200 (UUID: GPU-eb2397f9-add4)
@@ -128,3 +133,15 @@ def test_a_gpu_that_fails_is_no_fault_of_the_trial() -> None:
     assert not is_gpu_fault(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"))
     assert not is_gpu_fault(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not is_gpu_fault(ValueError("CUDA error"))
+
+
+def test_a_trial_whose_gpu_falls_off_the_bus_ends_as_lost_with_its_device(tmp_path: Path) -> None:
+    """So it is tried again elsewhere; one that fails by itself is told apart."""
+    for make in local(tmp_path / "home", sandbox=False):
+        heard = Listener(make("a"))
+        for job, says in (("off", "CUDA error: GPU is lost"), ("own", "mat1 and mat2 cannot be multiplied")):
+            run = Trial("easel.testing.trials:raise_error", {"says": says})
+            heard.executor.start(Order(job, 1, "prj", run, resources=Resources(0.5, 512)))
+        off, own = heard.failed("off.1"), heard.failed("own.1")
+    assert (off.end, own.end) == (EndReason.DEVICE_LOST, EndReason.RAISED)
+    assert not off.final

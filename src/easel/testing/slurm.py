@@ -17,6 +17,8 @@ from pathlib import Path
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 URGENT = "urgent"
 """A partition whose jobs push those of `main` off the node: back into the queue, where they may, or out of it."""
+_ANY_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
+"""They stand for GPUs, in this order."""
 _SBIN = f"/usr/sbin:/usr/bin:{os.environ.get('PATH', '')}"
 
 
@@ -27,8 +29,8 @@ def missing() -> list[str]:
 
 
 class Slurm:
-    def __init__(self, folder: Path, memory_mb: int) -> None:
-        self.folder, self._memory_mb = folder, memory_mb
+    def __init__(self, folder: Path, memory_mb: int, gpus: int = 0) -> None:
+        self.folder, self._memory_mb, self._gpus = folder, memory_mb, gpus
         self._ports = [_free_port(), _free_port()]
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -79,11 +81,23 @@ class Slurm:
             "SlurmdParameters": "config_overrides",
             "NodeName": f"{host} NodeAddr=127.0.0.1 CPUs=2 RealMemory={self._memory_mb} State=UNKNOWN",
         }
+        if self._gpus:
+            lines = {"GresTypes": "gpu", **lines, "NodeName": f"{lines['NodeName']} Gres=gpu:{self._gpus}"}
+            self._say_what_the_gpus_are(host)
         text = "".join(f"{name}={value}\n" for name, value in lines.items())
         common = f"Nodes={host} MaxTime=INFINITE State=UP"
         text += f"PartitionName=main {common} Default=YES PriorityTier=1\n"
         text += f"PartitionName={URGENT} {common} PriorityTier=2\n"
         (self.folder / "slurm.conf").write_text(text)
+
+    def _say_what_the_gpus_are(self, host: str) -> None:
+        """Slurm asks of a GPU no more than to be a device, and jobs without cgroups are kept from none."""
+        assert self._gpus <= len(_ANY_DEVICES)
+        told = "".join(
+            f"NodeName={host} Name=gpu File={place} Flags=nvidia_gpu_env\n"
+            for place in _ANY_DEVICES[: self._gpus]
+        )
+        (self.folder / "gres.conf").write_text(f"AutoDetect=off\n{told}")
 
     def start(self) -> None:
         munge = self.folder / "munge"
@@ -167,9 +181,9 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(memory_mb: int = 2048) -> Iterator[Slurm]:
+def running(memory_mb: int = 2048, gpus: int = 0) -> Iterator[Slurm]:
     """A node of 2 CPUs. Daemons that do not find each other are started anew: they are not what is tested."""
-    made = _started(memory_mb, tries=3)
+    made = _started(memory_mb, gpus, tries=3)
     try:
         yield made
     finally:
@@ -177,10 +191,10 @@ def running(memory_mb: int = 2048) -> Iterator[Slurm]:
         shutil.rmtree(made.folder, ignore_errors=True)
 
 
-def _started(memory_mb: int, tries: int) -> Slurm:
+def _started(memory_mb: int, gpus: int, tries: int) -> Slurm:
     folder = Path(tempfile.mkdtemp(prefix="easel-slurm-"))
     folder.chmod(0o755)
-    made = Slurm(folder, memory_mb)
+    made = Slurm(folder, memory_mb, gpus)
     made.configure()
     try:
         made.start()
@@ -190,7 +204,7 @@ def _started(memory_mb: int, tries: int) -> Slurm:
         shutil.rmtree(folder, ignore_errors=True)
         if tries == 1:
             raise RuntimeError(f"{error}\n{told}") from error
-        return _started(memory_mb, tries - 1)
+        return _started(memory_mb, gpus, tries - 1)
     return made
 
 

@@ -44,7 +44,7 @@ def wait(context: TrialContext) -> dict[str, Any]:
 
 
 def raise_error(context: TrialContext) -> dict[str, Any]:
-    raise RuntimeError("the loss is not a number")
+    raise RuntimeError(context.arguments.get("says", "the loss is not a number"))
 
 
 def die(context: TrialContext) -> dict[str, Any]:
