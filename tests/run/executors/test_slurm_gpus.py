@@ -79,7 +79,7 @@ def test_slurm_hands_out_whole_gpus(with_gpus: Slurm, tmp_path: Path) -> None:
             heard.executor.start(sh(name, script, resources=Resources(0.5, 128, 1)))
         for name in ("one", "two"):
             heard.reached(f"{name}.1", "running")
-            heard.until(lambda name=name: heard.log(f"{name}.1").strip())  # type: ignore[misc]
+            heard.until(lambda name=name: b"\n" in heard.log(f"{name}.1"))  # type: ignore[misc]
         assert {heard.log("one.1"), heard.log("two.1")} == {b"0\n", b"1\n"}
         told = "echo $CUDA_VISIBLE_DEVICES has $EASEL_GPU_SHARE"
         heard.executor.start(sh("three", told, resources=Resources(0.5, 128, 0.5)))
