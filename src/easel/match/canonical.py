@@ -141,7 +141,8 @@ def _rough_value(value: Value) -> Any:
 def _places(height: int, width: int) -> NDArray[Any]:
     rows = np.linspace(0, height - 1, 16).round().astype(int)
     columns = np.linspace(0, width - 1, 17).round().astype(int)
-    return (rows[:, None] * width + columns[None, :]).ravel()
+    found: NDArray[Any] = (rows[:, None] * width + columns[None, :]).ravel()
+    return found
 
 
 def _shades(picture: NDArray[Any]) -> str:
