@@ -57,6 +57,29 @@ def test_a_job_is_submitted_followed_and_finished(people: dict[str, Client]) -> 
     assert job.about.output_set == f"{job.id}-output:1"
 
 
+def test_who_comes_back_after_a_retry_reads_the_new_attempt_from_its_beginning(
+    server: ServerProcess, people: dict[str, Client]
+) -> None:
+    script = "n=${EASEL_ATTEMPT##*.}; for i in 1 2 3; do echo try $n line $i; done; test $n = 2"
+    job = people["ana"].jobs.submit(["sh", "-c", script], retry={"failed": 1, "lost": 0}, resources=SMALL)
+    job.wait()
+    address = f"/api/v1/projects/astro/jobs/{job.id}/log/stream"
+
+    def told(last: int) -> tuple[list[str], list[int]]:
+        """The lines that come after an event, and the ids under which they come."""
+        headers = {"Last-Event-ID": str(last)}
+        answer = people["ana"].connection.http.get(address, headers=headers).text.splitlines()
+        pages = [json.loads(line.removeprefix("data: ")) for line in answer if line.startswith("data: ")]
+        ids = [int(line.removeprefix("id: ")) for line in answer if line.startswith("id: ")]
+        return [line["text"] for page in pages for line in page["lines"]], ids
+
+    second = ["try 2 line 1", "try 2 line 2", "try 2 line 3"]
+    lines, ids = told(last=3)  # of the first attempt all three lines were read when the connection broke
+    assert lines[:3] == second
+    assert told(last=ids[-1])[0] == [], "all of the second attempt was read"
+    assert told(last=ids[-1] - len(lines) + 1)[0] == lines[1:]
+
+
 def test_a_failed_job_says_why(people: dict[str, Client]) -> None:
     job = people["ana"].jobs.submit(["no-such-program"], resources=SMALL)
     with pytest.raises(JobFailed, match="no-such-program"):

@@ -207,15 +207,29 @@ async def follow_log(
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, lt=2**62)] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Lines as they come (server-sent events); resume with Last-Event-ID. Ends, with `end`, when the job has."""
-    start = after if last_event_id is None else last_event_id
-    async for event in _follow(state, caller, job, start, StreamRights(request, member)):
+    attempt, start = (None, after) if last_event_id is None else _place_of(last_event_id)
+    async for event in _follow(state, caller, job, start, attempt, StreamRights(request, member)):
         yield event
 
 
+_LINES_BITS = 40
+"""Of a stream's event ids: below are the lines that were told, above the attempts before the one that they are of."""
+
+
+def _event_id(attempt: int, position: int) -> str:
+    return str((max(attempt, 1) - 1) << _LINES_BITS | position)
+
+
+def _place_of(event_id: int) -> tuple[int | None, int]:
+    """Returns the attempt whose lines were told, and how many: meanwhile the job may be in another attempt."""
+    if event_id == 0:
+        return None, 0
+    return (event_id >> _LINES_BITS) + 1, event_id & ((1 << _LINES_BITS) - 1)
+
+
 async def _follow(
-    state: AppState, caller: Caller, job: str, position: int, rights: StreamRights
+    state: AppState, caller: Caller, job: str, position: int, attempt: int | None, rights: StreamRights
 ) -> AsyncIterator[ServerSentEvent]:
-    attempt: int | None = None
     pause = FIRST_LOOK_SECONDS
     while not (state.stopping.is_set() or await rights.lost()):
         found = await to_thread.run_sync(_read_lines, state, caller, job, position)
@@ -226,9 +240,9 @@ async def _follow(
         attempt = found.attempt
         if found.lines:
             position = found.next
-            yield ServerSentEvent(data=_page(found), id=str(position), event="lines")
+            yield ServerSentEvent(data=_page(found), id=_event_id(attempt, position), event="lines")
         elif found.over:
-            yield ServerSentEvent(data=_page(found), id=str(position), event="end")
+            yield ServerSentEvent(data=_page(found), id=_event_id(attempt, position), event="end")
             return
         else:
             await asyncio.sleep(pause)
