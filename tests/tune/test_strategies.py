@@ -235,3 +235,32 @@ def test_models_of_a_warm_started_study_know_what_the_earlier_one_saw() -> None:
         truth = np.array([measure(p)["accuracy"] for p in FINITE.grid()])
         errors.append(float(np.abs(believed - truth).mean()))
     assert errors[0] < 0.5 * errors[1]
+
+
+def test_auto_chooses_as_ei_c_does_where_constraints_hold_and_no_fidelity_is_cheaper() -> None:
+    full = Space(tuple(dimension for dimension in FINITE.dimensions if dimension.name != "share"))
+    goal = maximise("accuracy", "time <= 500", budget={"time": 1e6})
+    auto, reference = (Tuner(full, goal, name, seed=4) for name in ("auto", "ei-c"))
+    for _ in range(10):
+        points = []
+        for tuner in (auto, reference):
+            asked = tuner.ask()
+            assert not isinstance(asked, Finished)
+            tuner.tell(asked.number, measure({**asked.point, "share": 1.0}))
+            points.append(dict(asked.point))
+        assert points[0] == points[1]
+    assert auto.recommend() == reference.recommend()
+
+
+def test_auto_without_a_fidelity_tests_what_the_budget_left_pays_for() -> None:
+    full = Space(tuple(dimension for dimension in FINITE.dimensions if dimension.name != "share"))
+    cheap = min(measure({**point, "share": 1.0})["time"] for point in full.grid())
+    spent = 0.0
+    budget = 1500.0
+    tuner = Tuner(full, maximise("accuracy", "time <= 900", budget={"time": budget}), "auto", seed=1)
+    while not isinstance(asked := tuner.ask(), Finished):
+        before, took = budget - spent, measure({**asked.point, "share": 1.0})
+        tuner.tell(asked.number, took)
+        spent += took["time"]
+        if len(tuner.observations) > 6 and before > 2 * cheap:
+            assert took["time"] < 1.5 * before

@@ -30,9 +30,9 @@ def check_uses(spec: StudySpec, in_code: Callable[[str], bool] = lambda _word: T
     named = {name for part in spec.job.run.argv for name in placeholders(part)}
     for name in sorted(named - dimensions.keys()):
         close = difflib.get_close_matches(name, dimensions, 1)
-        meant = f"did you mean {{{close[0]}}}? " if close else ""
+        meant = f": did you mean {{{close[0]}}}?" if close else "."
         raise InvalidInput(
-            f"the command names {{{name}}}, which is no dimension of the space: {meant}The space has "
+            f"the command names {{{name}}}, which is no dimension of the space{meant} The space has "
             f"{', '.join(sorted(dimensions))}; for the braces themselves write {{{{{name}}}}}"
         )
     if not named and POINT_VARIABLE in " ".join(spec.job.run.argv):

@@ -4,6 +4,8 @@
 - A goal judged at full fidelity: the test, at whatever fidelity, that is expected to improve the *recommendation*
   most per cost. Fabulinus asks what a test tells about where the optimum is; this asks what that is worth, one
   step ahead, within the budget that is left.
+- A goal with constraints in a space without a fidelity: `EI_c`, within the budget that is left. There is no cheap
+  look then, and the model's own recommendation is never followed against what was measured.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from easel.declare.space import Point
 from easel.errors import InvalidInput
 from easel.optimise.quadrature import normal_grid
 from easel.records.study import Finished, Recommendation
-from easel.tune.belief import Array, CandidateBelief
+from easel.tune.belief import Array, Beliefs, CandidateBelief
 from easel.tune.encode import Ints
 from easel.tune.state import State
 from easel.tune.strategies.entropy import SURE, Fabolas, Outlook, representatives
 from easel.tune.strategies.hyperband import Hyperband, Ledger
+from easel.tune.strategies.improvement import EiC
 from easel.tune.strategies.nephele import Nephele
-from easel.tune.strategy import PointChoice, Strategy
+from easel.tune.strategy import Factory, PointChoice, Strategy
 
 # Candidates are scored in blocks that fit the cache.
 _BLOCK = 256
@@ -37,7 +40,7 @@ class Auto:
 
     def __init__(self, **options: Any) -> None:
         self._options = options
-        self._picked: dict[At, Strategy] = {}
+        self._picked: dict[Factory, Strategy] = {}
         # A wrong option is reported when the study is declared, not when it first asks.
         known = {"initial", "overhead", "horizon", "trees", "initial_budget"}
         if unknown := sorted(set(options) - known):
@@ -46,21 +49,25 @@ class Auto:
             )
 
     def _pick(self, state: State) -> Strategy:
-        at = state.problem.goal.at
-        if at not in self._picked:
-            if at is At.ANY:
-                kept = {k: v for k, v in self._options.items() if k != "overhead"}
-                self._picked[at] = Nephele(**kept)
-            else:
-                kept = {k: v for k, v in self._options.items() if k in ("initial", "overhead")}
-                self._picked[at] = ValueOfInformation(**kept)
-        return self._picked[at]
+        kind, taken = _kind(state)
+        if kind not in self._picked:
+            self._picked[kind] = kind(**{k: v for k, v in self._options.items() if k in taken})
+        return self._picked[kind]
 
     def suggest(self, state: State) -> PointChoice | Finished:
         return self._pick(state).suggest(state)
 
     def recommend(self, state: State) -> Recommendation | None:
         return self._pick(state).recommend(state)
+
+
+class AffordableEiC(EiC):
+    """`EI_c` among the points that the budget left over is expected to pay; where none is, the cheapest."""
+
+    def _score(self, state: State, beliefs: Beliefs) -> Array:
+        cost = beliefs.cost_of(state.problem.goal.budget.kind.value)
+        affordable = cost <= state.left
+        return np.where(affordable, super()._score(state, beliefs), -np.inf) if affordable.any() else -cost
 
 
 class ValueOfInformation(Fabolas):
@@ -161,3 +168,13 @@ class ValueOfInformation(Fabolas):
         gp = seen.models.of[name]
         deviation = np.sqrt(gp.posterior(C)[1] ** 2 + gp.noise * gp.scale**2)
         return np.asarray(gp.between(C, Z) / np.maximum(deviation, 1e-12)[:, None])
+
+
+def _kind(state: State) -> tuple[Factory, frozenset[str]]:
+    """Returns the strategy for this goal and space, and which of the options it takes."""
+    goal = state.problem.goal
+    if goal.at is At.ANY:
+        return Nephele, frozenset({"initial", "horizon", "trees", "initial_budget"})
+    if goal.constraints and not state.problem.space.fidelities:
+        return AffordableEiC, frozenset({"initial", "initial_budget"})
+    return ValueOfInformation, frozenset({"initial", "overhead"})
