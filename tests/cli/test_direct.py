@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_examples_are_command_lines_that_are_understood() -> None:
     assert {tuple(path.split()) for path in EXAMPLES} <= called
     for path, lines in EXAMPLES.items():
         for line in lines:
-            easel, name, *words = shlex.split(line.partition(" < ")[0])
+            easel, name, *words = takewhile(lambda word: word not in ("<", ">"), shlex.split(line))
             assert easel == "easel"
             assert line.startswith(f"easel {path}"), line
             found = direct.find(part_of(name), name, words)

@@ -46,3 +46,6 @@ def test_texts_are_cut_between_words() -> None:
     assert shorten("no device can hold it", 16) == "no device can…"
     assert shorten("job_01m7nhwf00vb9zh4c8prg6pzhm", 10) == "job_01m7n…"
     assert len(shorten("a " * 50, 11)) <= 11
+    assert shorten("convnet(augment=flip, lr=0.003, side=64)", 30) == "convnet(augment=flip, lr=0.00…", (
+        "far away"
+    )

@@ -10,12 +10,13 @@ import typer
 from easel.cli.app_models import app
 from easel.cli.app_words import AppName
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, show_text
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
     from easel.wire import app_report as wire
 
+LOOKS = "A job looks into the model of {}, if none did yet: about a minute where the pool is free."
 card_app = typer.Typer()
 checks_app = typer.Typer()
 IMPORTANCE: Columns[wire.Importance] = [
@@ -50,13 +51,14 @@ def report(
         if not wait:
             say(f"{client.apps.ask_report(name).id} looks into the model of {name}")
             return
+        say(LOOKS.format(name))
         found = client.apps.make_report(name)
         if as_json or found.findings is None:
             show_one(found, as_json)
             return
-        print(f"{found.candidate} ({found.model}), {found.metric} {found.quality:.4f}")
+        show_text(f"{found.candidate} ({found.model}), {found.metric} {found.quality:.4f}")
         for sentence in found.findings.told:
-            print(sentence)
+            show_text(sentence)
         show_list(
             found.findings.importance, IMPORTANCE, as_json, "Its input is one thing: nothing to tell apart."
         )
@@ -87,6 +89,7 @@ def card(
         raise InvalidInput(f"{output}: a card is written as .md or .html")
     with connect(project) as client:
         if look:
+            say(f"{LOOKS.format(name)} --no-report: without it.")
             client.apps.make_report(name)
         text = client.apps.card(name, "html" if form == "html" else "md")
     if output is None:
@@ -104,6 +107,7 @@ def checks(name: AppName, project: InProject = None, as_json: AsJson = False) ->
     Example: easel checks shop, then easel refine shop --check outliers --off
     """
     with connect(project) as client:
+        say(f"A job looks through the examples of {name}, if none did since they changed.")
         client.apps.ask_checks(name).wait()
         found = client.apps.checks(name)
         if as_json:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from easel.cli.app_words import AppName, against_baseline, score_of
+from easel.cli.app_words import AppName, facts_of, score_of, sentence_of
 from easel.cli.connect import connect
 from easel.cli.output import (
     AsJson,
     Columns,
     InProject,
-    ago,
     is_wide,
     say,
     show_list,
     show_one,
 )
+from easel.cli.plain import Ago, Lasting
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.errors import InvalidInput
 from easel.sdk.examples import read_declared
@@ -37,6 +37,8 @@ class RateGrid(StrEnum):
     TRIAL = "trial"
 
 
+MOST_PROSPECTS = 20
+"""So many candidates fit a window; of the others less is expected."""
 BITS = "Programs that do better: one kind of answer (classes, or numbers) from a table, pictures, a text or a series."
 
 
@@ -45,7 +47,7 @@ SHORT: Columns[wire.App] = [
     ("examples", lambda a: a.examples - a.switched_off),
     ("best", lambda a: None if a.best is None else score_of(a.best)),
     ("model", lambda a: None if a.best is None else a.best.candidate),
-    ("improved", lambda a: ago(a.last_improvement_at)),
+    ("improved", lambda a: Ago(a.last_improvement_at)),
     ("trials", lambda a: a.trials),
 ]
 COLUMNS: Columns[wire.App] = [
@@ -58,15 +60,15 @@ TRIALS: Columns[wire.TrialView] = [
     ("candidate", lambda t: t.candidate),
     ("state", lambda t: t.state),
     ("score", lambda t: None if t.quality is None else f"{t.quality:.4f}"),
-    ("seconds", lambda t: None if t.seconds is None else f"{t.seconds:.1f}"),
-    ("expected s", lambda t: f"{t.cost_s:.1f}"),
+    ("took", lambda t: Lasting(t.seconds)),
+    ("expected", lambda t: Lasting(t.cost_s)),
     ("model", lambda t: t.model),
 ]
 PROSPECTS: Columns[wire.Prospect] = [
     ("candidate", lambda p: p.candidate),
     ("state", lambda p: p.state),
     ("expected", lambda p: f"{p.mean:.3f} ({p.low:.2f} to {p.high:.2f})"),
-    ("seconds", lambda p: f"{p.cost_s:.1f}"),
+    ("takes", lambda p: Lasting(p.cost_s)),
     ("score", lambda p: None if p.quality is None else f"{p.quality:.4f}"),
 ]
 
@@ -108,22 +110,14 @@ def ls(project: InProject = None, as_json: AsJson = False) -> None:
         columns = COLUMNS if is_wide() else SHORT
         show_list(found, columns, as_json, "No app yet: easel apps declare NAME PROGRAM")
         for one in [] if as_json or is_wide() else found:
-            say(_prospects(one))
-
-
-def _prospects(one: wire.App) -> str:
-    """Returns in a sentence what a narrow window has no columns for."""
-    known = None if one.best is None else against_baseline(one.best)
-    beside = f" ({known})" if known else ""
-    following = f". Next: {one.next.why}" if one.next else ""
-    return f"{one.name} ({one.template}){beside} {one.waiting}{following}"
+            say(sentence_of(one))
 
 
 @app.command("show")
 def show(name: AppName, project: InProject = None, as_json: AsJson = False) -> None:
     """One app."""
     with connect(project) as client:
-        show_one(client.apps.get(name), as_json)
+        show_one(client.apps.get(name), as_json, facts_of)
 
 
 @app.command("rm")
@@ -161,6 +155,7 @@ def trials(
 def next_trial(
     name: AppName,
     details: Annotated[bool, typer.Option("--details", help="The numbers that were weighed, too")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every candidate")] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -174,7 +169,10 @@ def next_trial(
                 say(f"Next for {name}: {found.next.candidate}\n{found.next.why}")
                 if details:
                     say(found.next.details)
-        show_list(found.items, PROSPECTS, as_json, "Nothing to choose from yet: feed examples.")
+        shown = found.items if everything or as_json else found.items[:MOST_PROSPECTS]
+        show_list(shown, PROSPECTS, as_json, "Nothing to choose from yet: feed examples.")
+        if len(shown) < len(found.items):
+            say(f"{len(found.items) - len(shown)} candidates more of which less is expected: --all")
 
 
 @app.command("set")

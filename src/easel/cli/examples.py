@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+TO_PROFILE = 'easel profiles start train "python train.py --epochs {epochs:1,2,5}" --code .'
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "up": ("easel up", "easel up --port 8080 --token-file ~/admin-token"),
     "login": ("easel login --server https://easel.example.org", "easel login --project astro < token"),
@@ -33,13 +34,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "apps ls": ("easel apps ls --watch 2", "easel apps ls --json"),
     "apps show": ("easel apps show cells",),
     "feed": ("easel feed cells ./photos",),
-    "infer": ("easel infer cells new.png",),
+    "infer": ("easel infer cells new.png", "easel infer cells *.png -o answers.csv"),
     "score": ("easel score shop rows:3 -o predictions.csv",),
+    "studies example": ("easel studies example > study.yaml",),
+    "studies": ("easel studies example > study.yaml", "easel studies run study.yaml"),
     "studies run": ("easel studies run study.yaml",),
     "studies show": ("easel studies show tune", "easel studies show tune --json"),
     "studies best": ("easel studies best tune",),
     "estimate": ("easel estimate train --values 20",),
+    "profiles": (TO_PROFILE, "easel profiles ls"),
+    "profiles start": (TO_PROFILE,),
     "provision": ("easel provision train --values 20 --max-cost 0.5",),
+    "card": ("easel card shop -o card.html",),
     "put": ("easel put ./photos /photos/",),
     "get": ("easel get photos:3 ./photos",),
     "ls": ("easel ls /photos",),

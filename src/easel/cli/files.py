@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, errors, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, counted, errors, say, show_list, show_one
+from easel.cli.plain import Size, size
 from easel.errors import NotFound
 from easel.lake.folder import scan
 from easel.lake.ignore import IgnoreRules
@@ -29,11 +30,11 @@ Ref = Annotated[str, typer.Argument(help="/data/ · /data/train.json:2 · /data/
 ITEMS: Columns[FileItem] = [
     ("path", lambda f: f.path),
     ("version", lambda f: f.version),
-    ("bytes", lambda f: f.size),
+    ("size", lambda f: None if f.size is None else Size(f.size)),
 ]
 VERSIONS: Columns[FileVersion] = [
     ("version", lambda f: f.version),
-    ("bytes", lambda f: f.size),
+    ("size", lambda f: Size(f.size)),
     ("by", lambda f: f.creator),
     ("at", lambda f: f.created_at),
     ("bytes given up", lambda f: f.dropped_at),
@@ -65,7 +66,7 @@ def put(
     if as_json:
         show_one(done, as_json)
     else:
-        say(f"Uploaded {done.files} files, {done.bytes} bytes ({done.id})")
+        say(f"Uploaded {counted(done.files, 'file')}, {size(done.bytes)} ({done.id})")
 
 
 def _some(names: list[str]) -> str:
@@ -82,7 +83,7 @@ def get(
     """Download a file, a folder or a file set; every byte is checked."""
     with connect(project) as client, bar("Downloading", None) as progress:
         written = client.lake.download(ref, target, progress=progress)
-    say(f"Downloaded {len(written)} files")
+    say(f"Downloaded {counted(len(written), 'file')}")
 
 
 @ls_app.command("ls")
@@ -123,14 +124,14 @@ def cat(ref: Ref, project: InProject = None) -> None:
 def rm(ref: Ref, project: InProject = None) -> None:
     """Mark a file, or all below a folder, deleted; versions stay readable by number."""
     with connect(project) as client:
-        say(f"Deleted {client.lake.rm(ref)} files")
+        say(f"Deleted {counted(client.lake.rm(ref), 'file')}")
 
 
 @mv_app.command("mv")
 def mv(source: Ref, target: Ref, project: InProject = None) -> None:
     """Move a file or a folder; no byte is sent."""
     with connect(project) as client:
-        say(f"Moved {client.lake.mv(source, target)} files")
+        say(f"Moved {counted(client.lake.mv(source, target), 'file')}")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import typer
 from easel.cli.connect import connect
 from easel.cli.files import bar
 from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.plain import Ago, Size, size
 
 if TYPE_CHECKING:
     from easel.wire.lake import Difference, FileSet
@@ -21,9 +22,9 @@ SetRef = Annotated[str, typer.Argument(help="name or name:version")]
 COLUMNS: Columns[FileSet] = [
     ("name", lambda s: f"{s.name}:{s.version}"),
     ("files", lambda s: s.files),
-    ("bytes", lambda s: s.bytes),
+    ("size", lambda s: Size(s.bytes)),
     ("by", lambda s: s.creator),
-    ("at", lambda s: s.created_at),
+    ("made", lambda s: Ago(s.created_at)),
 ]
 CHANGES: Columns[Difference] = [
     ("path", lambda d: d.path),
@@ -47,7 +48,7 @@ def create(
     if as_json:
         show_one(made, as_json)
     else:
-        say(f"Created {made.name}:{made.version} of {made.files} files, {made.bytes} bytes")
+        say(f"Created {made.name}:{made.version} of {counted(made.files, 'file')}, {size(made.bytes)}")
 
 
 @app.command("ls")

@@ -8,6 +8,8 @@ from unicodedata import east_asian_width
 
 GAP = 2
 """Blanks between two columns."""
+NEAR = 6
+"""A text is cut at a blank so near to the end; farther away too much would be lost."""
 LEAST = 14
 """A text cut shorter than this tells nothing: its column is left out instead."""
 
@@ -43,7 +45,8 @@ def shorten(text: str, width: int) -> str:
         return "…"[:width]
     head = text[: width - 1]
     blank = head.rfind(" ")
-    return (head[:blank] if blank >= width // 2 else head).rstrip(" ,;:") + "…"
+    near = max(width // 2, width - NEAR)
+    return (head[:blank] if blank >= near else head).rstrip(" ,;:") + "…"
 
 
 def padded(text: str, width: int) -> str:

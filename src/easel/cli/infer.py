@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,10 @@ from easel.declare.answers import write_answers, write_pictures
 from easel.errors import InvalidInput
 from easel.sdk.examples import json_values, pictures_in, read_declared, rows_in
 
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+    from easel.wire import app as wire
+
 infer_app = typer.Typer()
 generate_app = typer.Typer()
 
@@ -24,9 +28,9 @@ generate_app = typer.Typer()
 def infer(
     name: AppName,
     objects: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            help="One object as JSON, a CSV or JSON-lines file, a picture, a folder of pictures, - for a pipe"
+            help="Objects as JSON, CSV or JSON-lines files, pictures, folders of pictures, - for a pipe"
         ),
     ],
     output: Annotated[
@@ -38,38 +42,69 @@ def infer(
     ] = False,
     project: InProject = None,
 ) -> None:
-    """Ask the best model so far; one JSON line for each object, with its name where it is a file of a folder."""
+    """Ask the best model so far; one JSON line for each object, with its name where there are several files."""
     names: list[str] = []
     rows: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
+    told = ""
     with connect(project) as client:
-        if objects == "-":
-            found = client.apps.infer(name, list(json_values(sys.stdin)), skip_bad=skip_bad)
-        elif len(objects) < 4096 and Path(objects).is_dir():
-            names = [str(path.relative_to(objects)) for path in pictures_in(Path(objects))]
-            found = client.apps.infer_path(name, objects, skip_bad=skip_bad)
-        elif len(objects) < 4096 and Path(objects).exists():
-            names = [Path(objects).name] if output is not None and output.suffix != ".csv" else []
-            rows = rows_in(Path(objects)) if output is not None else []
-            found = client.apps.infer_path(name, objects, skip_bad=skip_bad)
-        else:
-            try:
-                found = client.apps.infer(name, [json.loads(objects)], skip_bad=skip_bad)
-            except json.JSONDecodeError as error:
-                raise InvalidInput(f"there is no file {objects[:60]}, and as JSON: {error}") from None
-        say(f"{found.candidate} ({found.model}), validation score {found.quality:.4f}")
-        for note in found.notes[:20]:
-            say(f"note: {note}")
+        for one in objects:
+            found = _asked(client, name, one, skip_bad)
+            model = f"{found.candidate} ({found.model}), validation score {found.quality:.4f}"
+            if model != told:  # a better one may have taken over meanwhile
+                say(model)
+                told = model
+            for note in found.notes[:20]:
+                say(f"note: {note}")
+            names += _names_of(one, len(found.answers), len(objects) > 1 or output is not None)
+            rows += rows_in(Path(one)) if output is not None and _is_path(one) else []
+            answers += found.answers
         if output is not None:
             outputs = read_declared(client.apps.get(name).program).output.field_names
             if output.suffix.lower() == ".csv":
-                beside = rows or [{"file": one} for one in names]
-                write_answers(output, beside, found.answers, outputs)
+                write_answers(output, _beside(objects, names, rows, len(answers)), answers, outputs)
             else:
-                write_pictures(output, names, found.answers)
-            say(f"{output}: {counted(len(found.answers), 'answer')}")
+                write_pictures(output, names, answers)
+            say(f"{output}: {counted(len(answers), 'answer')}")
             return
-        for number, answer in enumerate(found.answers):
-            print(json.dumps({"file": names[number], **answer} if names else answer))
+    for number, answer in enumerate(answers):
+        print(json.dumps({"file": names[number], **answer} if names else answer))
+
+
+def _asked(client: Client, name: str, one: str, skip_bad: bool) -> wire.Answers:
+    if one == "-":
+        return client.apps.infer(name, list(json_values(sys.stdin)), skip_bad=skip_bad)
+    if _is_path(one):
+        return client.apps.infer_path(name, one, skip_bad=skip_bad)
+    try:
+        return client.apps.infer(name, [json.loads(one)], skip_bad=skip_bad)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"there is no file {one[:60]}, and as JSON: {error}") from None
+
+
+def _is_path(one: str) -> bool:
+    return len(one) < 4096 and Path(one).exists()
+
+
+def _names_of(one: str, count: int, always: bool) -> list[str]:
+    """Returns a name for each answer, where names are wanted: those of a folder's pictures, or what was given."""
+    if not _is_path(one):
+        return [one[:60]] * count if always else []
+    path = Path(one)
+    if path.is_dir():
+        return [str(each.relative_to(one)) for each in pictures_in(path)]
+    if not always:
+        return []
+    return [path.name] if count == 1 else [f"{path.stem}-{number + 1:04d}" for number in range(count)]
+
+
+def _beside(
+    objects: list[str], names: list[str], rows: list[dict[str, Any]], count: int
+) -> list[dict[str, Any]]:
+    """Returns what stands beside the answers in a table: the rows that were asked about, or the names of files."""
+    if rows and (len(objects) == 1 or len(rows) == count):
+        return rows
+    return [{"file": each} for each in names] if any(map(_is_path, objects)) else []
 
 
 @generate_app.command()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from easel.cli.output import Columns, ago, say, show_one
+from easel.cli.output import Columns, say, show_one
+from easel.cli.plain import Ago
 from easel.declare.verbs import Verb
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ COLUMNS: Columns[Token | WorkerToken] = [
     ("id", lambda t: t.id),
     ("name", lambda t: t.name),
     ("state", _state),
-    ("last used", lambda t: ago(t.last_used_at)),
+    ("last used", lambda t: Ago(t.last_used_at)),
     ("expires", lambda t: t.expires_at),
 ]
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one, show_table
+from easel.cli.job_words import facts_of
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, show_table
+from easel.cli.plain import Ago, Lasting
 from easel.cli.top import bar, watch
 from easel.errors import EaselError, InvalidInput
 
@@ -31,8 +33,8 @@ COLUMNS: Columns[wire.Job] = [
     ("id", lambda j: j.id),
     ("name", lambda j: j.name),
     ("state", lambda j: f"{j.state} ({j.progress:.0%})" if j.progress and not j.over else j.state),
-    ("submitted", lambda j: ago(j.submitted_at)),
-    ("time", lambda j: f"{j.usage.wall_seconds:.1f} s" if j.usage else None),
+    ("submitted", lambda j: Ago(j.submitted_at)),
+    ("time", lambda j: Lasting(j.usage.wall_seconds) if j.usage else None),
     ("reason", lambda j: j.reason),
     ("output", lambda j: j.output_set if j.output_set and not j.output_set.startswith(j.id) else None),
 ]
@@ -76,7 +78,7 @@ def _by_tags(keys: list[str]) -> Columns[Artifact]:
         ("id", lambda a: a.name),
         ("by", lambda a: a.creator),
         *chosen,
-        ("submitted", lambda a: ago(a.created_at)),
+        ("submitted", lambda a: Ago(a.created_at)),
     ]
 
 
@@ -111,7 +113,7 @@ def compare(one: JobArgument, two: JobArgument, project: InProject = None, as_js
 def show(job: JobArgument, project: InProject = None, as_json: AsJson = False) -> None:
     """Everything about one job."""
     with connect(project) as client:
-        show_one(client.jobs.get(job).about, as_json)
+        show_one(client.jobs.get(job).about, as_json, facts_of)
 
 
 @app.command("top")
@@ -182,8 +184,7 @@ def metrics(
     with connect(project) as client:
         found = client.jobs.get(job)
         if name is None:
-            for each, count in found.metrics().items():
-                print(f"{each}\t{count} points")
+            _show_names(found.metrics(), as_json)
             return
         points = found.series(name)
     columns: Columns[wire.Point] = [
@@ -191,6 +192,18 @@ def metrics(
         ("value", lambda p: p.value if p.text is None else p.text),
     ]
     show_list(points, columns, as_json, "No points.")
+
+
+def _show_names(measured: dict[str, int], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(measured, indent=2))
+        return
+    show_table(["metric", "points"], list(measured.items()))
+    if all(name.startswith("system/") for name in measured):
+        say(
+            'It has measured nothing of its own. In Python easel.log_metric("loss", 0.3, step=1) measures, as do '
+            "MLflow's calls; anywhere else a printed line does: [EASEL_METRIC] loss=0.3 step=1"
+        )
 
 
 @app.command("kill")

@@ -11,13 +11,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar
 
 import typer
 
 from easel.cli.fit import GAP, fit_columns, fold, padded, shorten
-from easel.cli.plain import NOTHING, plain, short_id
+from easel.cli.plain import NOTHING, Ago, Lasting, plain, short_id
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -79,16 +79,17 @@ def show_list(items: Iterable[M], columns: Columns[M], as_json: bool, empty: str
         print(json.dumps([item.model_dump(mode="json") for item in items], indent=2))
         return
     rows = [[value(item) for _, value in columns] for item in items]
-    if chosen.as_csv:
-        write_csv([title for title, _ in columns], rows)
-    elif rows:
+    if rows or chosen.as_csv:
         show_table([title for title, _ in columns], rows)
     else:
         print(styled(empty, DIM, sys.stderr), file=sys.stderr)
 
 
 def show_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints rows under titles: in a terminal in lines that fit it, elsewhere whole."""
+    """Prints rows under titles: in a terminal in lines that fit it, elsewhere whole; or CSV, where that is wanted."""
+    if chosen.as_csv:
+        write_csv(titles, rows)
+        return
     terminal = sys.stdout.isatty()
     cells = [[short_id(plain(cell)) if terminal else plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
@@ -108,7 +109,8 @@ def show_table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         print(styled(told, DIM, sys.stderr), file=sys.stderr)
 
 
-def show_one(item: BaseModel, as_json: bool) -> None:
+def show_one(item: M, as_json: bool, facts: Callable[[M], Sequence[tuple[str, Any]]] | None = None) -> None:
+    """Prints names and values; `facts` says which of them people read, while JSON and CSV have all."""
     if as_json:
         print(json.dumps(item.model_dump(mode="json"), indent=2))
         return
@@ -116,10 +118,11 @@ def show_one(item: BaseModel, as_json: bool) -> None:
     if chosen.as_csv:
         write_csv([name for name, _ in fields], [[value for _, value in fields]])
         return
-    first = max(len(name) for name, _ in fields)
+    told = facts(item) if facts else fields
+    first = max(len(name) for name, _ in told)
     room = columns_here() - first - GAP if _limited() else sys.maxsize
-    for name, value in fields:
-        for number, line in enumerate(fold(plain(value), max(20, room))):
+    for name, value in told:
+        for number, line in enumerate(fold(plain(value), max(20, room), words=True)):
             print(_line([("" if number else name, first, BOLD), (line, 0, DIM if line == NOTHING else "")]))
 
 
@@ -162,6 +165,10 @@ def warn(message: str) -> None:
 def _csv_cell(value: Any) -> Any:
     from easel.declare.csv_table import escaped
 
+    if isinstance(value, Ago):
+        value = value.moment
+    elif isinstance(value, Lasting):
+        value = value.seconds
     if value is None:
         return ""
     return value if isinstance(value, int | float) else escaped(plain(value))
@@ -184,16 +191,6 @@ def columns_here() -> int:
 
 def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def ago(moment: datetime | None) -> str:
-    if moment is None:
-        return "never"
-    seconds = (datetime.now(UTC) - moment).total_seconds()
-    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {name} ago"
-    return "just now"
 
 
 def time_of_day(seconds: float) -> str:

@@ -5,11 +5,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
 NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Ago:
+    """A moment that people read as "3 min ago" and programs as it is."""
+
+    moment: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """Seconds that people read in minutes, hours or days, and programs as a number."""
+
+    seconds: float | None
+
+
+class Size(int):
+    """Bytes that people read in KiB, MiB or GiB, and programs as a number."""
+
+
 _JOB = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
 _TAIL = 6
 
@@ -20,6 +41,12 @@ def plain(value: Any) -> str:
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Ago):
+        return ago(value.moment)
+    if isinstance(value, Lasting):
+        return lasting(value.seconds) or NOTHING
+    if isinstance(value, Size):
+        return size(value)
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, datetime):
@@ -35,6 +62,28 @@ def plain(value: Any) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(_inside(each) for each in value)
     return str(value)
+
+
+def ago(moment: datetime | None) -> str:
+    """Returns how long ago that was, in the largest unit that fits."""
+    if moment is None:
+        return "never"
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    for length, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= length:
+            return f"{int(seconds // length)} {name} ago"
+    return "just now"
+
+
+def lasting(seconds: float | None) -> str | None:
+    """Returns a duration in the unit that suits it: `12.3 s`, `14 min`, `2.5 h`, `3.1 d`."""
+    if seconds is None:
+        return None
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.1f} d"
 
 
 def short_id(text: str) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.plain import Ago
+from easel.sdk.code import is_folder
 
 if TYPE_CHECKING:
     from easel.wire import price as wire
@@ -21,7 +23,7 @@ COLUMNS: Columns[wire.Profile] = [
     ("state", lambda p: f"running ({p.done}/{p.plan['runs']})" if p.state == "running" else p.state),
     ("model", lambda p: p.model),
     ("runs", lambda p: len(p.runs) or p.plan["runs"]),
-    ("made", lambda p: ago(p.created_at)),
+    ("made", lambda p: Ago(p.created_at)),
     ("reason", lambda p: p.reason),
 ]
 RUN_COLUMNS: Columns[wire.PlannedRun] = [
@@ -36,8 +38,12 @@ RUN_COLUMNS: Columns[wire.PlannedRun] = [
 @app.command("start")
 def start(
     name: NameArgument,
-    template: Annotated[str, typer.Argument(help="The command, with {1,2,5} where a number varies")],
-    code: Annotated[str | None, typer.Option(help="File set, or file of the lake, with the code")] = None,
+    template: Annotated[
+        str, typer.Argument(help="The command; {epochs:1,2,5} where a number varies over these values")
+    ],
+    code: Annotated[
+        str | None, typer.Option(help="Folder (`.`), file set, or file of the lake, with the code")
+    ] = None,
     inputs: Annotated[list[str] | None, typer.Option("--input", help="File set to read, repeatable")] = None,
     cpus: Annotated[str, typer.Option(help="vCPU sizes to try")] = "0.5,1,2",
     memory: Annotated[str, typer.Option(help="Memory sizes to try, in MB")] = "512,1024,2048",
@@ -67,6 +73,8 @@ def start(
         "environment": {"python": python, "network": network},
     }
     with connect(project) as client:
+        if code is not None and is_folder(code):
+            fields["code"] = client.jobs.send_code(code).reference
         planned = client.profiles.plan(name, template, **fields)
         if dry_run:
             if as_json:

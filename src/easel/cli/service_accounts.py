@@ -8,7 +8,8 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.issued import show_new
-from easel.cli.output import AsJson, Columns, InProject, ago, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.plain import Ago
 from easel.declare.roles import Role
 from easel.declare.verbs import Verb
 from easel.errors import NotFound
@@ -28,14 +29,14 @@ COLUMNS: Columns[ServiceAccount] = [
     ("role", lambda a: a.role.value),
     ("state", lambda a: "disabled" if a.disabled_at else "active"),
     ("tokens", lambda a: len(_live(a))),
-    ("last used", lambda a: ago(max((t.last_used_at for t in a.tokens if t.last_used_at), default=None))),
+    ("last used", lambda a: Ago(max((t.last_used_at for t in a.tokens if t.last_used_at), default=None))),
     ("id", lambda a: a.id),
 ]
 TOKENS: Columns[Token] = [
     ("id", lambda t: t.id),
     ("name", lambda t: t.name),
     ("may", lambda t: ", ".join(t.scope.verbs) if t.scope else "everything"),
-    ("last used", lambda t: ago(t.last_used_at)),
+    ("last used", lambda t: Ago(t.last_used_at)),
     ("expires", lambda t: t.expires_at),
     ("revoked", lambda t: t.revoked_at),
 ]

@@ -52,6 +52,32 @@ Budget = Annotated[
 ]
 
 
+EXAMPLE = """\
+# A study: easel studies run study.yaml
+name: tune                  # what it is called here
+job:                        # any job; {rate} and {epochs} stand for the values of a point
+  command: python train.py --rate {rate} --epochs {epochs}
+  code: .                   # this folder goes along
+  resources: {vcpu: 1, memory_mb: 1024}
+space:
+  - {name: rate, type: float, low: 0.0001, high: 1, log: true}
+  - {name: epochs, type: ordinal, values: [4, 16, 64]}
+  # - {name: optimiser, type: categorical, values: [sgd, adam]}
+goal:
+  maximise: accuracy        # the script logs it: easel.log_metric("accuracy", 0.9), or prints
+                            # [EASEL_METRIC] accuracy=0.9
+  constraints: [time <= 600]    # of what was measured; time in seconds and cost are always known
+  budget: {count: 20}       # points; or {time: 3600}, {cost: 5}
+workers: 2                  # points that may run at once
+"""
+
+
+@app.command("example")
+def example() -> None:
+    """Print a study file to begin with: `easel studies example > study.yaml`."""
+    print(EXAMPLE, end="")
+
+
 @app.command("create")
 def create(file: File, project: InProject = None, as_json: AsJson = False) -> None:
     """Declare a study without starting it."""
@@ -226,6 +252,10 @@ def import_(study: str, file: Path, project: InProject = None) -> None:
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidInput(
+            f"there is no file {file}: `easel studies example > {file}` writes one to begin with"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read {file}: {error}") from error
 

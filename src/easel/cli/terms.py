@@ -88,16 +88,21 @@ def _time(text: str) -> tuple[int, int]:
 
 def tell(name: str, terms: Terms, client: Client) -> None:
     """What holds now, in one line."""
+    say(f"{name}: {in_words(terms, client.currency())}")
+
+
+def in_words(terms: Terms, currency: str = "") -> str:
+    """Returns how much it matters, until when, for how much money and what is enough, in one line."""
     parts = [f"weight {terms.weight:g}"]
     if terms.deadline is not None:
         parts.append(f"until {terms.deadline.astimezone():%a %d %b %H:%M}")
     if terms.budget is not None:
-        parts.append(f"budget {terms.budget:g} {client.currency()}")
+        parts.append(f"budget {terms.budget:g} {currency}".rstrip())
     if terms.until is not None:
         parts.append(f"enough at {terms.until:g}")
     if terms.paused:
         parts.append("paused")
-    say(f"{name}: {', '.join(parts)}")
+    return ", ".join(parts)
 
 
 def at(moment: datetime) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from easel.cli.output import ago, say, show_list
+from easel.cli.output import say, show_list
+from easel.cli.plain import Ago
 
 if TYPE_CHECKING:
     from easel.cli.output import Columns
@@ -42,7 +43,7 @@ TOP: Columns[wire.Job] = [
     ("progress", lambda j: None if j.progress is None else bar(j.progress)),
     ("runs for", lambda j: lasting(j.started_at)),
     ("device", lambda j: j.device),
-    ("submitted", lambda j: ago(j.submitted_at)),
+    ("submitted", lambda j: Ago(j.submitted_at)),
 ]
 
 

@@ -183,8 +183,14 @@ def _content(file: CodeFile) -> str:
     except FileNotFoundError as error:
         raise InvalidInput(f"{file.local} went away while it was read: try again") from error
     if digest_of(data).hex() != file.digest:
-        raise InvalidInput(f"{file.local} changed while it was sent: try again")
+        raise _changed(file.local)
     return b64encode(data).decode()
+
+
+def _changed(local: Path) -> InvalidInput:
+    return InvalidInput(
+        f"{local} changed while it was sent: try again, or name it in .easelignore if it is no code"
+    )
 
 
 def _upload(client: Client, root: str, fresh: Sequence[CodeFile]) -> str:
@@ -192,7 +198,7 @@ def _upload(client: Client, root: str, fresh: Sequence[CodeFile]) -> str:
 
     def checked(file: LocalFile, digest: Digest) -> str:
         if digest.hex() != expected[file.path]:
-            raise InvalidInput(f"{file.local} changed while it was sent: try again")
+            raise _changed(file.local)
         return file.path
 
     files = [LocalFile(root + file.path, file.local, file.size) for file in fresh]

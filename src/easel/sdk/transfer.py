@@ -273,7 +273,7 @@ def _content(file: LocalFile) -> bytes:
 
 
 def _changed(file: LocalFile) -> InvalidInput:
-    return InvalidInput(f"{file.local} changed while it was uploaded: try again")
+    return InvalidInput(f"{file.local} changed while it was uploaded: try again, or name it in .easelignore")
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

@@ -95,7 +95,9 @@ def find(tx: Tx, project_id: ProjectId, name: str, version: int | None = None) -
         query = query.where(profiles.c.version == version)
     row = tx.execute(query.order_by(profiles.c.version.desc()).limit(1)).one_or_none()
     if row is None:
-        raise NotFound(f"there is no profile {name[:60]!r} in this project: `easel profiles` makes one")
+        raise NotFound(
+            f"there is no profile {name[:60]!r} in this project: `easel profiles start` makes one of a command"
+        )
     return _profile(row)
 
 

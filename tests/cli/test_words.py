@@ -1,0 +1,141 @@
+"""What commands tell about a job and an app: sentences and units, no fields of the API, in 80 columns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from easel.cli import output
+from easel.cli.app_words import facts_of as app_facts
+from easel.cli.app_words import sentence_of
+from easel.cli.infer import _beside, _names_of
+from easel.cli.job_words import facts_of as job_facts
+from easel.cli.output import show_one, show_table
+from easel.cli.plain import Ago, Lasting, Size
+from easel.cli.studies import EXAMPLE
+from easel.wire.app import App, BestModel
+from easel.wire.job import Job, Usage
+from easel.wire.study import study_fields
+from easel.wire.terms import Terms
+
+INDENT = len("examples") + 2
+NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
+JOB = Job(
+    id="job_01m7nhwf00vb9zh4c8prg6pzhm",
+    name="train",
+    state="failed",
+    user_id="usr_1",
+    kind="command",
+    spec={
+        "run": {"kind": "command", "argv": ["python", "train.py", "--name", "two words"]},
+        "resources": {"vcpu": 1.0, "memory_mb": 1024, "gpus": 0.5},
+        "environment": {"variables": {}, "network": False},
+        "origin": {"commit": "0123456789abcdef", "branch": "main", "changed": True},
+    },
+    attempt=1,
+    kill_requested=False,
+    exit_code=2,
+    reason="exit code 2",
+    result=None,
+    usage=Usage(cpu_seconds=0.09, peak_memory_mb=14.8, wall_seconds=0.75),
+    progress=None,
+    input_set=None,
+    output_set=None,
+    parent_id=None,
+    pipeline_id=None,
+    device="local",
+    user="ana",
+    last_line="ValueError: no such rate",
+    submitted_at=NOON,
+    started_at=NOON,
+    ended_at=NOON,
+)
+APP = App(
+    id="app_1",
+    name="cells",
+    program="{input: {[image :: Tensor[?, ?, 3]], []}, output: {[label :: Category[round, square, star]], []}}",
+    template="image classification",
+    metric="accuracy",
+    created_at=NOON,
+    examples=120,
+    switched_off=3,
+    trials=7,
+    running=[],
+    best=BestModel(
+        candidate="svm(C=3)",
+        model="cells-model:1",
+        quality=0.95,
+        shown=0.93,
+        baseline=0.3,
+        low=0.9,
+        high=0.96,
+    ),
+    last_improvement_at=NOON,
+    why=None,
+    status="exhausted",
+    waiting="is done: nothing that could be tried is expected to be better",
+    terms=Terms(weight=2, deadline=None, budget=None, until=0.99, paused=True),
+)
+
+
+def test_a_job_is_told_as_one_would_say_it() -> None:
+    told = dict(job_facts(JOB))
+    assert told["state"] == "failed: exit code 2"
+    assert told["last line"] == "ValueError: no such rate"
+    assert told["command"] == "python train.py --name 'two words'"
+    assert told["asks for"] == "1 vCPU, 1024 MB, 0.5 of a GPU"
+    assert told["used"] == "0.8 s, 0.1 s of processor, at most 15 MB"
+    assert told["commit"] == "0123456789ab on main with changes"
+    assert not {"output", "waits", "rerun of", "attempt"} & set(told), "what is not there is not told"
+
+
+def test_an_app_is_told_in_sentences_and_words_are_never_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    show_one(APP, False, app_facts)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert "0.930 (0.900 to 0.960) by svm(C=3)" in " ".join(lines)
+    given = {word for _, value in app_facts(APP) for word in str(value).split()}
+    shown = {word for line in lines for word in line[INDENT:].split()}
+    assert shown <= given, "a line ends between two words"
+    assert "weight 2, enough at 0.99, paused" in dict(app_facts(APP))["terms"]
+    assert sentence_of(APP).startswith(
+        "cells (image classification; always giving the same answer scores 0.300)"
+    )
+
+
+def test_people_read_units_and_spreadsheets_read_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = [Size(3 * 2**30), Lasting(7200.0), Lasting(None), Ago(NOON)]
+    show_table(["size", "takes", "took", "made"], [row])
+    told = capsys.readouterr().out
+    assert "3.0 GiB" in told
+    assert "2.0 h" in told
+    assert "ago" in told
+    monkeypatch.setattr(output.chosen, "as_csv", True)
+    show_table(["size", "takes", "took", "made"], [row])
+    assert capsys.readouterr().out.splitlines()[1].startswith(f"{3 * 2**30},7200.0,,20")
+
+
+def test_the_study_to_begin_with_is_one() -> None:
+    asked = study_fields(EXAMPLE)
+    assert asked.name == "tune"
+    assert asked.job.code == "."
+
+
+def test_answers_about_several_files_are_named(tmp_path: Path) -> None:
+    for name in ("one.png", "two.png", "rows.csv"):
+        (tmp_path / name).write_text("a\n1\n2\n")
+    one, two, rows = (str(tmp_path / name) for name in ("one.png", "two.png", "rows.csv"))
+    assert _names_of(one, 1, always=False) == []
+    assert _names_of(str(tmp_path), 2, always=False) == ["one.png", "two.png"]
+    assert _names_of(one, 1, always=True) == ["one.png"]
+    assert _names_of(rows, 2, always=True) == ["rows-0001", "rows-0002"]
+    assert _beside([one, two], ["one.png", "two.png"], [], 2) == [{"file": "one.png"}, {"file": "two.png"}]
+    assert _beside([rows], ["x", "y"], [{"a": "1"}, {"a": "2"}], 2) == [{"a": "1"}, {"a": "2"}]
+    assert _beside(['{"a": 1}'], ['{"a": 1}'], [], 1) == []
