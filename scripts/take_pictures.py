@@ -246,6 +246,7 @@ def photograph(
     folder.mkdir(parents=True, exist_ok=True)
     for suffix, (size, colours) in views.items():
         page = chrome.new_context(viewport=size, color_scheme=colours).new_page()
+        page.set_default_timeout(PATIENCE_MS)
         if not suffix:
             page.goto(server.address)
             page.get_by_label("Token").wait_for()
