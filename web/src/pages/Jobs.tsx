@@ -138,7 +138,7 @@ export default function Jobs() {
           <input
             type="search"
             value={get("where")}
-            placeholder="accuracy > 0.9 and lr < 1"
+            placeholder="accuracy > 0.9"
             onChange={(e) => set("where", e.target.value)}
           />
         </label>
@@ -146,7 +146,7 @@ export default function Jobs() {
           State
           <select value={wanted.state} onChange={(e) => set("state", e.target.value)}>
             <option value="">any</option>
-            <option value="active">active (holds or gets a device)</option>
+            <option value="active">active</option>
             {STATES.map((state) => (
               <option key={state}>{state}</option>
             ))}

@@ -24,8 +24,6 @@ export function BudgetCard({ budget }: { budget: Budget }) {
       {budget.limit === null
         ? budget.spent_since != null && " this month"
         : ` of ${sum(budget.limit)} ${budget.period === "month" ? "a month" : "in all"}`}
-      {` (${sum(budget.billed ?? budget.spent)} billed${running(budget) > 0 ? `, ${sum(running(budget))} by jobs that still run` : ""})`}
-      {promised(budget) > 0 && `, ${sum(promised(budget))} promised to running jobs`}
       {budget.limit !== null && (
         <meter
           aria-label="Spent of the budget"
@@ -36,6 +34,10 @@ export function BudgetCard({ budget }: { budget: Budget }) {
         />
       )}
       <p className="quiet">
+        {`${sum(budget.billed ?? budget.spent)} billed`}
+        {running(budget) > 0 && `, ${sum(running(budget))} by jobs that still run`}
+        {promised(budget) > 0 && `, ${sum(promised(budget))} promised to running jobs`}
+        {". "}
         {WORDS[state]}
         {budget.hard_stop && " Jobs stop at the limit."}
       </p>
