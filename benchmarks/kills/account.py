@@ -7,7 +7,7 @@ import shutil
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 from sqlalchemy import select
 
-from benchmarks.kills.load import APP, LINES, STUDY, Acknowledged, wait_until
-from benchmarks.kills.parts import Installation
+from benchmarks.kills.load import APP, LINES, RESOURCES, RETRY, STUDY, Acknowledged, wait_until
+from benchmarks.kills.parts import Installation, engine_workers
 from easel.errors import NotFound
 from easel.records.attempt import AttemptKey, EndReason
 from easel.run.entries import JournalEntry, StateReached
@@ -211,24 +211,42 @@ def account_bills(installation: Installation, keeper: JournalKeeper, tally: Tall
     tally.counts |= {"attempts billed": len(attempts), "journals kept": len(journals)}
 
 
+def sweep(client: Client, installation: Installation, tally: Tally, patience_s: float) -> None:
+    """Lets the next worker on an engine's machine come: it removes what killed ones left there."""
+    if not installation.engine_starts_workers:
+        return
+    if not wait_until(lambda: not engine_workers(installation.addresses), patience_s):
+        tally.fault("workers that do not end when idle", str(engine_workers(installation.addresses)))
+    job = client.jobs.submit("true", resources=RESOURCES, retry=RETRY)
+    if not wait_until(lambda: job.refresh().about.over, patience_s):
+        tally.fault("jobs stuck", f"{job.id} {job.state}, the one after the kills")
+
+
 def account_leftovers(installation: Installation, tally: Tally) -> None:
-    """After everything was stopped: nothing of it may be left on this machine."""
-    ours = str(installation.folder)
+    """After everything was stopped: within some seconds nothing of it may be left on this machine."""
+    wait_until(lambda: not list(_left(installation)), 20)
+    for kind, what in _left(installation):
+        tally.fault(kind, what)
+
+
+def _left(installation: Installation) -> Iterator[tuple[str, str]]:
+    homes = installation.attempt_homes()
+    ours = [str(installation.folder), *map(str, homes)]
     for process in psutil.process_iter(["pid", "cmdline"]):
-        words = process.info["cmdline"] or []
-        if process.pid != os.getpid() and any(ours in word for word in words) and "postgres" not in words[0]:
-            tally.fault("processes left", f"{process.pid} {' '.join(words)[:120]}")
+        words = process.info["cmdline"] or [""]
+        is_ours = any(folder in word for word in words for folder in ours)
+        if process.pid != os.getpid() and is_ours and "postgres" not in words[0]:
+            yield "processes left", f"{process.pid} {' '.join(words)[:120]}"
     for line in Path("/proc/mounts").read_text().splitlines():
-        if ours in line.split()[1]:
-            tally.fault("mounts left", line.split()[1])
-    for home in installation.attempt_homes():
+        if any(folder in line.split()[1] for folder in ours):
+            yield "mounts left", line.split()[1]
+    for home in homes:
         for group in cgroups(home):
-            tally.fault("control groups left", group)
-    for home in installation.attempt_homes():
+            yield "control groups left", group
         for folder in (home / "run" / "attempts").glob("*"):
-            tally.fault("folders left", folder.name)
+            yield "folders left", str(folder)
         if installation.engine_starts_workers and home.exists():
-            tally.fault("homes of workers left", str(home))
+            yield "homes of workers left", str(home)
 
 
 def cgroups(home: Path) -> set[str]:

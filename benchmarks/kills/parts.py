@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import psutil
 
 from easel.run.entries import ProcessBorn
 from easel.run.journal import alive, read
+from easel.run.tree import descendants
 
 
 @dataclass
@@ -91,14 +92,9 @@ class Installation:
                     process.wait(60)
                 process.kill()
                 process.wait()
-        for home in self.attempt_homes():
-            pid = worker_pid(home)
-            if pid is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-        limit = time.monotonic() + 60
-        while any(worker_pid(home) for home in self.attempt_homes()) and time.monotonic() < limit:
-            time.sleep(0.05)
+        if self.engine_starts_workers:  # first the relays: they would start their workers again
+            _end_all(lambda: list(engine_workers(self.addresses)))
+        _end_all(lambda: [pid for home in self.attempt_homes() if (pid := worker_pid(home)) is not None])
 
     def attempt_homes(self) -> list[Path]:
         """Also those of workers that an engine started, of those that ended too."""
@@ -126,6 +122,18 @@ class Installation:
         if kind == "agent":
             return agents
         return [child for pid in agents for child in _children(pid, "bwrap")]
+
+
+def _end_all(living: Callable[[], list[int]]) -> None:
+    """Tells each of them once to end, and waits until none is left."""
+    told: set[int] = set()
+    limit = time.monotonic() + 60
+    while (found := living()) and time.monotonic() < limit:
+        for pid in set(found) - told:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        told.update(found)
+        time.sleep(0.05)
 
 
 KINDS = {
@@ -182,15 +190,11 @@ def _age_s(pid: int) -> float:
 
 
 def _children(pid: int, words: str) -> list[int]:
-    try:
-        found = psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
     named: list[int] = []
-    for each in found:
+    for each in descendants(pid):
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            if any(words in word for word in each.cmdline()):
-                named.append(each.pid)
+            if any(words in word for word in psutil.Process(each).cmdline()):
+                named.append(each)
     return named
 
 

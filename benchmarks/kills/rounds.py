@@ -20,6 +20,7 @@ from benchmarks.kills.account import (
     account_rest,
     clean,
     settle,
+    sweep,
 )
 from benchmarks.kills.forms import client_of, installed
 from benchmarks.kills.load import FEEDS, PROJECT, Load
@@ -57,6 +58,7 @@ def run_round(
             settle(client, load.done, tally, patience_s)
             account_jobs(client, load.done, tally)
             account_rest(client, root.in_project(FEEDS), load.done, tally)
+            sweep(client, installation, tally, patience_s)
         keeper.stop()
         account_bills(installation, keeper, tally)
         tally.counts["requests that failed and were made again"] = load.done.refused

@@ -34,6 +34,10 @@ def run_worker(config: WorkerConfig) -> None:
     if asked.is_set():
         made[0].stop()
     made[0].run()
+    if config.parent is not None:
+        from easel.run.remote.placed_home import remove_deserted  # only here: the start should be quick
+
+        remove_deserted(config.home, SystemClock())
 
 
 if __name__ == "__main__":

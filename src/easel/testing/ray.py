@@ -142,7 +142,15 @@ def _of_ray(process: psutil.Process) -> list[psutil.Process]:
 
 @contextlib.contextmanager
 def running(nodes: int = 1) -> Iterator[RayCluster]:
-    """A head and nodes of 2 CPUs and 2 GiB each."""
+    """A head and nodes of 2 CPUs and 2 GiB each. One that is not up in Ray's 30 s is started anew: Ray is not tested."""
+    cluster = _started(nodes, tries=3)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _started(nodes: int, tries: int) -> RayCluster:
     folder = Path(tempfile.mkdtemp(prefix="ez-ray-", dir="/tmp"))  # short: Ray's sockets lie in it
     token_file = folder / "token"
     token_file.touch(mode=0o600)
@@ -155,6 +163,10 @@ def running(nodes: int = 1) -> Iterator[RayCluster]:
         cluster.start_head()
         for _ in range(nodes):
             cluster.add_node()
-        yield cluster
-    finally:
+    except (RuntimeError, subprocess.TimeoutExpired):
+        cluster.kill_head()
         cluster.stop()
+        if tries == 1:
+            raise
+        return _started(nodes, tries - 1)
+    return cluster

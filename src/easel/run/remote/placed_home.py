@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from easel.clock import Clock, SystemClock
 from easel.run.entries import ProcessBorn
 from easel.run.executors.local import worker_is_there
 from easel.run.journal import alive, read
+from easel.run.tree import reap
 
 _LOCK = "placed.lock"
+_COMES_UP_WITHIN_S = 600.0
+_AGENTS_END_WITHIN_S = 2.0
 
 
 @contextmanager
@@ -34,6 +38,24 @@ def placed_home(home: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def remove_deserted(home: Path, clock: Clock) -> None:
+    """Removes a placed worker's home whose relay was killed. Called by its worker, the last one there, when it ends."""
+    with suppress(OSError):
+        lock = os.open(home / "run" / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else the relay lives, and removes it itself
+            until = clock.monotonic() + _AGENTS_END_WITHIN_S
+            while there := _has_agents(home / "run"):
+                if clock.monotonic() > until:
+                    break
+                clock.sleep(0.02)
+                reap()
+            if not there:
+                shutil.rmtree(home, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
 def _is_abandoned(home: Path) -> bool:
     """Whether this is a placed worker's home of ours in which nobody lives any more."""
     with suppress(OSError):
@@ -43,7 +65,8 @@ def _is_abandoned(home: Path) -> bool:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A home of which the lock was just made, and not yet taken, has no worker's lock.
-            came_up = (home / "run" / "worker.lock").exists()
+            age_s = SystemClock().now().timestamp() - os.fstat(lock).st_mtime
+            came_up = (home / "run" / "worker.lock").exists() or age_s > _COMES_UP_WITHIN_S
             return came_up and not worker_is_there(home / "run") and not _has_agents(home / "run")
         finally:
             os.close(lock)
