@@ -142,7 +142,7 @@ def _of_ray(process: psutil.Process) -> list[psutil.Process]:
 
 @contextlib.contextmanager
 def running(nodes: int = 1) -> Iterator[RayCluster]:
-    """A head and nodes of 2 CPUs and 2 GiB each. One that is not up in Ray's 30 s is started anew: Ray is not tested."""
+    """A head and nodes of 2 CPUs and 2 GiB each. One that is not up in Ray's 30 s is started anew."""
     cluster = _started(nodes, tries=3)
     try:
         yield cluster
@@ -163,10 +163,9 @@ def _started(nodes: int, tries: int) -> RayCluster:
         cluster.start_head()
         for _ in range(nodes):
             cluster.add_node()
-    except (RuntimeError, subprocess.TimeoutExpired):
-        cluster.kill_head()
+    except BaseException as error:
         cluster.stop()
-        if tries == 1:
+        if tries == 1 or not isinstance(error, RuntimeError | subprocess.TimeoutExpired):
             raise
         return _started(nodes, tries - 1)
     return cluster
