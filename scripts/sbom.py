@@ -64,9 +64,11 @@ def bill() -> dict[str, Any]:
     """The whole document; the same for the same lock files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     version = project.get("version") or re.search(r'"(.+)"', (ROOT / "src/easel/version.py").read_text())[1]  # type: ignore[index]
-    lock = (ROOT / "requirements" / "dev.lock").read_text()
+    # torch is pinned apart from the others, because its build differs from machine to machine
+    pins = [(ROOT / "requirements" / name).read_text() for name in ("dev.lock", "constraints.txt")]
     web = ROOT / "web" / "package-lock.json"
-    parts = python_components(lock) + (web_components(json.loads(web.read_text())) if web.is_file() else [])
+    parts = python_components("\n".join(pins))
+    parts += web_components(json.loads(web.read_text())) if web.is_file() else []
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

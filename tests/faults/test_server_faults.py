@@ -157,6 +157,22 @@ def test_a_client_whose_token_is_revoked_gets_401_not_a_retry_storm(tmp_path: Pa
         assert caught.value.kind == "unauthenticated"
 
 
+def test_another_address_in_a_header_gives_no_more_tries(tmp_path: Path) -> None:
+    """A program of this machine may name any address; only a proxy that an admin trusts is believed."""
+    with (
+        running(tmp_path, command="serve", failed_logins_per_minute="3") as server,
+        httpx.Client(base_url=server.address, timeout=60) as http,
+    ):
+        answers = [
+            http.get(
+                "/api/v1/projects",
+                headers={"Authorization": f"Bearer wrong-{n}", "X-Forwarded-For": f"10.0.0.{n}"},
+            )
+            for n in range(5)
+        ]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
+
+
 def test_a_second_server_on_the_same_port_says_so(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         (tmp_path / "other").mkdir()

@@ -105,6 +105,15 @@ def test_a_limit_that_waiting_lifts_is_waited_for(
     assert clock.monotonic() - before >= 7
 
 
+def test_a_pause_that_is_no_plain_number_is_our_own(
+    script: Script, connection: Connection, clock: FakeClock
+) -> None:
+    """`isdigit` takes ², of which `float` makes nothing."""
+    script.refuse(503, "try-later", "soon", Retry_After="\u00b2")
+    script.say(200, {"name": "fern"})
+    assert connection.get("/things/1", Thing).name == "fern"
+
+
 def test_a_create_that_is_sent_again_keeps_its_key(script: Script, connection: Connection) -> None:
     script.say(503, {"kind": "try-later", "detail": "stopping"})
     script.say(502, b"<html>a proxy</html>")

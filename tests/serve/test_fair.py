@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from starlette.types import Message, Receive, Scope, Send
 from tests.serve.conftest import World
 
 from easel.errors import QuotaExhausted
-from easel.serve.fair import Turns, UserLimits, user_of
+from easel.serve.fair import FairMiddleware, Turns, UserLimits, user_of
 from easel.serve.patience import ImpatientProtocol
 
 
@@ -23,6 +24,7 @@ def test_users_take_turns_however_many_requests_one_of_them_sends() -> None:
         await turns.enter(user)
         served.append(user)
         await asyncio.sleep(0)
+        turns.pause(user)
         turns.leave(user)
 
     async def all_of_them() -> None:
@@ -48,6 +50,7 @@ def test_a_request_that_is_given_up_leaves_no_trace_in_the_queue() -> None:
         await asyncio.gather(waiting, return_exceptions=True)
         given = asyncio.create_task(turns.enter("c"))
         await asyncio.sleep(0)
+        turns.pause("a")
         turns.leave("a")  # c's turn, and c goes away before it notices
         given.cancel()
         await asyncio.gather(given, return_exceptions=True)
@@ -55,6 +58,67 @@ def test_a_request_that_is_given_up_leaves_no_trace_in_the_queue() -> None:
 
     turns = asyncio.run(story())
     assert (turns.running, turns.lines) == ({}, {})
+
+
+def begun(turns: Turns, user: str, count: int) -> list[asyncio.Task[None]]:
+    return [asyncio.create_task(turns.enter(user)) for _ in range(count)]
+
+
+def test_while_others_are_there_few_requests_of_one_user_are_worked_on_at_a_time() -> None:
+    seconds = 0.0
+
+    async def story() -> None:
+        nonlocal seconds
+        turns = Turns(UserLimits(at_once=16), lambda: seconds)
+        tasks = begun(turns, "greedy", 20)
+        await asyncio.sleep(0)
+        assert turns.working == {"greedy": 8}  # nobody else is there
+        tasks += begun(turns, "polite", 1)
+        await asyncio.sleep(0)
+        assert turns.working == {"greedy": 8, "polite": 1}
+        for _ in range(8):
+            turns.pause("greedy")
+            turns.leave("greedy")
+        assert turns.working == {"greedy": 2, "polite": 1}
+        turns.pause("polite")
+        turns.leave("polite")
+        turns.pause("greedy")  # it takes long, or its answer has begun: the next one
+        assert (turns.working, turns.running) == ({"greedy": 2}, {"greedy": 3})
+        seconds = 6.0
+        turns.leave("greedy")
+        assert turns.working == {"greedy": 8}  # the other one has left
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(story())
+
+
+def test_a_long_request_and_a_begun_answer_are_not_counted_as_worked_on() -> None:
+    working: list[dict[str, int]] = []
+    begun_answer = {"type": "http.response.start", "status": 200, "headers": []}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        working.append(dict(middleware.turns.working))
+        if scope["path"] == "/slow":
+            while middleware.turns.working:
+                await asyncio.sleep(0.001)
+        await send(begun_answer)
+        working.append(dict(middleware.turns.working))
+
+    async def nothing(_message: Message) -> None:
+        return None
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    middleware = FairMiddleware(app, limits=UserLimits(short_s=0.01), apart=())
+    for path, at_first in (("/quick", 1), ("/slow", 1), ("/x/infer", 0)):
+        scope = {"type": "http", "path": path, "headers": [], "client": ("10.0.0.1", 1)}
+        working.clear()
+        asyncio.run(middleware(scope, receive, nothing))
+        assert working == [{"10.0.0.1": 1} if at_first else {}, {}]
+    assert middleware.turns.running == {}
 
 
 def test_more_than_may_wait_are_refused_and_streams_are_counted() -> None:

@@ -221,7 +221,8 @@ class Connection:
     def _pause(self, attempt: int, retry_after: str | None) -> float:
         """Half a second, doubling, with jitter; at least what the server asked for, at most half a minute."""
         backoff = min(30.0, 0.25 * 2**attempt) * self._rng.uniform(0.5, 1.0)
-        asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
+        is_number = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
+        asked = float(retry_after or 0) if is_number else 0.0
         return float(min(30.0, max(backoff, asked)))
 
     def _unreachable(self, error: Exception) -> errors.EaselError:

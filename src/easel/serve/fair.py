@@ -1,6 +1,10 @@
 """Requests queue fairly by user, so that one member who sends a thousand at once waits for themselves.
 
 So many requests run at a time; when more come, they wait, each user in a line of their own, and the lines take turns.
+All of them share one interpreter, so what runs already slows what comes: while others are there, a user has only a few
+requests that are being worked on. One that takes long waits for something else than the processor, or is an exception:
+it counts as one that runs, and no longer as one that is worked on. So does one whose answer has begun.
+
 Streams stay open for hours and are only counted. Bytes of files and reports of workers pass by: they have limits of
 their own.
 """
@@ -9,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import deque
-from collections.abc import Mapping
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 
@@ -21,6 +26,8 @@ from easel.serve.access import SESSION_COOKIE
 from easel.serve.problems import of_error
 
 _ALWAYS = ("/healthz", "/readyz", "/metrics")
+_QUESTION = "/infer"
+"""How paths end that ask a model: another process answers, and the more ask at once, the better it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +38,40 @@ class UserLimits:
     waiting: int = 500
     streams: int = 64
 
+    short_s: float = 0.5
+    """A request that takes longer is no longer counted among those that are worked on."""
+    others_for_s: float = 5.0
+    """How long after their last request somebody is still there."""
+
     @property
     def of_one(self) -> int:
         """Answers that somebody reads slowly must not take all the places."""
         return max(1, self.at_once // 2)
 
+    @property
+    def beside_others(self) -> int:
+        """How many requests of one user are worked on at a time while others are there."""
+        return max(1, self.at_once // 8)
+
 
 @dataclass(slots=True)
 class Turns:
-    """Who runs and who waits. Only the event loop's own thread calls it."""
+    """Who runs and who waits. Only the event loop's own thread calls it. `now` is in seconds."""
 
     limits: UserLimits
+    now: Callable[[], float] = time.monotonic
     running: dict[str, int] = field(default_factory=dict)
+    working: dict[str, int] = field(default_factory=dict)
+    """Those that run and are worked on."""
     lines: dict[str, deque[asyncio.Future[None]]] = field(default_factory=dict)
     streams: dict[str, int] = field(default_factory=dict)
+    _there: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    """When somebody's last request came, the latest last."""
 
     async def enter(self, user: str) -> None:
-        if self._has_place(user) and user not in self.lines:
+        """Waits for the user's turn; then the request runs and is worked on."""
+        self._note(user)
+        if user not in self.lines and self._has_place(user):
             self._begin(user)
             return
         line = self.lines.setdefault(user, deque())
@@ -61,18 +85,26 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.leave(user)  # it was ours already
+                self.pause(user)  # it was ours already
+                self.leave(user)
             elif user in self.lines and turn in self.lines[user]:
                 self.lines[user].remove(turn)
                 if not self.lines[user]:
                     del self.lines[user]
             raise
 
+    def pause(self, user: str) -> None:
+        """A request of the user runs on, and is no longer worked on. The next one's turn."""
+        _less(self.working, user)
+        self._call_next()
+
     def leave(self, user: str) -> None:
-        """The next user's turn; whoever was served goes to the end of the round."""
-        self.running[user] -= 1
-        if not self.running[user]:
-            del self.running[user]
+        """A paused request of the user is over. The next one's turn."""
+        _less(self.running, user)
+        self._call_next()
+
+    def _call_next(self) -> None:
+        """Lets everybody begin for whom there is a place; whoever was served goes to the end of the round."""
         while ready := next((each for each in self.lines if self._has_place(each)), None):
             line = self.lines.pop(ready)
             turn = line.popleft()
@@ -83,11 +115,28 @@ class Turns:
                 turn.set_result(None)
 
     def _has_place(self, user: str) -> bool:
-        total = sum(self.running.values())
-        return total < self.limits.at_once and self.running.get(user, 0) < self.limits.of_one
+        if sum(self.running.values()) >= self.limits.at_once:
+            return False
+        if self.running.get(user, 0) >= self.limits.of_one:
+            return False
+        return self.working.get(user, 0) < self.limits.beside_others or self._is_alone(user)
+
+    def _note(self, user: str) -> None:
+        """Notes that the user is there, and forgets who left."""
+        now = self.now()
+        self._there[user] = now
+        self._there.move_to_end(user)
+        while next(iter(self._there.values())) < now - self.limits.others_for_s:
+            self._there.popitem(last=False)
+
+    def _is_alone(self, user: str) -> bool:
+        """Whether nobody else asked for anything lately."""
+        since = self.now() - self.limits.others_for_s
+        return all(at < since or one == user for one, at in self._there.items())
 
     def _begin(self, user: str) -> None:
         self.running[user] = self.running.get(user, 0) + 1
+        self.working[user] = self.working.get(user, 0) + 1
 
     def open_stream(self, user: str) -> None:
         count = self.streams.get(user, 0)
@@ -96,11 +145,13 @@ class Turns:
         self.streams[user] = count + 1
 
     def close_stream(self, user: str) -> None:
-        left = self.streams[user] - 1
-        if left:
-            self.streams[user] = left
-        else:
-            del self.streams[user]
+        _less(self.streams, user)
+
+
+def _less(counts: dict[str, int], user: str) -> None:
+    counts[user] -= 1
+    if not counts[user]:
+        del counts[user]
 
 
 class FairMiddleware:
@@ -114,9 +165,9 @@ class FairMiddleware:
             await self.app(scope, receive, send)
             return
         user = user_of(dict(scope["headers"]), scope.get("client"))
-        is_stream = scope["path"].endswith("/stream")
         # All of the body first: one that comes slowly must not hold a place meanwhile.
         receive = _replayed(await _whole_body(receive), receive)
+        is_stream = scope["path"].endswith("/stream")
         try:
             if is_stream:
                 self.turns.open_stream(user)
@@ -125,13 +176,37 @@ class FairMiddleware:
         except QuotaExhausted as error:
             await of_error(error, scope["path"])(scope, receive, send)
             return
+        if not is_stream:
+            await self._run(user, scope, receive, send)
+            return
         try:
             await self.app(scope, receive, send)
         finally:
-            if is_stream:
-                self.turns.close_stream(user)
-            else:
-                self.turns.leave(user)
+            self.turns.close_stream(user)
+
+    async def _run(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Runs a request that was let in, and tells when it is no longer worked on."""
+        is_working = True
+
+        def pause() -> None:
+            nonlocal is_working
+            if is_working:
+                is_working = False
+                self.turns.pause(user)
+
+        async def answer(message: Message) -> None:
+            pause()
+            await send(message)
+
+        later = asyncio.get_running_loop().call_later(self.turns.limits.short_s, pause)
+        if scope["path"].endswith(_QUESTION):
+            pause()
+        try:
+            await self.app(scope, receive, answer)
+        finally:
+            later.cancel()
+            pause()
+            self.turns.leave(user)
 
 
 async def _whole_body(receive: Receive) -> list[Message]:

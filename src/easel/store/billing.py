@@ -168,6 +168,7 @@ class KeptBudget:
 
 _BUDGETS = select(*(budgets.c[one.name] for one in fields(KeptBudget)))
 _BUDGET = _BUDGETS.where(budgets.c.project_id == bindparam("of_project"))
+_ALL_BUDGETS = _BUDGETS.order_by(budgets.c.project_id)
 
 
 def find_budget(tx: Tx, project_id: ProjectId) -> KeptBudget | None:
@@ -178,7 +179,7 @@ def find_budget(tx: Tx, project_id: ProjectId) -> KeptBudget | None:
 
 def all_budgets(tx: Tx) -> list[KeptBudget]:
     """Returns the budgets of all projects that have one."""
-    return [KeptBudget(*row) for row in tx.execute(_BUDGETS.order_by(budgets.c.project_id))]
+    return [KeptBudget(*row) for row in tx.execute(_ALL_BUDGETS)]
 
 
 def remember_warned(tx: Tx, project_id: ProjectId, period: str, shares: Sequence[float]) -> None:

@@ -115,11 +115,13 @@ def find_user(tx: Tx, user_id: UserId) -> User | None:
     return User(*row) if row else None
 
 
+_NAMES = select(users.c.id, users.c.name).where(users.c.id.in_(bindparam("ids", expanding=True)))
+
+
 def names_of(tx: Tx, user_ids: Sequence[str]) -> dict[str, str]:
     """The names of users, also of those who left."""
     wanted = sorted(set(user_ids))
-    query = select(users.c.id, users.c.name).where(users.c.id.in_(wanted))
-    found = {row.id: row.name for row in tx.execute(query)} if wanted else {}
+    found = {row.id: row.name for row in tx.execute(_NAMES, {"ids": wanted})} if wanted else {}
     return {user_id: found.get(user_id, user_id) for user_id in wanted}
 
 

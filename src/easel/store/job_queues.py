@@ -138,11 +138,14 @@ def _heads(
     return found
 
 
+_SETTINGS = select(job_queues)
+_OF_PROJECT = _SETTINGS.where(job_queues.c.project_id == bindparam("of_project"))
+
+
 def _settings(tx: Tx, project_id: ProjectId | None = None) -> dict[Owner, Any]:
-    query = select(job_queues)
-    if project_id is not None:
-        query = query.where(job_queues.c.project_id == project_id)
-    return {(ProjectId(row.project_id), UserId(row.user_id)): row for row in tx.execute(query)}
+    asked = _SETTINGS if project_id is None else _OF_PROJECT
+    found = tx.execute(asked, None if project_id is None else {"of_project": project_id})
+    return {(ProjectId(row.project_id), UserId(row.user_id)): row for row in found}
 
 
 def _resolved(settings: Mapping[Owner, Any], owner: Owner, default: int) -> tuple[int, bool, int]:
@@ -206,16 +209,18 @@ def get_queue(tx: Tx, project_id: ProjectId, user_id: UserId) -> tuple[int | Non
     return (row.max_active, bool(row.paused)) if row else (None, False)
 
 
+_COUNTS = (
+    select(jobs.c.user_id, users.c.name, IS_QUEUED, func.count())
+    .join(users, users.c.id == jobs.c.user_id)
+    .where(jobs.c.project_id == bindparam("of_project"), or_(IS_QUEUED, IS_ACTIVE))
+    .group_by(jobs.c.user_id, users.c.name, IS_QUEUED)
+)
+
+
 def states(tx: Tx, project_id: ProjectId, default_limit: int) -> list[QueueState]:
     """Every queue of a project in which something waits or runs."""
-    query = (
-        select(jobs.c.user_id, users.c.name, IS_QUEUED, func.count())
-        .join(users, users.c.id == jobs.c.user_id)
-        .where(jobs.c.project_id == project_id, or_(IS_QUEUED, IS_ACTIVE))
-        .group_by(jobs.c.user_id, users.c.name, IS_QUEUED)
-    )
     counts: dict[tuple[UserId, str], dict[bool, int]] = {}
-    for user_id, name, queued, count in tx.execute(query):
+    for user_id, name, queued, count in tx.execute(_COUNTS, {"of_project": project_id}):
         counts.setdefault((UserId(user_id), name), {})[bool(queued)] = count
     settings = _settings(tx, project_id)
     found: list[QueueState] = []

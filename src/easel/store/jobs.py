@@ -170,12 +170,37 @@ def same_work(tx: Tx, project_id: ProjectId, work: str, limit: int = 5) -> list[
     return [job_of(row) for row in tx.execute(query.order_by(jobs.c.seq.desc()).limit(limit))]
 
 
+class KnownSpecs:
+    """Specs that were read lately: checking one takes longer than all else about a job, and it hardly ever changes."""
+
+    most, largest = 2000, 2000
+    """How many are kept, and of how many characters at most."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Any, JobSpec]] = {}
+
+    def of(self, job_id: str, stored: Any) -> JobSpec:
+        """Returns the spec that is stored so. What is known of a job counts only where it was stored as it is now."""
+        known = self._known.get(job_id)
+        if known is not None and known[0] == stored:
+            return known[1]
+        spec = SPEC.validate_python(stored)
+        if len(json.dumps(stored)) <= self.largest:
+            if len(self._known) >= self.most:
+                self._known.clear()
+            self._known[job_id] = (stored, spec)
+        return spec
+
+
+_SPECS = KnownSpecs()
+
+
 def job_of(row: AnyRow) -> Job:
     return Job(
         id=JobId(row.id),
         project_id=ProjectId(row.project_id),
         user_id=UserId(row.user_id),
-        spec=SPEC.validate_python(row.spec),
+        spec=_SPECS.of(row.id, row.spec),
         state=JobState(row.state),
         attempt=row.attempt,
         kill_requested=row.kill_requested,
@@ -222,14 +247,17 @@ def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
     return job_of(row)
 
 
+_NEEDED = (
+    select(jobs.c.id)
+    .join(job_needs, job_needs.c.needs == jobs.c.id)
+    .where(job_needs.c.job_id == bindparam("of_job"), jobs.c.ended_at.is_(None))
+    .order_by(jobs.c.seq)
+)
+
+
 def waits_for(tx: Tx, job_id: JobId) -> list[str]:
     """The jobs that must end before this one may start, those that have not."""
-    query = (
-        select(jobs.c.id)
-        .join(job_needs, job_needs.c.needs == jobs.c.id)
-        .where(job_needs.c.job_id == job_id, jobs.c.ended_at.is_(None))
-    )
-    return list(tx.execute(query.order_by(jobs.c.seq)).scalars())
+    return list(tx.execute(_NEEDED, {"of_job": job_id}).scalars())
 
 
 def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from easel.ids import ProjectId, UserId
 from easel.records.device import Reservation
@@ -21,17 +21,19 @@ def add(tx: Tx, device: str, project_id: ProjectId, start: datetime, end: dateti
     return made
 
 
+_TO_COME = (
+    select(reservations, projects.c.name)
+    .join(projects, projects.c.id == reservations.c.project_id)
+    .where(reservations.c.end_at > bindparam("now"))
+    .order_by(reservations.c.start_at, reservations.c.id)
+)
+
+
 def to_come(tx: Tx) -> list[Reservation]:
     """Returns those that are not over, by when they begin."""
-    query = (
-        select(reservations, projects.c.name)
-        .join(projects, projects.c.id == reservations.c.project_id)
-        .where(reservations.c.end_at > tx.now)
-        .order_by(reservations.c.start_at, reservations.c.id)
-    )
     return [
         Reservation(row.id, row.device, row.project_id, row.name, row.start_at, row.end_at)
-        for row in tx.execute(query)
+        for row in tx.execute(_TO_COME, {"now": tx.now})
     ]
 
 
