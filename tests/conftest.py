@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from easel.store.engine import Store
 from easel.testing import postgres
@@ -29,13 +30,22 @@ _FOREIGN = ("tests/dashboard/", "test_ray", "test_slurm")
 """Parts of the paths of tests that drive a browser, Ray or Slurm."""
 
 
+_ONE_WORKER = {
+    "Ray": ("tests/run/executors/test_ray.py", "tests/end_to_end/test_ray_guide.py"),
+    "Slurm": ("tests/run/executors/test_slurm.py", "tests/end_to_end/test_slurm_guide.py"),
+}
+"""Files that one worker of xdist runs one after the other: they share what takes longest to start."""
 _LONGEST_FIRST = (
-    "tests/end_to_end/test_ray_guide.py",
+    "tests/end_to_end/test_demo_apps.py",
     "tests/end_to_end/test_apps.py",
     "tests/end_to_end/test_app_examples.py",
-    "tests/run/executors/test_ray.py",
+    # after those: when the tests begin, every worker still imports and the types are checked beside them
+    *_ONE_WORKER["Ray"],
     "tests/faults/test_job_faults.py",
-    "tests/run/executors/test_slurm.py",
+    *_ONE_WORKER["Slurm"],
+    "tests/end_to_end/test_prices.py",
+    "tests/end_to_end/test_mlflow",
+    "tests/end_to_end/test_notebooks.py",
     "tests/end_to_end/",
     "tests/faults/",
     "tests/dashboard/",
@@ -58,6 +68,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(part in item.path.as_posix() for part in _FOREIGN):
             item.add_marker(pytest.mark.foreign)
     items.sort(key=_place)
+
+
+class _FilesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives each file to one worker, and those that share a cluster to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return next((name for name, files in _ONE_WORKER.items() if file in files), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    return _FilesTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def _place(item: pytest.Item) -> int:

@@ -53,7 +53,7 @@ def run_python(client: Client, arguments: list[str], cwd: Path) -> subprocess.Co
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=280,
     )
 
 
@@ -217,7 +217,7 @@ def test_exports_run_outside(people: dict[str, Client], shop: str, tmp_path: Pat
     with zipfile.ZipFile(io.BytesIO(ana.export("shop", "native"))) as archive:
         archive.extractall(tmp_path)
     ran = subprocess.run(
-        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=280
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[0])["label"] in ("no", "yes")

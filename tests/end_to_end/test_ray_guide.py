@@ -13,12 +13,14 @@ from easel.sdk.jobs import JobHandle
 from easel.testing import guides
 from easel.testing import server as servers
 from easel.testing.engine import until
-from easel.testing.ray import RayCluster
+from easel.testing.ray import PATIENT, RayCluster
 from easel.testing.server import ServerProcess
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "ray.md"
 SMALL = {"vcpu": 1.0, "memory_mb": 256}
 PATIENCE_S = 180
+
+pytestmark = pytest.mark.timeout(900)  # a node that starts beside other tests takes a minute
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +28,13 @@ def server(ray_cluster: RayCluster, tmp_path_factory: pytest.TempPathFactory) ->
     """`easel up` with what the guide exports, and this machine's cluster where it names another."""
     given = guides.settings(GUIDE) | {"keep_warm_s": "2", "worker_lost_after_s": "30"}
     given |= {"ray_address": ray_cluster.address, "ray_token_file": str(ray_cluster.token_file)}
-    with servers.running(tmp_path_factory.mktemp("ray"), **given) as made:
-        made.client().projects.create("astro")
-        yield made
-        made.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in PATIENT.items():
+            patch.setenv(name, value)
+        with servers.running(tmp_path_factory.mktemp("ray"), **given) as made:
+            made.client().projects.create("astro")
+            yield made
+            made.stop()
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -94,6 +95,24 @@ def test_a_command_that_somebody_killed_says_so_in_a_sandbox_too(engine: EngineU
     child.kill()
     (ended,) = engine.finish(controller, job)
     assert (ended.state, ended.reason) == (JobState.FAILED, "exit code -9 (SIGKILL)")
+
+
+def test_a_command_and_its_agent_that_are_told_to_end_together_are_tried_again(
+    engine: EngineUnderTest,
+) -> None:
+    """As a batch system does when it wants its machine back; the command may hear of it first."""
+    controller = engine.controller()
+    job = job_in(engine, controller, JobState.RUNNING)
+    agent = psutil.Process(engine.agent_pid(job))
+    until(lambda: any(child.name() == "sleep" for child in agent.children(recursive=True)))
+    for each in [*agent.children(recursive=True), agent]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.terminate()
+    engine.turn_until(
+        controller, lambda: engine.job(job).state is JobState.RUNNING and engine.job(job).attempt == 2
+    )
+    assert "job.failed" not in engine.events(job)
+    settle(engine, controller, job)
 
 
 @pytest.mark.parametrize("state", EVERY_STATE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import selectors
 import signal
 import subprocess
@@ -33,6 +34,8 @@ GPU_SLACK = 1.1
 """A job that takes more than so many times its share of a GPU's memory is ended."""
 BEAT_S = 5.0
 DISK_S = 2.0
+SAME_SIGNAL_S = 1.0
+"""Processes that are sent SIGTERM together may hear of it so far apart."""
 _READ = 1 << 20
 _LAST_SAID = 1000
 
@@ -98,6 +101,7 @@ class CommandWatch:
                     selector.unregister(key.fileobj)
             self._enforce_limits()
         self._reap()
+        self._note_shared_signal()
         self._end_descendants()
         for key in list(selector.get_map().values()):
             if key.data in ("out", "err"):
@@ -235,6 +239,18 @@ class CommandWatch:
             max(used.ru_utime + used.ru_stime, self.attempt.cgroup.cpu_seconds()),
             peak if peak > self._own_mb * 1.05 else 0.0,
         )
+
+    def _note_shared_signal(self) -> None:
+        """Counts an end by SIGTERM as a stop when this process is told to stop in the same moment.
+
+        Slurm ends all processes of a batch job at once, in any order: a command that hears of it first did not fail.
+        """
+        if self.stopped_for is not None:
+            return
+        if self.exit_code == -signal.SIGTERM and not self.stop.asked:
+            select.select([self.stop.read_fd], [], [], SAME_SIGNAL_S)
+        if self.stop.asked:
+            self.stopped_for = (EndReason.STOPPED, "stopped")
 
     def _end_descendants(self) -> None:
         """Kills what forked away and is left; the job is over for it too."""

@@ -40,6 +40,8 @@ from easel.store.migrate import migrate
 from easel.testing.databases import new_sqlite
 
 SMALL = Resources(0.5, 256)
+PATIENCE_S = 150.0
+"""How long tests wait for what must come: far longer than it takes, also beside others on a busy machine."""
 
 
 def alive(pid: int) -> bool:
@@ -49,7 +51,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Wait for something that another process does; ask less often the longer it takes, since asking costs it time."""
     limit, pause = time.monotonic() + seconds, 0.01
     while not done():
@@ -117,7 +119,9 @@ class EngineUnderTest:
         with self.store.read() as tx:
             return jobs.find(tx, job.project_id, job.id)
 
-    def turn_until(self, controller: Controller, done: Callable[[], bool], seconds: float = 60.0) -> None:
+    def turn_until(
+        self, controller: Controller, done: Callable[[], bool], seconds: float = PATIENCE_S
+    ) -> None:
         limit = time.monotonic() + seconds
         while not done():
             assert time.monotonic() < limit, "it did not come to pass"
@@ -125,10 +129,10 @@ class EngineUnderTest:
                 controller.wake.wait(0.02)
             controller.wake.clear()
 
-    def finish(self, controller: Controller, *submitted: Job, seconds: float = 60.0) -> list[Job]:
-        self.turn_until(
-            controller, lambda: all(self.job(job).state in TERMINAL for job in submitted), seconds
-        )
+    def finish(self, controller: Controller, *submitted: Job, seconds: float = PATIENCE_S) -> list[Job]:
+        """Turns the controller until these jobs are over; `seconds` is the patience with each in turn."""
+        for job in submitted:
+            self.turn_until(controller, lambda one=job: self.job(one).state in TERMINAL, seconds)  # type: ignore[misc]
         return [self.job(job) for job in submitted]
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from easel.testing.ending import end_orderly_when_told
+from easel.testing.ports import free_port
 
 
 class Postgres:
@@ -82,7 +82,7 @@ def running(kept: Path | None = None) -> Iterator[Postgres]:
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
-        server = Postgres(binaries, folder, _free_port())
+        server = Postgres(binaries, folder, free_port())
         if not (folder / "data").exists():
             server.initialise()
         server.start()
@@ -94,9 +94,3 @@ def running(kept: Path | None = None) -> Iterator[Postgres]:
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

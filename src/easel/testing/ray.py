@@ -8,7 +8,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,9 +18,32 @@ from pathlib import Path
 import psutil
 
 from easel.testing.engine import until
+from easel.testing.ports import free_port
 
 _PROGRAM = Path(sys.executable).parent / "ray"
 _SMALL = ("--disable-usage-stats", "--include-log-monitor=false", "--object-store-memory", str(80 << 20))
+_START_S = 240
+"""How long a node may take to start: on a busy machine nearly all of it is what Ray's own processes import."""
+PATIENT = {
+    "RAY_raylet_start_wait_time_s": "200",  # until a node is known to the head; half a minute unless told
+    "RAY_agent_register_timeout_ms": "200000",
+    "RAY_worker_register_timeout_seconds": "200",
+    "RAY_gcs_server_port_wait_time_s": "120",
+    "RAY_gcs_rpc_server_connect_timeout_s": "60",
+    "RAY_py_gcs_connect_timeout_s": "120",
+    # Actors start processes when they come; more of them beforehand would only compute beside the tests.
+    "RAY_enable_worker_prestart": "false",
+    "RAY_prestart_worker_first_driver": "false",
+}
+"""Ray's own settings for a machine that is busy with other tests."""
+
+
+def _agents_ports() -> list[str]:
+    """Returns ports for the agents of a node. A raylet that is not told them ends itself when the agents, which import
+    for long, do not say theirs within half a minute: that limit cannot be set.
+    """
+    names = ("dashboard-agent-listen", "dashboard-agent-grpc", "metrics-export", "runtime-env-agent")
+    return [f"--{name}-port={free_port()}" for name in names]
 
 
 @dataclass
@@ -41,6 +63,7 @@ class RayCluster:
     @property
     def variables(self) -> dict[str, str]:
         return {
+            **PATIENT,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self.token_file),
             # How long nodes and drivers look for a head that is gone; a minute unless told.
@@ -48,7 +71,7 @@ class RayCluster:
         }
 
     def start_head(self) -> None:
-        words = ["--head", f"--port={self.port}", "--num-cpus=0", "--include-dashboard=false"]
+        words = ["--head", f"--port={self.port}", "--num-cpus=0", "--include-dashboard=false", "--no-monitor"]
         self.head = self._start(*words, f"--temp-dir={self.folder}/t")
 
     def add_node(self, cpus: int = 2, memory_mb: int = 2048, gpus: int = 0) -> int:
@@ -62,11 +85,11 @@ class RayCluster:
         before = self._raylets()
         program = [str(_PROGRAM)] if _PROGRAM.exists() else [sys.executable, "-m", "ray.scripts.scripts"]
         done = subprocess.run(
-            [*program, "start", *words, *_SMALL, "--node-ip-address=127.0.0.1"],
+            [*program, "start", *words, *_SMALL, "--node-ip-address=127.0.0.1", *_agents_ports()],
             env={**os.environ, **self.variables},
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=_START_S,
             check=False,
         )
         if done.returncode != 0:
@@ -155,10 +178,7 @@ def _started(nodes: int, tries: int) -> RayCluster:
     token_file = folder / "token"
     token_file.touch(mode=0o600)
     token_file.write_text(secrets.token_hex(32))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    cluster = RayCluster(folder, port, token_file)
+    cluster = RayCluster(folder, free_port(), token_file)
     try:
         cluster.start_head()
         for _ in range(nodes):

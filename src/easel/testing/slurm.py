@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from easel.testing.ports import free_port
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 URGENT = "urgent"
 """A partition whose jobs push those of `main` off the node: back into the queue, where they may, or out of it."""
@@ -31,7 +33,7 @@ def missing() -> list[str]:
 class Slurm:
     def __init__(self, folder: Path, memory_mb: int, gpus: int = 0) -> None:
         self.folder, self._memory_mb, self._gpus = folder, memory_mb, gpus
-        self._ports = [_free_port(), _free_port()]
+        self._ports = [free_port(), free_port()]
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -169,15 +171,6 @@ def _until(done: Callable[[], bool], seconds: float = 60.0) -> None:
         if time.monotonic() > limit:
             raise RuntimeError("Slurm did not come up")
         time.sleep(0.1)
-
-
-def _free_port() -> int:
-    """Below those that the kernel hands out: between our look and the daemon's start nobody else is given it."""
-    while True:
-        port = 10_000 + secrets.randbelow(20_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 @contextlib.contextmanager

@@ -51,7 +51,7 @@ class Studio:
             self.step()
             return done()
 
-        self.engine.turn_until(self.controller, stepped, 120.0)
+        self.engine.turn_until(self.controller, stepped, 250.0)
 
     def study(self, name: str) -> StoredStudy:
         with self.engine.store.read() as tx:

@@ -17,6 +17,8 @@ from easel.testing.executor import ExecutorSuite, Listener, Make, clean, sh
 from easel.testing.fleet import EngineServer, engine_server
 from easel.testing.ray import RayCluster
 
+pytestmark = pytest.mark.timeout(900)  # a node that starts beside other tests takes a minute
+
 
 @pytest.fixture(scope="module")
 def server(ray_cluster: RayCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineServer]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from easel.records.attempt import EndReason
+from easel.run.entries import AttemptEnded
 from easel.run.executors.base import Executor
 from easel.run.executors.slurm import SlurmEngine, SlurmOptions
 from easel.testing.engine import until
@@ -43,6 +45,13 @@ def requeueing(slurm: Slurm, tmp_path: Path) -> Iterator[EngineServer]:
         yield made
 
 
+def taken_away(heard: Listener, key: str) -> bool:
+    """Returns whether the attempt ended by no fault of its own, whoever says so: its agent, when it still can."""
+    last = heard.last(key)
+    stopped = isinstance(last, AttemptEnded) and last.end is EndReason.STOPPED
+    return stopped or heard.lost(key) is not None
+
+
 @pytest.mark.parametrize("how", ["scontrol requeue", "preemption"])
 def test_what_slurm_puts_back_into_its_queue_is_tried_again_by_us_and_once(
     slurm: Slurm, requeueing: EngineServer, how: str
@@ -55,7 +64,7 @@ def test_what_slurm_puts_back_into_its_queue_is_tried_again_by_us_and_once(
         slurm.push_out(number)
     else:
         slurm.run("scontrol", "requeue", number)
-    heard.until(lambda: heard.lost("j.1") is not None)
+    heard.until(lambda: taken_away(heard, "j.1"))
     heard.executor.forget("j.1", over=False)
     heard.executor.start(sh("j", "echo again", attempt=2))
     heard.done("j.2")
