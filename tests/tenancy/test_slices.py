@@ -350,7 +350,8 @@ def test_a_slice_that_ends_by_itself_when_it_is_asked_to_give_way_counts_for_all
     assert next_one.spec.tags["app"] == "birds", "the newcomer has its turn"
     with engine.store.read() as tx:
         (row,) = [one for one in app_trials.trials(tx) if one.job_id == job.id]
-        assert jobs.giving_way(tx) == frozenset()
+        now = jobs.placements(tx, [job.id, next_one.id])
+    assert not any(one.gives_way for one in now.values())
     assert (row.share, row.quality) == (told["until"], 0.7)
     pool.turn()
     assert asked(engine) == [job.id], "nobody is asked for what has been given already"

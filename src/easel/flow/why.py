@@ -103,8 +103,8 @@ def _of_tenant(
     if own.paused_at is not None:
         obstacle = Obstacle(Standing.PAUSED, own.paused_at, own.paused_by)
     if work.job_ids:
-        states = jobs.states(tx, work.job_ids)
-        waits = all(states.get(job, (JobState.QUEUED, None))[0] is JobState.QUEUED for job in work.job_ids)
+        known = jobs.placements(tx, work.job_ids)
+        waits = all(job not in known or known[job].state is JobState.QUEUED for job in work.job_ids)
         if obstacle is None or not waits:
             began = min(work.since)
             told = words.running(work.what, began, max(work.seconds, default=0.0), tx.now)

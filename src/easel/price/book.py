@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -290,11 +292,12 @@ def read_book(text: str) -> PriceBook:
         raise InvalidInput(f"the price book is wrong: {wrong}") from error
 
 
-def shipped_books() -> dict[str, PriceBook]:
-    """The books that come with Easel, by name."""
+@cache
+def shipped_books() -> Mapping[str, PriceBook]:
+    """Returns the books that come with Easel, by name, read from their files once: every bill asks for one."""
     folder = files("easel.price") / "books"
     read = (read_book(file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".toml"))
-    return {book.name: book for book in read}
+    return MappingProxyType({book.name: book for book in read})
 
 
 def book_named(name: str, folder: Path | None = None) -> PriceBook:

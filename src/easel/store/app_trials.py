@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Float, bindparam, delete, func, insert, select, update
+from sqlalchemy import Float, Select, bindparam, delete, func, insert, select, update
 
 from easel.ids import AppId, JobId
 from easel.records.app import AppTrial, EndedTrial
+from easel.records.job import JobOutcome
 from easel.store.engine import AnyRow, Tx
+from easel.store.jobs import OUTCOME, outcome_of
 from easel.store.schema.apps import app_trials
-from easel.store.upsert import chunks
+from easel.store.schema.jobs import jobs
+from easel.store.upsert import chunks, in_slots, slot_values, slots_for
 
 _ADD = insert(app_trials)
 
@@ -93,11 +97,16 @@ def ended(tx: Tx, app_id: AppId | None = None) -> list[EndedTrial]:
     return [EndedTrial(*row) for row in tx.execute(query.order_by(app_trials.c.ended_at, app_trials.c.seq))]
 
 
-_RUNNING_OF = (
-    select(app_trials)
-    .where(app_trials.c.job_id.in_(bindparam("jobs", expanding=True)), app_trials.c.ended.is_(False))
-    .order_by(app_trials.c.seq)
-)
+@cache
+def _running_of(slots: int) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for so many jobs; their columns have other names, for the tables have some in common."""
+    of_job = [column.label(f"job_{column.name}") for column in OUTCOME]
+    both = app_trials.outerjoin(jobs, jobs.c.id == app_trials.c.job_id)
+    query = select(*app_trials.c, jobs.c.id.label("job_there"), *of_job).select_from(both)
+    query = query.where(in_slots(app_trials.c.job_id, "job", slots), app_trials.c.ended.is_(False))
+    return query.order_by(app_trials.c.seq)
+
+
 _END = (
     update(app_trials)
     .where(app_trials.c.job_id == bindparam("of_job"), app_trials.c.ended.is_(False))
@@ -116,9 +125,17 @@ _END = (
 )
 
 
-def running_of(tx: Tx, job_ids: Sequence[JobId]) -> list[AppTrial]:
-    """Trials of these jobs that were not settled yet, in the order of the decisions."""
-    return [_trial(row) for row in tx.execute(_RUNNING_OF, {"jobs": list(job_ids)})]
+def running_of(tx: Tx, job_ids: Sequence[JobId]) -> tuple[list[AppTrial], dict[JobId, JobOutcome]]:
+    """Returns the trials of these jobs that were not settled yet, in the order of the decisions, and what came of
+    those of the jobs that exist."""
+    rows: list[AnyRow] = []
+    for some in chunks(job_ids):
+        slots = slots_for(some)
+        rows += tx.execute(_running_of(slots), slot_values("job", some, slots))
+    rows.sort(key=lambda row: row.seq)
+    own = len(app_trials.c)
+    outcomes = {JobId(row[own]): outcome_of(row[own + 1 :]) for row in rows if row[own] is not None}
+    return [_trial(row) for row in rows], outcomes
 
 
 def end(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection as Group
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, bindparam, func, select
 
 from easel.declare.page import PageRequest
 from easel.ids import ProjectId
@@ -14,7 +16,7 @@ from easel.records.event import Event
 from easel.store.engine import Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.events import events
-from easel.store.upsert import chunks
+from easel.store.upsert import chunks, in_slots, slot_values, slots_for
 
 EVENTS = Collection(
     {"seq": events.c.seq, "at": events.c.at, "kind": events.c.kind, "subject": events.c.subject},
@@ -40,11 +42,18 @@ def list_events(tx: Tx, project_id: ProjectId | None, request: PageRequest) -> P
     return fetch(tx, query, EVENTS, request).map(lambda row: Event(*row))
 
 
+# Whoever follows the history asks this at every event: it is built once.
+_AFTER = (
+    select(*_EVENT).where(events.c.seq > bindparam("seen")).order_by(events.c.seq).limit(bindparam("at_most"))
+)
+_AFTER_OF = _AFTER.where(events.c.project_id == bindparam("of_project"))
+
+
 def events_after(tx: Tx, project_id: ProjectId | None, seq: int, limit: int = 200) -> list[Event]:
-    query = select(*_EVENT).where(events.c.seq > seq).order_by(events.c.seq).limit(limit)
-    if project_id is not None:
-        query = query.where(events.c.project_id == project_id)
-    return [Event(*row) for row in tx.execute(query)]
+    asked: dict[str, Any] = {"seen": seq, "at_most": limit}
+    if project_id is None:
+        return [Event(*row) for row in tx.execute(_AFTER, asked)]
+    return [Event(*row) for row in tx.execute(_AFTER_OF, {**asked, "of_project": project_id})]
 
 
 def last_seq(tx: Tx) -> int:
@@ -58,14 +67,20 @@ def newest_at(tx: Tx) -> datetime | None:
     return found
 
 
+@cache
+def _newest_of(subjects: int, kinds: int) -> Select[*tuple[Any, ...]]:
+    of = (in_slots(events.c.subject, "subject", subjects), in_slots(events.c.kind, "kind", kinds))
+    query = select(events.c.subject, func.max(events.c.seq), events.c.kind).where(*of)
+    return query.group_by(events.c.subject, events.c.kind)
+
+
 def newest_of_kinds(tx: Tx, subjects: Group[str], kinds: Group[str]) -> dict[str, str]:
     """Returns for each subject which of these kinds its last event had."""
     found: dict[str, tuple[int, str]] = {}
     for some in chunks(sorted(subjects)):
-        query = select(events.c.subject, func.max(events.c.seq), events.c.kind).where(
-            events.c.subject.in_(some), events.c.kind.in_(kinds)
-        )
-        for subject, seq, kind in tx.execute(query.group_by(events.c.subject, events.c.kind)):
+        wide, high = slots_for(some), slots_for(told := sorted(kinds))
+        asked = {**slot_values("subject", some, wide), **slot_values("kind", told, high)}
+        for subject, seq, kind in tx.execute(_newest_of(wide, high), asked):
             found[subject] = max(found.get(subject, (0, "")), (seq, kind))
     return {subject: kind for subject, (_, kind) in found.items()}
 

@@ -115,6 +115,30 @@ def find_user(tx: Tx, user_id: UserId) -> User | None:
     return User(*row) if row else None
 
 
+_ACTING = (
+    select(*_USER, memberships.c.role, *(column.label(f"project_{column.name}") for column in _PROJECT))
+    .select_from(
+        users.join(projects, projects.c.id == bindparam("of_project")).outerjoin(
+            memberships, and_(memberships.c.project_id == projects.c.id, memberships.c.user_id == users.c.id)
+        )
+    )
+    .where(
+        users.c.id == bindparam("of_user"), users.c.disabled_at.is_(None), projects.c.archived_at.is_(None)
+    )
+)
+
+
+def acting(tx: Tx, project_id: ProjectId, user_id: UserId) -> tuple[User, Project, Role] | None:
+    """Returns a user, a project and their role in it; None unless both are open and the user may act there."""
+    row = tx.execute(_ACTING, {"of_project": project_id, "of_user": user_id}).one_or_none()
+    if row is None:
+        return None
+    user, project = User(*row[: len(_USER)]), Project(*row[len(_USER) + 1 :])
+    if user.platform_admin:
+        return user, project, Role.ADMIN
+    return None if row.role is None else (user, project, Role(row.role))
+
+
 _NAMES = select(users.c.id, users.c.name).where(users.c.id.in_(bindparam("ids", expanding=True)))
 
 

@@ -40,10 +40,13 @@ def register(tx: Tx, project_id: ProjectId, creator: UserId, ids: Sequence[JobId
     return dict(zip(ids, _numbers(tx, artifacts, rows), strict=True))
 
 
+_ADD_READS = insert(job_reads)
+
+
 def add_reads(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
     """(job, file set that it reads)."""
     if pairs:
-        tx.execute(insert(job_reads), [{"job": job, "file_set": read} for job, read in pairs])
+        tx.execute(_ADD_READS, [{"job": job, "file_set": read} for job, read in pairs])
 
 
 def add_outputs(tx: Tx, new: Sequence[NewOutput]) -> list[tuple[str, int]]:

@@ -7,21 +7,22 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import Select, bindparam, func, insert, select, update
 
 from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
 from easel.ids import JobId, ProjectId, UserId, id_end
 from easel.records.attempt import AttemptKey, EndReason
-from easel.records.job import Job, JobOutcome, JobState, Usage
+from easel.records.job import ACTIVE, Job, JobOutcome, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_needs, jobs
-from easel.store.upsert import chunks
+from easel.store.upsert import chunks, in_slots, slot_values, slots_for
 
 SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
 
@@ -286,46 +287,75 @@ def rows(tx: Tx, ids: Iterable[str]) -> dict[str, AnyRow]:
     return found
 
 
-_STATES = select(jobs.c.id, jobs.c.state, jobs.c.device).where(
-    jobs.c.id.in_(bindparam("ids", expanding=True))
-)
-_OUTCOMES = select(
-    jobs.c.id,
+@cache
+def _placed(slots: int) -> Select[*tuple[Any, ...]]:
+    query = select(jobs.c.id, jobs.c.state, jobs.c.device, jobs.c.give_way)
+    return query.where(in_slots(jobs.c.id, "id", slots))
+
+
+OUTCOME = (
     jobs.c.user_id,
+    jobs.c.spec,
     jobs.c.state,
     jobs.c.end_reason,
     jobs.c.result,
     jobs.c.output_set,
     jobs.c.usage,
-    jobs.c.spec,
     jobs.c.started_at,
     jobs.c.ended_at,
-).where(jobs.c.id.in_(bindparam("ids", expanding=True)))
+)
+"""The columns of which `outcome_of` makes what came of a job."""
 
 
-def states(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, tuple[JobState, str | None]]:
-    """State and device of those of these jobs that exist."""
-    if not ids:
-        return {}
-    return {row.id: (JobState(row.state), row.device) for row in tx.execute(_STATES, {"ids": list(ids)})}
+@cache
+def _outcomes(slots: int) -> Select[*tuple[Any, ...]]:
+    return select(jobs.c.id, *OUTCOME).where(in_slots(jobs.c.id, "id", slots))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The state of a job, its device, and whether it was asked to stop at its next checkpoint and has not."""
+
+    state: JobState
+    device: str | None = None
+    gives_way: bool = False
+
+
+def placements(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, Placement]:
+    """Returns where those of these jobs are that exist."""
+    found = {}
+    for some in chunks(ids):
+        slots = slots_for(some)
+        for row in tx.execute(_placed(slots), slot_values("id", some, slots)):
+            state = JobState(row.state)
+            found[JobId(row.id)] = Placement(state, row.device, bool(row.give_way) and state in ACTIVE)
+    return found
 
 
 def outcomes(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, JobOutcome]:
     """Returns what came of those of these jobs that exist."""
-    return {
-        row.id: JobOutcome(
-            row.user_id,
-            row.spec,
-            JobState(row.state),
-            None if row.end_reason is None else EndReason(row.end_reason),
-            row.result,
-            row.output_set,
-            (row.usage or {}).get("peak_memory_mb"),
-            row.started_at,
-            row.ended_at,
-        )
-        for row in tx.execute(_OUTCOMES, {"ids": list(ids)})
-    }
+    found: dict[JobId, JobOutcome] = {}
+    for some in chunks(ids):
+        slots = slots_for(some)
+        rows = tx.execute(_outcomes(slots), slot_values("id", some, slots))
+        found |= {JobId(row[0]): outcome_of(row[1:]) for row in rows}
+    return found
+
+
+def outcome_of(values: Sequence[Any]) -> JobOutcome:
+    """Returns what came of a job, from its values of `OUTCOME`."""
+    user_id, spec, state, end_reason, result, output_set, usage, started_at, ended_at = values
+    return JobOutcome(
+        user_id,
+        spec,
+        JobState(state),
+        None if end_reason is None else EndReason(end_reason),
+        result,
+        output_set,
+        (usage or {}).get("peak_memory_mb"),
+        started_at,
+        ended_at,
+    )
 
 
 def active(tx: Tx) -> list[AnyRow]:
@@ -377,12 +407,6 @@ def want_nothing(tx: Tx, job_ids: Sequence[JobId]) -> None:
         row = tx.execute(select(jobs.c.spec).where(*here)).first()
         if row is not None:
             tx.execute(update(jobs).where(*here).values(spec={**row.spec, "wants": {}}))
-
-
-def giving_way(tx: Tx) -> frozenset[JobId]:
-    """Jobs that were asked to stop at their next checkpoint and have not."""
-    query = select(jobs.c.id).where(IS_ACTIVE, jobs.c.give_way.is_(True))
-    return frozenset(JobId(row.id) for row in tx.execute(query))
 
 
 def ask_to_give_way(tx: Tx, job_ids: Sequence[JobId]) -> list[JobId]:

@@ -37,9 +37,7 @@ def queue_messages(conn: Connection, now: datetime, emitted: Sequence[NewEvent])
     told = [event for event in emitted if event.kind in TOPICS]
     if not told:
         return
-    query = select(message_channels.c.id, message_channels.c.user_id, message_channels.c.topics)
-    here = message_channels.c.user_id.in_(_people())
-    channels = conn.execute(query.where(message_channels.c.stopped.is_(False), here)).all()
+    channels = conn.execute(_OPEN_CHANNELS).all()
     if not channels:
         return
     rows: list[dict[str, Any]] = []
@@ -93,6 +91,12 @@ def _listeners(conn: Connection, event: NewEvent) -> set[str]:
 def _people() -> Select[tuple[str]]:
     """Select the ids of all users who are not disabled."""
     return select(users.c.id).where(users.c.disabled_at.is_(None))
+
+
+# Every end of a trial or a job asks this: it is built once.
+_OPEN_CHANNELS = select(message_channels.c.id, message_channels.c.user_id, message_channels.c.topics).where(
+    message_channels.c.stopped.is_(False), message_channels.c.user_id.in_(_people())
+)
 
 
 def _asked_for(conn: Connection, event: NewEvent) -> bool:

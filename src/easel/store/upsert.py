@@ -60,6 +60,22 @@ def chunks(values: Sequence[T], length: int = 1000) -> Iterator[Sequence[T]]:
     return (values[i : i + length] for i in range(0, len(values), length))
 
 
+def slots_for(values: Sequence[Any]) -> int:
+    """Returns for how many places a statement is built that looks for these values: few different numbers of them."""
+    return 1 << max(len(values) - 1, 0).bit_length()
+
+
+def in_slots(column: ColumnElement[Any], name: str, slots: int) -> ColumnElement[bool]:
+    """`column IN (…)` with so many places, for a statement that is built once and run often."""
+    return column.in_([bindparam(f"{name}_{k}", type_=column.type) for k in range(slots)])
+
+
+def slot_values(name: str, values: Sequence[Any], slots: int) -> dict[str, Any]:
+    """Returns what such a statement is run with: the last value takes the places that are left."""
+    last = len(values) - 1
+    return {f"{name}_{k}": values[min(k, last)] for k in range(slots)}
+
+
 def is_in(tx: Tx, column: Column[Any], values: Collection[Any]) -> ColumnElement[bool]:
     """`column IN (values)`."""
     if tx.conn.dialect.name == "postgresql":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from easel.price.book import TERMS
 from easel.records.decision import LeaveIdle, StartTrial
 from easel.records.device import Device
 from easel.records.job import TERMINAL, JobState
-from easel.records.standing import DONE, Obstacle, Standing
+from easel.records.standing import Obstacle, Standing
 from easel.schedule.state import PoolDevice
 from easel.store import devices, jobs, tenants
 from easel.store.engine import Store, Tx
@@ -29,6 +29,22 @@ from easel.tenancy.pool_view import PoolView, Refusal
 from easel.tenancy.source import StartGrant, TenantOffer
 
 log = logging.getLogger("easel.tenancy")
+_QUEUED = jobs.Placement(JobState.QUEUED)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The devices and where trials are on them, as they were when a turn began.
+
+    `wants` is what jobs ask for to run on a device, `waiting` what those in the queue ask for, `terms` what devices
+    cost that have terms of their own.
+    """
+
+    machines: Sequence[Device] = ()
+    placed: Mapping[JobId, jobs.Placement] = field(default_factory=dict)
+    wants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    waiting: Mapping[JobId, Mapping[str, str]] = field(default_factory=dict)
+    terms: Mapping[str, places.PlaceTerms] | None = None
 
 
 @dataclass(kw_only=True)
@@ -45,10 +61,14 @@ class Keeper(PoolView):
     terms: Callable[[Tx], Mapping[str, places.PlaceTerms]] | None = None
     """What devices cost and how often they are taken away, by the terms that they are to be had under."""
 
+    _look: _Look = field(init=False, default=_Look())
+    _to_tell: list[str] = field(init=False, default_factory=list)
+
     def turn(self) -> int:
         """Take in what happened, settle what ended, start what comes next; how many trials were started."""
         with self.store.read() as tx:
             self.follow(tx)
+            self._look = self._look_at_machines(tx)
         self._settle()
         self._learn()
         for source in self.sources:
@@ -56,39 +76,48 @@ class Keeper(PoolView):
             self._of |= {one.tenant.name: source for one in changes if isinstance(one, TenantOffer)}
             self._apply(changes)
         self._join()
-        self._announce_done()
-        if not self.offers:
-            return 0
-        with self.store.read() as tx:
-            machines = devices.machines(tx)
-            free = self._places(tx, machines)
-            giving = jobs.giving_way(tx)
-            self._wants = {one.name: wants for one in machines if (wants := places.wants_of(one))}
-            waiting = jobs.wants_of_queued(tx, list(self.flights)) if self._wants else {}
-        gone = places.strayed(waiting.values(), machines)
-        self._set_free([job for job, stray in zip(waiting, gone, strict=True) if stray])
+        new, self._told_done = sorted(self._done - self._told_done), set(self._done)
+        self._to_tell = new if self.tell_done is not None else []
+        started = self._start_what_fits() if self.offers else 0
+        if self._to_tell:
+            with self.store.write() as tx:
+                self._check(tx)
+                self._announce_done(tx)
+            self._to_tell = []
+        return started
+
+    def _start_what_fits(self) -> int:
+        """Starts what comes next on every device that has room, and asks slices to give way to newcomers."""
+        look = self._look
+        gone = places.strayed(look.waiting.values(), look.machines)
+        self._set_free([job for job, stray in zip(look.waiting, gone, strict=True) if stray])
         started = 0
         left: dict[str, Room | None] = {}
-        for place in free:
+        for place in self._places():
             more, after = self._fill(places.beside(place, left.get(place.name)))
             started, left[place.name] = started + more, after.room
-        rooms = [one.capacity for one in machines if one.open]
+        rooms = [one.capacity for one in look.machines if one.open]
+        giving = [job for job, one in look.placed.items() if one.gives_way]
         self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
         return started
 
-    def _announce_done(self) -> None:
+    def _look_at_machines(self, tx: Tx) -> _Look:
+        flights, machines = list(self.flights), devices.machines(tx)
+        wants = {one.name: asked for one in machines if (asked := places.wants_of(one))}
+        apart = any(TERMS in device.labels for device in machines)
+        return _Look(
+            machines,
+            jobs.placements(tx, flights),
+            wants,
+            jobs.wants_of_queued(tx, flights) if wants else {},
+            self.terms(tx) if apart and self.terms is not None else None,
+        )
+
+    def _announce_done(self, tx: Tx) -> None:
         """Announces tenants that became done since the last turn, each with its reason."""
-        done = {
-            name
-            for name, obstacle in self.obstacles.items()
-            if obstacle.kind in DONE and name in self.offers and not self.offers[name].flights
-        }
-        new, self._done = sorted(done - self._done), done
-        if new and self.tell_done is not None:
-            with self.store.write() as tx:
-                self._check(tx)
-                for name in new:
-                    self.tell_done(tx, self.offers[name].members, self.obstacles[name])
+        for name in self._to_tell:
+            if self.tell_done is not None and name in self._done:
+                self.tell_done(tx, self.offers[name].members, self.obstacles[name])
 
     def _set_free(self, stray: Sequence[JobId]) -> None:
         """Slices that wait for a device that has left may run anywhere: what they go on from lies in the lake."""
@@ -150,17 +179,15 @@ class Keeper(PoolView):
         if self.guard is not None:
             self.guard(tx)
 
-    def _places(self, tx: Tx, machines: Sequence[Device]) -> list[PoolDevice]:
+    def _places(self) -> list[PoolDevice]:
         """Work that cannot start takes no place: its queue is paused, its owner's budget is spent."""
-        known = jobs.states(tx, list(self.flights))
         taken = []
         for job, flight in self.flights.items():
-            state, device = known.get(job, (JobState.QUEUED, None))
-            stuck = state is JobState.QUEUED and flight.owner in self._blocked
-            if state not in TERMINAL and not stuck:
-                taken.append(places.Taken(device or flight.trial.device, flight.resources))
-        apart = any(TERMS in device.labels for device in machines)
-        return places.idle(machines, taken, self.terms(tx) if apart and self.terms is not None else None)
+            at = self._look.placed.get(job, _QUEUED)
+            stuck = at.state is JobState.QUEUED and flight.owner in self._blocked
+            if at.state not in TERMINAL and not stuck:
+                taken.append(places.Taken(at.device or flight.trial.device, flight.resources))
+        return places.idle(self._look.machines, taken, self._look.terms)
 
     def _fill(self, place: PoolDevice) -> tuple[int, PoolDevice]:
         """Start trials on a device until nothing more fits or nobody wants more; how many, and what is left of it."""
@@ -184,9 +211,15 @@ class Keeper(PoolView):
     def _start(self, decision: StartTrial, place: PoolDevice, need: Resources) -> bool:
         source, name = self._of[decision.tenant], decision.tenant
         offer = self.offers[name]
-        wants = self._wants.get(place.name, {})
+        wants = self._look.wants.get(place.name, {})
         grant = StartGrant(
-            self._limit(decision, place), need, self.state.step + 1, self._free(offer), wants, place.kind
+            self._limit(decision, place),
+            need,
+            self.state.step + 1,
+            self._free(offer),
+            wants,
+            place.kind,
+            self._look.machines,
         )
         try:
             with self.store.write() as tx:
@@ -197,6 +230,7 @@ class Keeper(PoolView):
                     return False
                 flight = source.start(tx, decision, grant)
                 tenants.serve(tx, list(offer.members), grant.turn)
+                self._announce_done(tx)  # at the cost of no transaction of its own
         except EaselError as refusal:
             # A budget that is spent or a study that changed is its owner's matter: the next has its turn.
             log.info("nothing starts for %s: %s", name, refusal)
@@ -204,6 +238,7 @@ class Keeper(PoolView):
             self._refused[name] = Refusal(kept, self.now + self.rules.retry_s)
             self._judge(offer)
             return False
+        self._to_tell = []
         self.state = self.state.started(decision)
         self.seen = replace(self.seen, turn=grant.turn)
         self.offers[name] = replace(offer, flights=(*offer.flights, flight))

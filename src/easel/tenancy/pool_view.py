@@ -18,7 +18,7 @@ from easel.records.decision import Decision
 from easel.records.event import Event
 from easel.records.job import TERMINAL
 from easel.records.queue import Owner
-from easel.records.standing import Obstacle, Standing
+from easel.records.standing import DONE, Obstacle, Standing
 from easel.records.tenant import PoolTurn
 from easel.schedule.policies import Policy
 from easel.schedule.state import PoolDevice, PoolState, Tenant
@@ -84,8 +84,8 @@ class PoolView:
         self._joined: set[str] = set()
         self._largest = Resources(0.5, 16)
         self._stale = False
-        self._wants: dict[str, Mapping[str, str]] = {}
         self._done: set[str] = set()
+        self._told_done: set[str] = set()
         self.now = 0.0
 
     def decide(self, place: PoolDevice) -> Decision:
@@ -121,8 +121,8 @@ class PoolView:
         self.state = PoolState({}, REFERENCE, step=self.seen.turn)
         self._apply(found)
         self._look_at_admission(tx)
-        running = jobs.states(tx, list(self.flights))
-        self._over = {job for job in self.flights if running.get(job) is None or running[job][0] in TERMINAL}
+        running = jobs.placements(tx, list(self.flights))
+        self._over = {job for job in self.flights if job not in running or running[job].state in TERMINAL}
 
     def _absorb(self, tx: Tx) -> None:
         assert self._seq is not None
@@ -225,6 +225,7 @@ class PoolView:
         self.obstacles.pop(name, None)
         self._refused.pop(name, None)
         self._joined.discard(name)
+        self._done.discard(name)
 
     def _finish(self, ended: TrialEnded) -> None:
         self.flights.pop(ended.job_id, None)
@@ -285,6 +286,10 @@ class PoolView:
         else:
             self.obstacles[tenant.name] = obstacle
         held = obstacle is not None
+        if obstacle is not None and obstacle.kind in DONE and not offer.flights:
+            self._done.add(tenant.name)
+        else:
+            self._done.discard(tenant.name)
         return tenant if tenant.held == held else tenant.changed(held=held)
 
     def _obstacle(self, offer: TenantOffer, tenant: Tenant) -> Obstacle | None:

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from easel.declare.resources import Resources
 from easel.ids import JobId
 from easel.records.decision import StartTrial
+from easel.records.device import Device
 from easel.records.event import Event
 from easel.records.queue import Owner
 from easel.records.standing import Obstacle
@@ -93,6 +94,8 @@ class StartGrant:
     wants: Mapping[str, str] = field(default_factory=dict)
     kind: str = ""
     """The kind of its device, where trials take another time there than on the reference device."""
+    pool: Sequence[Device] | None = None
+    """The devices as they were when the trial was chosen; None where whoever starts it must look."""
 
 
 Settlement = TypeVar("Settlement")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -55,9 +56,9 @@ class ShareKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Dossier:
-    """`counted` examples are switched on. `running` holds how many examples each flight's trial was started on.
+    """`counted` examples are switched on and `off` are not.
 
-    `lacks` is what it needs before it can learn, if anything.
+    `running` holds how many examples each flight's trial was started on, `lacks` what it needs before it can learn.
     """
 
     app: App
@@ -70,6 +71,7 @@ class Dossier:
     running: tuple[int, ...] = ()
     changed_at: datetime | None = None
     lacks: str | None = None
+    off: int = 0
 
     @property
     def id(self) -> AppId:
@@ -92,12 +94,12 @@ class Dossier:
         """Whether a result found on so many examples still says something."""
         return examples >= STILL_VALID * self.counted
 
-    @property
-    def valid(self) -> list[Result]:
+    @cached_property
+    def valid(self) -> Sequence[Result]:
         known = {one.name for one in self.candidates}
         return [one for one in self.results if self.counts(one.examples) and one.candidate in known]
 
-    @property
+    @cached_property
     def best(self) -> float | None:
         """The best quality in the app's own metric, of what may serve."""
         return max(

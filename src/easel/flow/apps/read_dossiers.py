@@ -107,6 +107,7 @@ def make_dossier(
         tuple(one.examples for one in running),
         changed_at,
         lacking(app, counts),
+        counts.off,
     )
 
 

@@ -6,8 +6,6 @@ import json
 from functools import lru_cache
 
 from easel.declare.parse import parse_program
-from easel.declare.roles import Role
-from easel.errors import NotFound
 from easel.flow.experience.laws import with_experienced_costs
 from easel.ids import TokenId
 from easel.match.candidate import Candidate
@@ -72,13 +70,8 @@ def lacking(app: App, counts: ExampleCounts) -> str | None:
 
 def owner_of(tx: Tx, app: App) -> Caller | None:
     """Returns in whose name the app's trials run; None, and so no trials, once the owner has left the project."""
-    user, project = identity.find_user(tx, app.user_id), identity.find_project(tx, app.project_id)
-    if user is None or project is None or user.disabled_at is not None or project.archived_at is not None:
+    found = identity.acting(tx, app.project_id, app.user_id)
+    if found is None:
         return None
-    if user.platform_admin:
-        return Caller(user, TokenId("tok_platform"), project, Role.ADMIN)
-    try:
-        role = identity.get_member(tx, app.project_id, app.user_id).role
-    except NotFound:
-        return None
+    user, project, role = found
     return Caller(user, TokenId("tok_platform"), project, role)

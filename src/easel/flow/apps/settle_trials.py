@@ -18,7 +18,7 @@ from easel.price.bill import PriceChange
 from easel.records.app import App, AppTrial
 from easel.records.attempt import EndReason
 from easel.records.job import JobOutcome, JobState
-from easel.store import app_trials, apps, devices, jobs, trial_history
+from easel.store import app_trials, apps, devices, trial_history
 from easel.store.engine import NewEvent, Tx
 from easel.tenancy.places import GPU, gpu_kind
 
@@ -55,9 +55,9 @@ class TrialSettler:
     def settle(self, tx: Tx, over: Sequence[JobId]) -> list[TrialOutcome]:
         """Records what came of the trials whose jobs are over, and returns it."""
         trials: dict[JobId, list[AppTrial]] = {}
-        for trial in app_trials.running_of(tx, over):
+        running, ended = app_trials.running_of(tx, over)
+        for trial in running:
             trials.setdefault(trial.job_id, []).append(trial)
-        ended = jobs.outcomes(tx, list(trials))
         found = [self._settle(tx, some, ended.get(job_id)) for job_id, some in trials.items()]
         kinds: dict[str, str] = {}
         if any(job.resources.gpus > 0 for job in ended.values()):

@@ -196,8 +196,10 @@ class AppSource:
         earlier = None if begun is None else earlier_slice(tx, begun.job_id, begun.model_set)
         examples = lead.counted if begun is None or earlier is None else begun.examples
         until = None if trial.slice is None else trial.slice.share
-        spec = learn_spec(tx, first, candidate, grant.resources, grant.limit_s, until, earlier)
-        job = submit_job(tx, owner, replace(spec, wants=grant.wants))
+        switched = served[0].counted, served[0].off
+        need = grant.resources
+        spec = learn_spec(tx, first, candidate, need, grant.limit_s, until, earlier, switched=switched)
+        job = submit_job(tx, owner, replace(spec, wants=grant.wants), pool=grant.pool)
         name, kept = candidate.name, decision_json(trial)
         scale = self._scale(candidate, grant.kind) if trial.slice is None else trial.slice.scale
         app_trials.add(

@@ -49,17 +49,20 @@ def learn_spec(
     until: float | None = None,
     earlier: EarlierSlice | None = None,
     seed: int = 0,
+    switched: tuple[int, int] | None = None,
 ) -> JobSpec:
     """Training stops by itself at half of what the job may take, and keeps what it has learned by then.
 
-    `until` is the share of the trial at which its slice ends; `earlier` is what it goes on from.
+    `until` is the share of the trial at which its slice ends; `earlier` is what it goes on from. `switched` is how many
+    examples are on and off, where that is known.
     """
+    on, off = switched or (None, None)
     arguments: dict[str, Any] = {
         "program": app.program,
         "candidate": candidate.to_json(),
         "seed": seed,
         "budget_s": limit_s / 2,
-        "off": app_examples.off(tx, app.id) if earlier is None else list(earlier.off),
+        "off": _off(tx, app, off) if earlier is None else list(earlier.off),
     }
     vectors = app.vectors if earlier is None else earlier.vectors
     if vectors is not None:
@@ -69,10 +72,15 @@ def learn_spec(
     what = candidate.name
     if until is not None:
         arguments["until"] = until
-        arguments["examples"] = app_examples.count_on(tx, app.id)
+        arguments["examples"] = app_examples.count_on(tx, app.id) if on is None else on
         what = f"{what} to {until:.0%}"
     spec = trial_spec(app, LEARN, arguments, what, f"{app.name}-model", resources, limit_s)
     return spec if earlier is None else replace(spec, input=earlier.examples, resume=earlier.checkpoint)
+
+
+def _off(tx: Tx, app: App, count: int | None) -> list[str]:
+    """The examples that are switched off, read only where there may be some."""
+    return [] if count == 0 else app_examples.off(tx, app.id)
 
 
 def trial_spec(

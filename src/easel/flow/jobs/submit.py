@@ -15,17 +15,21 @@ from easel.flow.lake.file_set import check_may_write
 from easel.flow.lake.tag import check_key, check_value
 from easel.flow.quotas import QuotaAsk, check_quotas
 from easel.ids import JobId
+from easel.records.device import Device
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
 from easel.records.lake import FileSetVersion, Kind
-from easel.store import devices, job_catalogue, job_queues, jobs
+from easel.store import devices, job_catalogue, job_queues, jobs, submissions
 from easel.store.engine import NewEvent, Tx
+from easel.store.lake.grants import remember_no_grants
 from easel.store.lake.tags import NewTag, put_all
 from easel.store.noting import noted
 from easel.store.upsert import lock
 
 UPSTREAM = "step:"
 """An input `step:NAME` is the output of another step of the same pipeline."""
+_AT_ONCE = 1000
+"""More people than submit at one moment: while so many times as much has room, nobody need wait for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,17 @@ class Submission:
 
 
 def submit_job(
-    tx: Tx, caller: Caller, spec: JobSpec, *, parent_id: JobId | None = None, after: Sequence[str] = ()
+    tx: Tx,
+    caller: Caller,
+    spec: JobSpec,
+    *,
+    parent_id: JobId | None = None,
+    after: Sequence[str] = (),
+    pool: Sequence[Device] | None = None,
 ) -> Job:
     """The usual way: one job; `after` are jobs that must finish before it starts."""
     needs: dict[str, JobId] = {job: JobId(job) for job in _unfinished(tx, caller, after)}
-    return submit_jobs(tx, caller, [Submission(spec, parent_id, needs=needs)])[0]
+    return submit_jobs(tx, caller, [Submission(spec, parent_id, needs=needs)], pool=pool)[0]
 
 
 def _unfinished(tx: Tx, caller: Caller, after: Sequence[str]) -> list[str]:
@@ -62,15 +72,27 @@ def _unfinished(tx: Tx, caller: Caller, after: Sequence[str]) -> list[str]:
 
 
 def submit_jobs(
-    tx: Tx, caller: Caller, wanted: Sequence[Submission], *, max_queued: int = 100_000
+    tx: Tx,
+    caller: Caller,
+    wanted: Sequence[Submission],
+    *,
+    max_queued: int = 100_000,
+    pool: Sequence[Device] | None = None,
 ) -> list[Job]:
-    """Many at once, at the cost of few; all or none."""
-    check_admission(tx, caller)
-    gpus = max((each.spec.resources.gpus for each in wanted), default=0.0)
-    check_quotas(tx, caller, QuotaAsk(jobs=len(wanted), gpus=gpus))
-    _check_queue(tx, caller, len(wanted), max_queued)
-    job_queues.open_queue(tx, caller.project_id, caller.user.id)
-    pool = devices.machines(tx)
+    """Many at once, at the cost of few; all or none. `pool` is the devices, where the caller has just looked."""
+    known = submissions.limits(tx, caller.project_id, caller.user.id)
+    if known.budget:
+        check_admission(tx, caller)
+    if known.quotas:
+        gpus = max((each.spec.resources.gpus for each in wanted), default=0.0)
+        check_quotas(tx, caller, QuotaAsk(jobs=len(wanted), gpus=gpus))
+    if known.ever + _AT_ONCE * len(wanted) > max_queued:
+        _check_queue(tx, caller, len(wanted), max_queued)
+    if not known.queue:
+        job_queues.open_queue(tx, caller.project_id, caller.user.id)
+    if not known.grants:
+        remember_no_grants(tx, caller)
+    pool = devices.machines(tx) if pool is None else pool
     checks = _Checks(tx, caller)
     new: list[jobs.NewJob] = []
     for each in wanted:

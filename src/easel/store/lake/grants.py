@@ -27,6 +27,11 @@ def rights_of(tx: Tx, caller: Caller) -> Rights:
     return known
 
 
+def remember_no_grants(tx: Tx, caller: Caller) -> None:
+    """Notes that the caller's project has no grants, so that this transaction need not ask."""
+    tx.remembered.setdefault((_RIGHTS, caller.project_id, caller.user.id), EVERYTHING)
+
+
 def _read_rights(tx: Tx, caller: Caller) -> Rights:
     found = list_grants(tx, caller.project_id)
     if not found:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from easel.ids import ProjectId
 from easel.records.lake import Artifact, Kind, TagValue
 from easel.store.engine import Tx
 from easel.store.schema.lake import tags
-from easel.store.upsert import chunks, insert_or
+from easel.store.upsert import chunks
 
 SHORT = 500
 """Characters of a text that an index holds."""
@@ -42,11 +44,6 @@ def put_all(tx: Tx, new: Sequence[NewTag]) -> None:
     latest = {(tag.artifact_id, tag.key): tag for tag in new}
     if not latest:
         return
-    made = insert_or(tx, tags)
-    made = made.on_conflict_do_update(
-        index_elements=["artifact_id", "key"],
-        set_={c: getattr(made.excluded, c) for c in ("text", "number", "moment", "whole")},
-    )
     rows = [
         {
             "artifact_id": tag.artifact_id,
@@ -58,7 +55,17 @@ def put_all(tx: Tx, new: Sequence[NewTag]) -> None:
         }
         for tag in latest.values()
     ]
-    tx.execute(made, rows)
+    tx.execute(_put(tx.conn.dialect.name), rows)
+
+
+@cache
+def _put(dialect: str) -> sqlite.Insert | postgresql.Insert:
+    """Built once for each database: every job that is submitted asks for it."""
+    made = postgresql.insert(tags) if dialect == "postgresql" else sqlite.insert(tags)
+    return made.on_conflict_do_update(
+        index_elements=["artifact_id", "key"],
+        set_={c: getattr(made.excluded, c) for c in ("text", "number", "moment", "whole")},
+    )
 
 
 def remove_tags(tx: Tx, artifact_id: int, keys: Sequence[str]) -> int:
