@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import BindParameter, bindparam, exists, func, select
 
 from easel.ids import ProjectId, UserId
 from easel.store.engine import Tx
@@ -26,7 +26,7 @@ class Limits:
     ever: int
 
 
-_OF_PROJECT = bindparam("of_project")
+_OF_PROJECT: BindParameter[str] = bindparam("of_project")
 _LIMITS = select(
     exists().where(budgets.c.project_id == _OF_PROJECT),
     exists().where(quotas.c.project_id == _OF_PROJECT),
@@ -38,4 +38,5 @@ _LIMITS = select(
 
 def limits(tx: Tx, project_id: ProjectId, user_id: UserId) -> Limits:
     row = tx.execute(_LIMITS, {"of_project": project_id, "of_user": user_id}).one()
-    return Limits(*(bool(each) for each in row[:4]), int(row[4]))
+    budget, any_quotas, any_grants, queue, ever = row
+    return Limits(bool(budget), bool(any_quotas), bool(any_grants), bool(queue), int(ever))
