@@ -313,7 +313,7 @@ def _outcomes(slots: int) -> Select[*tuple[Any, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class JobPlacement:
     """The state of a job, its device, and whether it was asked to stop at its next checkpoint and has not."""
 
     state: JobState
@@ -321,14 +321,14 @@ class Placement:
     gives_way: bool = False
 
 
-def placements(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, Placement]:
+def placements(tx: Tx, ids: Sequence[JobId]) -> dict[JobId, JobPlacement]:
     """Returns where those of these jobs are that exist."""
     found = {}
     for some in chunks(ids):
         slots = slots_for(some)
         for row in tx.execute(_placed(slots), slot_values("id", some, slots)):
             state = JobState(row.state)
-            found[JobId(row.id)] = Placement(state, row.device, bool(row.give_way) and state in ACTIVE)
+            found[JobId(row.id)] = JobPlacement(state, row.device, bool(row.give_way) and state in ACTIVE)
     return found
 
 

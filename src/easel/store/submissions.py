@@ -15,7 +15,7 @@ from easel.store.schema.price import budgets
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SubmissionLimits:
     """Which limits a project has set at all, whether the user has a queue in it, and at least how many jobs there ever
     were in all projects."""
 
@@ -36,7 +36,7 @@ _LIMITS = select(
 )
 
 
-def limits(tx: Tx, project_id: ProjectId, user_id: UserId) -> Limits:
+def limits(tx: Tx, project_id: ProjectId, user_id: UserId) -> SubmissionLimits:
     row = tx.execute(_LIMITS, {"of_project": project_id, "of_user": user_id}).one()
     budget, any_quotas, any_grants, queue, ever = row
-    return Limits(bool(budget), bool(any_quotas), bool(any_grants), bool(queue), int(ever))
+    return SubmissionLimits(bool(budget), bool(any_quotas), bool(any_grants), bool(queue), int(ever))

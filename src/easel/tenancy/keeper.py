@@ -29,7 +29,7 @@ from easel.tenancy.pool_view import PoolView, Refusal
 from easel.tenancy.source import StartGrant, TenantOffer
 
 log = logging.getLogger("easel.tenancy")
-_QUEUED = jobs.Placement(JobState.QUEUED)
+_QUEUED = jobs.JobPlacement(JobState.QUEUED)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Look:
     """
 
     machines: Sequence[Device] = ()
-    placed: Mapping[JobId, jobs.Placement] = field(default_factory=dict)
+    placed: Mapping[JobId, jobs.JobPlacement] = field(default_factory=dict)
     wants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     waiting: Mapping[JobId, Mapping[str, str]] = field(default_factory=dict)
     terms: Mapping[str, places.PlaceTerms] | None = None
