@@ -46,7 +46,7 @@ def follow(server: ServerProcess, guide: Path, project: str) -> list[str]:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         if done.returncode != 0:
