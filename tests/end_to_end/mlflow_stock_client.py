@@ -272,7 +272,9 @@ def registry(client: MlflowClient, run_id: str) -> None:
     note("model", [model.name, model.description, dict(model.tags), model.latest_versions])
     refused("the same model again", lambda: client.create_registered_model("flora"))
     refused("a name with a slash", lambda: client.create_registered_model("a/b"))
+    refused("a name with a colon", lambda: client.create_registered_model("a:b"))
     refused("no name", lambda: client.create_registered_model(""))
+    refused("a name of spaces", lambda: client.create_registered_model("  "))
     client.create_registered_model('it\'s "quoted" & spaced')
     source = client.get_run(run_id).info.artifact_uri + "/model"
     one = client.create_model_version("flora", source, run_id, tags={"t": "1"}, description="first")

@@ -37,6 +37,9 @@ _EVENTS_LOCK = 0x4541534C  # any constant: the advisory lock that gives events o
 _LOCK_AND_NOTIFY = text("SELECT pg_advisory_xact_lock(:key), pg_notify(:channel, :origin)")
 _PING_AFTER_S = 0.5
 """A connection that rested for so long is asked whether its server still answers."""
+_CONNECTION_S = 20
+"""For so many seconds a connection is waited for, one that others use or one that is yet to begin: on a busy machine
+that takes a while. A database that does not run refuses at once."""
 _ADD_NOTE = insert(audit_pending)
 _PLANS = "SET max_parallel_workers_per_gather = 0; SET jit = off; SET random_page_cost = 1.1"
 """How PostgreSQL plans for us: many short questions at once, on disks that do not turn."""
@@ -267,9 +270,9 @@ def _connect(url: str, pool_size: int) -> Engine:
             url.replace("postgresql:", "postgresql+psycopg:", 1),
             pool_size=pool_size,
             max_overflow=20,
-            pool_timeout=10,
+            pool_timeout=_CONNECTION_S,
             hide_parameters=True,  # secrets and people's data are among them, and errors are logged
-            connect_args={"connect_timeout": 3},
+            connect_args={"connect_timeout": _CONNECTION_S},
         )
         event.listen(engine, "handle_error", _hide_values)
         event.listen(engine, "connect", _prepare_postgres)

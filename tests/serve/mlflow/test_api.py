@@ -289,6 +289,30 @@ def test_a_registered_model_may_have_any_name_without_slash_and_colon(world: Wor
         assert told["error_code"] == "INVALID_PARAMETER_VALUE"
 
 
+@pytest.mark.parametrize("name", ["a/b", "a:b", 'say "a/b:c"'])
+def test_a_model_s_name_with_slash_or_colon_is_refused_as_mlflow_s_own_server_does(
+    world: World, name: str
+) -> None:
+    """By the words of MLflow 3.17, wherever a model gets its name or a version; nothing of it is kept."""
+    post(world, "registered-models/create", {"name": "plain"})
+    source = {"name": name, "source": "mlflow-artifacts:/"}
+    for told in (
+        post(world, "registered-models/create", {"name": name}, status=400),
+        post(world, "registered-models/rename", {"name": "plain", "new_name": name}, status=400),
+        post(world, "model-versions/create", source, status=400),
+    ):
+        assert told["error_code"] == "INVALID_PARAMETER_VALUE"
+        assert told["message"] == f"Invalid model name '{name}'. Names cannot contain '/' or ':'."
+    found = get(world, "registered-models/search")["registered_models"]
+    assert [model["name"] for model in found] == ["plain"]
+
+
+@pytest.mark.parametrize("name", [" ", ".", "..", "..up"])
+def test_a_model_s_name_is_neither_empty_nor_a_way_up(world: World, name: str) -> None:
+    told = post(world, "registered-models/create", {"name": name}, status=400)
+    assert told["error_code"] == "INVALID_PARAMETER_VALUE"
+
+
 def test_long_values_are_found_by_all_of_them(world: World) -> None:
     one, two = new_run(world), new_run(world)
     long = "x" * 600

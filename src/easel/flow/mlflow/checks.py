@@ -53,6 +53,10 @@ def invalid_value(path: str, value: Any, why: str = "") -> MlflowRefusal:
 def check_name(name: str, path: str) -> None:
     if not _NAME.fullmatch(name):
         raise invalid_value(path, name, _CHARACTERS)
+    _check_no_path(name, path)
+
+
+def _check_no_path(name: str, path: str) -> None:
     plain = posixpath.normpath(name)
     if plain != name or plain == "." or plain.startswith(("..", "/")):
         raise invalid_value(
@@ -129,10 +133,11 @@ def check_experiment_name(name: str) -> str:
 
 
 def check_model_name(name: str) -> str:
-    if not name:
-        raise invalid("Registered model name cannot be empty.")
-    if "/" in name or ":" in name or name in (".", ".."):
-        raise invalid(f"Invalid model name: '{name}'. Names cannot contain '/', ':' or be a path.")
+    if not name.strip():
+        raise invalid("Missing value for required parameter 'name'.")
+    if "/" in name or ":" in name:
+        raise invalid(f"Invalid model name '{name}'. Names cannot contain '/' or ':'.")
+    _check_no_path(name, "name")
     check_length("name", 256, name)
     return name
 
