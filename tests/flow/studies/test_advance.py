@@ -140,7 +140,8 @@ def test_a_study_whose_goal_nobody_prints_stops_and_says_what_was_printed(studio
     assert len(studio.finish("digits")) == 3
     reason = studio.study("digits").reason or ""
     assert "did not measure acuracy" in reason
-    assert "accuracy" in reason.replace("acuracy", "")
+    assert "they measured accuracy (did you mean accuracy?)" in reason
+    assert "its log ends with: [EASEL_METRIC] accuracy=0." in reason
 
 
 def test_the_best_measured_point_names_its_job_and_output_or_what_it_misses(studio: Studio) -> None:

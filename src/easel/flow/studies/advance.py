@@ -120,13 +120,15 @@ def _settle(tx: Tx, study: StoredStudy, point: StudyPoint, job: Job) -> None:
 def _reason(
     tx: Tx, spec: StudySpec, job: Job, outcome: PointOutcome, values: Mapping[str, float]
 ) -> str | None:
-    """Why a point failed, with the last line that its job printed; or what of the goal it did not measure."""
+    """Why a point failed or what of the goal it did not measure, with the last line that its job printed."""
+    missing = [name for name in spec.goal.quantities if name not in values]
     if outcome is PointOutcome.FAILED:
         said = job_logs.last_line(tx, job.id, job.attempt)
         return f"{job.reason}: {said[:300]}" if said else job.reason
-    missing = [name for name in spec.goal.quantities if name not in values]
     if outcome is PointOutcome.COMPLETED and missing:
-        return f"it did not measure {', '.join(missing)}"
+        said = job_logs.last_line(tx, job.id, job.attempt)
+        end = f"its log ends with: {said[:300]}" if said else "its log is empty"
+        return f"it did not measure {', '.join(missing)}; {end}"
     return job.reason
 
 
