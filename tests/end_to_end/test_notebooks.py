@@ -183,3 +183,27 @@ def test_a_notebook_is_a_step_of_a_pipeline(client: Client, folder: Path) -> Non
     pipeline = client.pipelines.submit("one", steps)
     (step,) = client.pipelines.wait(pipeline.id, 120).steps
     assert client.jobs.get(step.job_id).series("loss")[0].value == 1.0
+
+
+def test_a_notebook_is_the_trial_of_a_study_and_gets_each_point_as_its_parameters(
+    client: Client, folder: Path
+) -> None:
+    write(
+        folder / "train.ipynb",
+        code("rate = 1.0\nepochs = 1", "parameters"),
+        code("loss = (rate - 0.5) ** 2 + epochs\nprint(f'[EASEL_METRIC] loss={loss}')"),
+    )
+    (folder / "study.yaml").write_text(
+        "name: rates\n"
+        "job: {notebook: train.ipynb, parameters: {epochs: 3}, code: ., resources: {vcpu: 1, memory_mb: 512}}\n"
+        "space: [{name: rate, type: ordinal, values: [0.25, 0.5]}]\n"
+        "goal: {minimise: loss, budget: {count: 2}}\nstrategy: grid\n"
+    )
+    found = easel(client, folder, "studies", "run", "study.yaml")
+    assert found.returncode == 0, found.stderr + found.stdout
+    points = client.studies.points("rates")
+    assert {p.point["rate"]: p.values["loss"] for p in points} == {0.25: 3.0625, 0.5: 3.0}
+    for point in points:
+        job = client.jobs.get(point.job_id or "")
+        assert job.about.kind == "notebook"
+        assert f"rate = {point.point['rate']}" in "".join(job.notebook()["cells"][1]["source"])

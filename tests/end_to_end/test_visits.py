@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.end_to_end.test_code import easel
 
+from easel.declare.roles import Role
 from easel.errors import Conflict, Denied, NotFound
 from easel.sdk.client import Client
 from easel.sdk.jobs import JobHandle
@@ -92,8 +93,13 @@ def test_files_are_copied_while_it_runs(client: Client, job: JobHandle, tmp_path
         copy_out(client, job.id, "nothing", tmp_path)
 
 
-def test_two_people_in_one_job_each_have_their_own_terminal(client: Client, job: JobHandle) -> None:
-    one, two = open_terminal(client, job.id), open_terminal(client, job.id)
+def test_two_people_in_one_job_each_have_their_own_terminal(
+    server: ServerProcess, client: Client, job: JobHandle
+) -> None:
+    """Its owner and another admin of the project, at once."""
+    ada = client.users.create("ada", Role.ADMIN)
+    other = server.client(ada.token.secret, "astro")
+    one, two = open_terminal(client, job.id), open_terminal(other, job.id)
     one.write(b"mine=1; echo one-$mine; exit 4\n")
     two.write(b"echo two-${mine:-none}; exit 5\n")
     shown = []
@@ -107,6 +113,9 @@ def test_two_people_in_one_job_each_have_their_own_terminal(client: Client, job:
     assert b"two-none" in shown[1]
     assert b"two-" not in shown[0]
     assert (one.code, two.code) == (4, 5)
+    came = {e.actor for e in client.events.list(filter=[f"subject:eq:{job.id}"]) if e.kind == "job.entered"}
+    assert ada.id in came
+    assert len(came) == 2
 
 
 def test_a_connection_that_breaks_leaves_the_job_and_one_comes_in_again(
