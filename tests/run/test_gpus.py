@@ -16,7 +16,7 @@ from easel.errors import InvalidInput
 from easel.match.loop import own_share
 from easel.records.attempt import EndReason
 from easel.run import gpus
-from easel.run.gpus import Card, CardUse, GpuWatch, notes_of, parse_cards, parse_use
+from easel.run.gpus import Card, CardUse, GpuWatch, given_by_cluster, notes_of, parse_cards, parse_use
 from easel.run.launch import card_memory_mb, cards, nodes, share_variables
 from easel.run.order import Order
 from easel.run.trial import is_gpu_fault
@@ -52,6 +52,35 @@ def test_a_driver_that_lost_a_card_says_so() -> None:
     assert "is gone" in notes_of([card], {})["gpu fault"]
     assert "does not answer" in notes_of([card], None)["gpu fault"]
     assert notes_of([], None) == {}
+
+
+@pytest.mark.parametrize(
+    ("environment", "seen", "given"),
+    [
+        ({"SLURM_JOB_GPUS": "2"}, 4, []),  # no worker of a cluster
+        ({"EASEL_GPU_IDS": "1,3", "SLURM_JOB_GPUS": "0"}, 4, ["1", "3"]),
+        ({"EASEL_GPU_IDS": ""}, 4, []),
+        ({"EASEL_GPU_IDS": "", "SLURM_JOB_GPUS": "2"}, 4, ["2"]),
+        ({"EASEL_GPU_IDS": "", "SLURM_STEP_GPUS": "3", "SLURM_JOB_GPUS": "2,3"}, 4, ["3"]),
+        ({"EASEL_GPU_IDS": "", "SLURM_JOB_GPUS": "0,4-6"}, 8, ["0", "4", "5", "6"]),
+        ({"EASEL_GPU_IDS": "", "SLURM_JOB_GPUS": "6,7"}, 2, []),  # control groups hide the others
+        ({"EASEL_GPU_IDS": "", "SLURM_JOB_GPUS": "1"}, 0, ["1"]),  # nobody counts them
+        ({"EASEL_GPU_IDS": "", "SLURM_JOB_GPUS": "gpu:tesla-1"}, 4, []),
+    ],
+)
+def test_a_clusters_worker_knows_its_cards(environment: dict[str, str], seen: int, given: list[str]) -> None:
+    assert given_by_cluster(environment, seen) == given
+
+
+def test_jobs_of_two_workers_on_one_machine_without_control_groups_have_different_cards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "easel.run.launch.cards_here", lambda: tuple(Card(str(k), k, "A100") for k in range(4))
+    )
+    one, two = ({"EASEL_GPU_IDS": "", "SLURM_JOB_GPUS": number} for number in ("0", "1"))
+    assert cards([0], one) == ["0"]
+    assert cards([0], two) == ["1"]
 
 
 @pytest.fixture

@@ -89,6 +89,31 @@ def use_now() -> dict[int, CardUse] | None:
     return None if answer is None else parse_use(answer)
 
 
+def given_by_cluster(environment: Mapping[str, str], seen: int) -> list[str]:
+    """Returns CUDA's names of the cards that a cluster gave its worker; nothing where it does not say.
+
+    Slurm without control groups may leave CUDA_VISIBLE_DEVICES unset and tell the cards only by the numbers that they
+    have on the machine. Those hold where all cards are in sight; where a job sees its own `seen` cards only, these are
+    numbered from 0.
+    """
+    placed = environment.get("EASEL_GPU_IDS")
+    if placed is None:
+        return []
+    if names := [name for name in placed.split(",") if name]:
+        return names
+    told = environment.get("SLURM_STEP_GPUS") or environment.get("SLURM_JOB_GPUS") or ""
+    numbers = [number for part in told.split(",") for number in _numbers(part.strip())]
+    return [str(number) for number in numbers] if not seen or max(numbers, default=0) < seen else []
+
+
+def _numbers(part: str) -> Sequence[int]:
+    """`4` is one card, `0-3` are four."""
+    first, _, last = part.partition("-")
+    if not first.isdigit() or (last and not last.isdigit()):
+        return ()
+    return range(int(first), int(last or first) + 1)
+
+
 WATCH_S = 15.0
 """How often a worker asks how busy its GPUs are; never waiting for the answer."""
 

@@ -14,7 +14,7 @@ from easel.errors import InvalidInput
 from easel.run import tracking
 from easel.run.egress import VARIABLES
 from easel.run.environments import BuiltEnvironment
-from easel.run.gpus import cards_here
+from easel.run.gpus import cards_here, given_by_cluster
 from easel.run.images import Image
 from easel.run.interpreters import interpreters
 from easel.run.order import Order
@@ -174,11 +174,14 @@ def _lasting(image: Image, order: Order) -> dict[str, str]:
 
 
 def cards(gpus: Sequence[int], environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The machine's names for our GPUs: on a cluster only some of its cards are ours (EASEL_GPU_IDS), and a slice of a
-    card has a name of its own."""
-    ours = [each for each in environment.get("EASEL_GPU_IDS", "").split(",") if each]
-    if gpus and not ours and any(card.slice for card in cards_here()):
-        ours = [card.ident for card in cards_here()]
+    """The machine's names for our GPUs: on a cluster only some of its cards are ours (EASEL_GPU_IDS, or Slurm's own
+    words), and a slice of a card has a name of its own."""
+    if not gpus:
+        return []
+    here = cards_here()
+    ours = given_by_cluster(environment, len({card.index for card in here}))
+    if not environment.get("EASEL_GPU_IDS") and any(card.slice for card in here):
+        ours = [card.ident for card in here]
     return [ours[gpu] if gpu < len(ours) else str(gpu) for gpu in gpus]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,28 @@ def test_the_worker_offers_the_gpus_that_slurm_gave_it() -> None:
     assert words[words.index("--gpus") + 1] == "1"
     script = script_of(placed(0.25), plan, SlurmOptions(Path("/shared")))
     assert 'export EASEL_GPU_IDS="${CUDA_VISIBLE_DEVICES:-}"' in script
+
+
+def test_each_machine_of_a_gang_offers_its_own_cards(tmp_path: Path) -> None:
+    """`srun` names each machine's cards to what it starts there; the first machine's are not everybody's."""
+    (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "srun").write_text(
+        '#!/bin/sh\nshift\nfor k in 0 1; do SLURM_PROCID=$k CUDA_VISIBLE_DEVICES=$((k + 2)) "$@"; done\n'
+    )
+    (tmp_path / "python").write_text('#!/bin/sh\necho "$EASEL_GPU_IDS"\n')
+    for program in ("srun", "python"):
+        (tmp_path / program).chmod(0o755)
+    gang = Placement("slurm-1", Resources(1.0, 512, 1), count=2)
+    options = SlurmOptions(tmp_path, python=str(tmp_path / "python"))
+    script = script_of(gang, WorkerPlan("http://127.0.0.1:1", "secret", "slurm", 5.0), options)
+    found = subprocess.run(
+        ["/bin/sh", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == ["2", "3"]
 
 
 @pytest.mark.parametrize(

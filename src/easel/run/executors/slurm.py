@@ -23,6 +23,8 @@ from easel.run.executors.engine import PlacementState, WorkerPlan, command
 
 PATIENCE_S = 60.0
 COMMENT = "easel"
+_GIVEN = 'export EASEL_GPU_IDS="${CUDA_VISIBLE_DEVICES:-}"'
+"""The cards that are ours, kept before anything else sets that variable."""
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"})
 _OVER = frozenset(
     {
@@ -87,7 +89,7 @@ def script_of(placement: Placement, plan: WorkerPlan, options: SlurmOptions) -> 
     lines = [
         "#!/bin/sh",
         f'export {TOKEN}="$(cat {shlex.quote(str(options.folder / "token"))})"',
-        'export EASEL_GPU_IDS="${CUDA_VISIBLE_DEVICES:-}"',
+        _GIVEN,
         *(f"export {name}={shlex.quote(value)}" for name, value in plan.variables.items()),
     ]
     if placement.count == 1:
@@ -95,7 +97,8 @@ def script_of(placement: Placement, plan: WorkerPlan, options: SlurmOptions) -> 
             shlex.quote(word) for word in command(placement, plan, 0, "HOME_HERE", options.python)
         )
         return "\n".join([*lines, f"exec {words.replace('HOME_HERE', f'{chr(34)}{home}{chr(34)}')}", ""])
-    lines.append("exec srun --kill-on-bad-exit=0 sh -c '")
+    # Each member's machine has cards of its own, which srun names there.
+    lines += ["exec srun --kill-on-bad-exit=0 sh -c '", _GIVEN]
     lines.append("case $SLURM_PROCID in")
     for member in range(placement.count):
         words = " ".join(command(placement, plan, member, f'"{home}-{member}"', options.python))
