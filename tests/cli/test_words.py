@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import typer
 
 from easel.cli import output
+from easel.cli.app_words import about_template, notes_of, sentence_of, who_answered
 from easel.cli.app_words import facts_of as app_facts
-from easel.cli.app_words import sentence_of
+from easel.cli.apps import rm
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
 from easel.cli.output import show_one, show_table
 from easel.cli.plain import Ago, Lasting, Size
 from easel.cli.studies import EXAMPLE
-from easel.wire.app import App, BestModel
+from easel.declare.parse import parse_program
+from easel.match.templates import match_program
+from easel.wire.app import Answers, App, BestModel, Fed, Refused
 from easel.wire.job import Job, Usage
 from easel.wire.study import study_fields
 from easel.wire.terms import Terms
@@ -106,6 +111,53 @@ def test_an_app_is_told_in_sentences_and_words_are_never_broken(
     assert sentence_of(APP).startswith(
         "cells (image classification; always giving the same answer scores 0.300)"
     )
+
+
+def test_whoever_asks_hears_the_score_that_is_shown_and_that_a_model_is_no_good() -> None:
+    """Chosen by the same examples it scored 0.95; everything shows 0.93."""
+    assert APP.best is not None
+    found = Answers(answers=[], candidate="svm(C=3)", model="cells-model:1", quality=0.95)
+    told = "svm(C=3) (cells-model:1), validation score 0.930 (0.900 to 0.960)"
+    assert who_answered(found, APP.best) == told
+    useless = APP.best.model_copy(update={"baseline": 0.92, "error": 0.02})
+    assert who_answered(found, useless) == (
+        f"{told}: no better than always giving the same answer, which scores 0.920"
+    )
+    assert who_answered(found, APP.best.model_copy(update={"model": "cells-model:2"})).endswith(
+        "score 0.9500"
+    )
+
+
+def test_what_is_remarked_on_at_a_feed_is_told_by_every_command_that_feeds() -> None:
+    refused = [Refused(pair=3, why="size: expected a number"), Refused(pair=0, why="is torn", file="a.png")]
+    fed = Fed(new=2, known=0, total=2, refused=refused, notes=["a column is always the same"])
+    assert notes_of(fed) == [
+        "left out: pair 3: size: expected a number",
+        "left out: is torn",
+        "note: a column is always the same",
+    ]
+    many = Fed(new=0, known=0, total=0, refused=[Refused(pair=k, why="is torn") for k in range(12)], notes=[])
+    assert notes_of(many)[9:] == ["left out: pair 9: is torn", "and 2 more like these"]
+
+
+def test_a_program_that_fits_no_template_is_warned_of() -> None:
+    text = parse_program("{input: {[question :: Text], []}, output: {[answer :: Text], []}}")
+    table = parse_program("{input: {[a :: Number], []}, output: {[Category[no, yes]], []}}")
+    assert "bit by bit" in (about_template(match_program(text).name) or "")
+    assert about_template(match_program(table).name) is None
+
+
+def test_deleting_an_app_asks_where_somebody_is_there_to_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    with pytest.raises(typer.Abort):
+        rm("cells")
+    assert "Delete the app cells" in capsys.readouterr().out
 
 
 def test_people_read_units_and_spreadsheets_read_numbers(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from easel.cli.app_words import AppName
+from easel.cli.app_words import AppName, notes_of
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.errors import InvalidInput
@@ -75,11 +75,9 @@ def feed(
         if as_json:
             show_one(fed, as_json)
             return
-        for one in fed.refused[:10]:
-            say(f"left out: {'' if one.file else f'pair {one.pair}: '}{one.why}")
         say(f"{fed.new} new, {fed.known} known already, {fed.total} in all")
-        for note in fed.notes:
-            say(f"note: {note}")
+        for line in notes_of(fed):
+            say(line)
         lacks = client.apps.get(name).lacks
         if lacks:
             say(f"before it can learn it needs {lacks}")

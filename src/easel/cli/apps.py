@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from easel.cli.app_words import AppName, facts_of, score_of, sentence_of
+from easel.cli.app_words import AppName, about_template, facts_of, score_of, sentence_of
 from easel.cli.connect import connect
 from easel.cli.output import (
     AsJson,
@@ -39,7 +39,6 @@ class RateGrid(StrEnum):
 
 MOST_PROSPECTS = 20
 """So many candidates fit a window; of the others less is expected."""
-BITS = "Programs that do better: one kind of answer (classes, or numbers) from a table, pictures, a text or a series."
 
 
 SHORT: Columns[wire.App] = [
@@ -95,11 +94,8 @@ def declare(
             show_one(made, as_json)
         else:
             say(f"{made.name}: {made.template}, measured by {made.metric}. Now: easel feed {made.name} DATA")
-            if made.template.startswith("general"):
-                say(
-                    "No template fits this program, so it is learned bit by bit, which seldom becomes good. "
-                    + BITS
-                )
+            if warning := about_template(made.template):
+                say(warning)
 
 
 @app.command("ls")

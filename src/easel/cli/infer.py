@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from easel.cli.app_words import AppName
+from easel.cli.app_words import AppName, first_of, who_answered
 from easel.cli.connect import connect
 from easel.cli.output import InProject, counted, say
 from easel.declare.answers import write_answers, write_pictures
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from easel.sdk.client import Client
     from easel.wire import app as wire
 
+MOST_NOTES = 20
 infer_app = typer.Typer()
 generate_app = typer.Typer()
 
@@ -50,12 +51,11 @@ def infer(
     with connect(project) as client:
         for one in objects:
             found = _asked(client, name, one, skip_bad)
-            model = f"{found.candidate} ({found.model}), validation score {found.quality:.4f}"
-            if model != told:  # a better one may have taken over meanwhile
-                say(model)
-                told = model
-            for note in found.notes[:20]:
-                say(f"note: {note}")
+            if found.model != told:  # a better one may have taken over meanwhile
+                say(who_answered(found, client.apps.get(name).serving))
+                told = found.model
+            for line in first_of([f"note: {note}" for note in found.notes], MOST_NOTES):
+                say(line)
             names += _names_of(one, len(found.answers), len(objects) > 1 or output is not None)
             rows += rows_in(Path(one)) if output is not None and _is_path(one) else []
             answers += found.answers

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from easel.cli.app_words import against_baseline, score_of
+from easel.cli.app_words import about_template, against_baseline, notes_of, score_of
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say, show_one
 from easel.cli.program import look
@@ -44,8 +44,12 @@ def learn(
     with connect(project) as client:
         made = client.apps.declare(called, str(proposal.program), metric=metric)
         say(f"{called}: {made.template}, measured by {made.metric}")
+        if warning := about_template(made.template):
+            say(warning)
         fed = client.apps.feed_path(called, str(data))
         say(f"{fed.new} examples fed")
+        for line in notes_of(fed):
+            say(line)
         ends = time.monotonic() + patience
         while (found := client.apps.get(called)).serving is None or found.best is None:
             if found.lacks:

@@ -125,6 +125,7 @@ class EndedTrial:
     ended_at: datetime
     share: float
     scale: float
+    luck: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ _ENDED = select(
     app_trials.c.ended_at,
     app_trials.c.share,
     app_trials.c.scale,
+    app_trials.c.luck,
 ).where(app_trials.c.ended.is_(True))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from easel.flow.apps.ready import STILL_VALID
 from easel.match.luck import prefers_mixture
@@ -49,6 +49,17 @@ def luck_of(trial: AppTrial, luck: float | None) -> float | None:
     whose weights were chosen without the examples that score it.
     """
     return luck if trial.luck is None else 0.0
+
+
+def shown_score(trial: AppTrial, luck: float | None) -> float:
+    """Returns the score that people are told of a trial: the measured one less what an app's luck added to it."""
+    return (trial.quality or 0.0) - (luck_of(trial, luck) or 0.0)
+
+
+def shown_best(trials: Sequence[AppTrial], examples: int) -> float | None:
+    """Returns the score that people are told of the best model among these trials; None where there is no model."""
+    best = best_among(trials, examples)
+    return None if best is None else shown_score(best, luck_among(trials, examples))
 
 
 def serving(tx: Tx, app: App) -> AppTrial | None:

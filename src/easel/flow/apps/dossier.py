@@ -17,6 +17,7 @@ from easel.flow.apps.on_gpus import ByKind, OnGpus
 from easel.flow.apps.ready import STILL_VALID
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
+from easel.match.luck import prefers_mixture
 from easel.match.scores import as_score, as_scores, is_relative
 from easel.match.slices import can_stop
 from easel.match.summary import DataSummary
@@ -31,7 +32,8 @@ from easel.tenancy.source import Flight
 @dataclass(frozen=True, slots=True)
 class Result:
     """One trial, or a slice of one, that ended. `score` is the policy's when it was chosen; `bill_micros` what this app
-    paid. `share` is how far the trial is with it, `seconds` what it took in time of the reference device."""
+    paid. `share` is how far the trial is with it, `seconds` what it took in time of the reference device, `luck` what a
+    trial that combined others measured of it."""
 
     job_id: JobId
     candidate: str
@@ -42,6 +44,7 @@ class Result:
     model_set: str | None
     share: float = 1.0
     seconds: float = 0.0
+    luck: float | None = None
 
 
 class ShareKey(NamedTuple):
@@ -106,6 +109,18 @@ class Dossier:
             (one.quality for one in self.valid if one.quality is not None and one.model_set is not None),
             default=None,
         )
+
+    @property
+    def shown(self) -> float | None:
+        """The score that people are told of the best model: without the luck of the choice, where that is known."""
+        mixed = [one for one in self.results if one.luck is not None and self.counts(one.examples)]
+        if self.best is None or not mixed:
+            return self.best
+        last = mixed[-1]
+        luck = last.luck or 0.0
+        if last.quality is not None and last.model_set and prefers_mixture(last.quality, self.best, luck):
+            return last.quality
+        return self.best - luck
 
     @property
     def spent_micros(self) -> int:

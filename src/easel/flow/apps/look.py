@@ -11,7 +11,7 @@ import numpy as np
 
 from easel.declare.parse import parse_program
 from easel.flow import why
-from easel.flow.apps.best import best_among, luck_among
+from easel.flow.apps.best import best_among, luck_among, shown_best
 from easel.flow.apps.ready import lacking, metric_of
 from easel.flow.words.reasons import after_whom, hope, plain
 from easel.ids import ProjectId
@@ -94,7 +94,8 @@ def standings(tx: Tx, found: Sequence[App], pool: PoolView | None = None) -> lis
     counts, trials = app_examples.counts(tx, ids), app_trials.trials_of(tx, ids)
     names = names_of(tx, found[0].project_id)
     terms = tenants.some_terms(tx, list(ids))
-    after = {} if pool is None else following(pool, found, names)
+    bests = {app.id: shown_best(trials[app.id], counts[app.id].total_on) for app in found}
+    after = {} if pool is None else following(pool, found, names, bests)
     first = None if pool is None else why.first_of(pool)
     summaries = []
     for app in found:
@@ -129,7 +130,7 @@ def _standing(
         running=tuple(candidate_name(trial) for trial in trials if not trial.ended),
         best=best,
         serving=pinned or best,
-        why=_why(trials, len(trials) - 1, metric) if trials else None,
+        why=why_chosen(trials, len(trials) - 1, metric) if trials else None,
         next=following,
         lacks=lacks,
         account=account,
@@ -138,16 +139,16 @@ def _standing(
     )
 
 
-def _why(trials: Sequence[AppTrial], k: int, metric: str) -> str:
+def why_chosen(trials: Sequence[AppTrial], k: int, metric: str) -> str:
     """Why trial number `k` was chosen, in plain words."""
     chosen = trials[k]
     before = [
-        t.quality
+        t
         for t in trials
         if t.quality is not None and t.ended_at is not None and t.ended_at <= chosen.started_at
     ]
-    reasons = reasons_of(chosen.decision, {})
-    return plain(reasons, candidate_name(chosen), metric, best=max(before, default=None), past=True)
+    best = shown_best(before, chosen.examples)
+    return plain(reasons_of(chosen.decision, {}), candidate_name(chosen), metric, best=best, past=True)
 
 
 def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:
@@ -176,10 +177,12 @@ def shown_reasons(reasons: Reasons, names: Mapping[str, str]) -> Reasons:
     return replace(reasons, runner_up=replace(other, tenant=names[other.tenant]))
 
 
-def following(pool: PoolView, found: Sequence[App], names: Mapping[str, str]) -> dict[str, Next]:
+def following(
+    pool: PoolView, found: Sequence[App], names: Mapping[str, str], bests: Mapping[str, float | None]
+) -> dict[str, Next]:
     """Returns what the policy would run next for each of these apps that may run something, by id.
 
-    `names` are those of the project's apps, by id.
+    `names` are those of the project's apps, by id; `bests` the scores that are shown of their models.
     """
     first = pool.decide(ANY)
     leads = {member: lead for lead, offer in pool.offers.items() for member in offer.members}
@@ -193,7 +196,8 @@ def following(pool: PoolView, found: Sequence[App], names: Mapping[str, str]) ->
         if not isinstance(decision, StartTrial):
             continue
         reasons = decision.reasons
-        told = plain(reasons, decision.candidate, metric_of(app), best=pool.offers[lead].best)
+        best = None if pool.offers[lead].best is None else bests.get(app.id)
+        told = plain(reasons, decision.candidate, metric_of(app), best=best)
         if not is_first and isinstance(first, StartTrial):
             told = f"{told} {after_whom(names.get(first.tenant))}"
             ahead = RunnerUp(first.tenant, first.candidate, first.reasons.acquisition)
@@ -281,7 +285,7 @@ def trial_views(tx: Tx, caller: Caller, name: str) -> list[TrialView]:
                 trial,
                 candidate_name(trial),
                 _state(trial),
-                _why(trials, k, metric),
+                why_chosen(trials, k, metric),
                 expected,
                 reasons.deviation,
                 reasons.cost,

@@ -81,6 +81,7 @@ def make_dossier(
             trial.model_set,
             trial.share,
             trial.seconds / trial.scale,
+            trial.luck,
         )
         for trial in ended
     )

@@ -82,8 +82,10 @@ class TrialSettler:
         measured = {name: told.get(name) for name in ("error", "baseline", "luck")}
         app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share, **measured)
         score = float(dict(trial.decision)["reasons"]["acquisition"])
-        took = seconds / trial.scale
-        result = Result(trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took)
+        took, luck = seconds / trial.scale, measured["luck"]
+        result = Result(
+            trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took, luck
+        )
         tx.emit_all(
             [event for one in some for event in self._told(tx, one.app_id, result, told.get("check"))]
         )

@@ -205,7 +205,7 @@ class AppSource:
         app_trials.add(
             tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, examples, scale
         )
-        why = plain(trial.reasons, name, lead.metric, best=lead.best)
+        why = plain(trial.reasons, name, lead.metric, best=lead.shown)
         body = {"candidate": name, "job": job.id, "why": why, "turn": grant.turn}
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)

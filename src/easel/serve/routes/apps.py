@@ -12,7 +12,7 @@ from easel.declare.propose import propose_from_folder, propose_from_table
 from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, takeover, vectors
-from easel.flow.apps.best import luck_of
+from easel.flow.apps.best import luck_of, shown_score
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.ready import metric_of
 from easel.match.metrics import METRICS, interval
@@ -43,8 +43,7 @@ def summary(state: AppState, tx: Tx, app: App) -> wire.App:
 def _model(trial: AppTrial | None, metric: str, luck: float | None) -> wire.BestModel | None:
     if trial is None:
         return None
-    luck = luck_of(trial, luck)
-    shown = (trial.quality or 0.0) - (luck or 0.0)
+    shown = shown_score(trial, luck)
     low, high = (None, None) if trial.error is None else interval(metric, shown, trial.error)
     return wire.BestModel(
         candidate=look.candidate_name(trial),
@@ -53,7 +52,7 @@ def _model(trial: AppTrial | None, metric: str, luck: float | None) -> wire.Best
         error=trial.error,
         baseline=trial.baseline,
         shown=shown,
-        luck=luck,
+        luck=luck_of(trial, luck),
         low=low,
         high=high,
     )
