@@ -74,7 +74,8 @@ def test_reasons_name_the_score_that_the_page_shows(sqlite_store: Store) -> None
         def started(name: str) -> str:
             weighed = {"rule": "gain", "mean": 0.98, "deviation": 0.01, "acquisition": 0.0, "cost": 20.0}
             reasons = {**weighed, "best_so_far": 0.975}
-            app_trials.add(tx, [APP], JobId(name), name, {"family": name}, {"reasons": reasons}, 100)
+            candidate = Candidate(name).to_json()
+            app_trials.add(tx, [APP], JobId(name), name, candidate, {"reasons": reasons}, 100)
             return why_chosen(app_trials.trials(tx, APP), len(app_trials.trials(tx, APP)) - 1, "accuracy")
 
         def ended(name: str, quality: float, luck: float | None = None) -> None:
