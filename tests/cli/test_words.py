@@ -116,7 +116,7 @@ def test_an_app_is_told_in_sentences_and_words_are_never_broken(
 def test_whoever_asks_hears_the_score_that_is_shown_and_that_a_model_is_no_good() -> None:
     """Chosen by the same examples it scored 0.95; everything shows 0.93."""
     assert APP.best is not None
-    found = Answers(answers=[], candidate="svm(C=3)", model="cells-model:1", quality=0.95)
+    found = Answers(answers=[], candidate="svm(C=3)", model="cells-model:1", quality=0.95, notes=[])
     told = "svm(C=3) (cells-model:1), validation score 0.930 (0.900 to 0.960)"
     assert who_answered(found, APP.best) == told
     useless = APP.best.model_copy(update={"baseline": 0.92, "error": 0.02})

@@ -94,7 +94,9 @@ def standings(tx: Tx, found: Sequence[App], pool: PoolView | None = None) -> lis
     counts, trials = app_examples.counts(tx, ids), app_trials.trials_of(tx, ids)
     names = names_of(tx, found[0].project_id)
     terms = tenants.some_terms(tx, list(ids))
-    bests = {app.id: shown_best(trials[app.id], counts[app.id].total_on) for app in found}
+    bests: dict[str, float | None] = {
+        app.id: shown_best(trials[app.id], counts[app.id].total_on) for app in found
+    }
     after = {} if pool is None else following(pool, found, names, bests)
     first = None if pool is None else why.first_of(pool)
     summaries = []
