@@ -13,7 +13,7 @@ from easel.cli.app_words import AppName, first_of, who_answered
 from easel.cli.connect import connect
 from easel.cli.output import InProject, counted, say
 from easel.declare.answers import write_answers, write_pictures
-from easel.errors import InvalidInput
+from easel.errors import Denied, InvalidInput
 from easel.sdk.examples import json_values, pictures_in, read_declared, rows_in
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def infer(
         for one in objects:
             found = _asked(client, name, one, skip_bad)
             if found.model != told:  # a better one may have taken over meanwhile
-                say(who_answered(found, client.apps.get(name).serving))
+                say(who_answered(found, _serving(client, name)))
                 told = found.model
             for line in first_of([f"note: {note}" for note in found.notes], MOST_NOTES):
                 say(line)
@@ -80,6 +80,14 @@ def _asked(client: Client, name: str, one: str, skip_bad: bool) -> wire.Answers:
         return client.apps.infer(name, [json.loads(one)], skip_bad=skip_bad)
     except json.JSONDecodeError as error:
         raise InvalidInput(f"there is no file {one[:60]}, and as JSON: {error}") from None
+
+
+def _serving(client: Client, name: str) -> wire.BestModel | None:
+    """Returns the model that answers now; None for a token that may ask and not look."""
+    try:
+        return client.apps.get(name).serving
+    except Denied:
+        return None
 
 
 def _is_path(one: str) -> bool:
