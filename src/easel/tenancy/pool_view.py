@@ -78,6 +78,7 @@ class PoolView:
         self._of: dict[str, TenantSource[Any]] = {}
         self._over: set[JobId] = set()
         self._refused: dict[str, Refusal] = {}
+        self._until: dict[str, float] = {}
         self._blocked: Mapping[Owner, Obstacle] = {}
         self._blocked_at = -math.inf
         self._owners: set[Owner] = set()
@@ -200,6 +201,10 @@ class PoolView:
         for flight in () if before is None else before.flights:
             self.flights.pop(flight.job_id, None)
         self.offers[name] = offer
+        if offer.until is None:
+            self._until.pop(name, None)
+        else:
+            self._until[name] = offer.until
         if not self._owners.issuperset(offer.owners.values()):
             self._owners.update(offer.owners.values())
             self._blocked_at = -math.inf
@@ -220,6 +225,7 @@ class PoolView:
 
     def _forget_tenant(self, name: str) -> None:
         before = self.offers.pop(name, None)
+        self._until.pop(name, None)
         for flight in () if before is None else before.flights:
             self.flights.pop(flight.job_id, None)
         self.obstacles.pop(name, None)
@@ -267,9 +273,8 @@ class PoolView:
             del self._refused[name]
             if name in self.offers:
                 self._judge(self.offers[name])
-        due = [o for o in self.offers.values() if o.until is not None and o.until <= self.now]
-        for offer in due:
-            self._apply(self._of[offer.tenant.name].read(tx, offer.tenant.name))
+        for name in [name for name, until in self._until.items() if until <= self.now]:
+            self._apply(self._of[name].read(tx, name))
 
     def _judge(self, offer: TenantOffer) -> None:
         """Hold the tenant back or let it go, as its obstacles say now."""
