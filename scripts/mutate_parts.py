@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / ".cache" / "mutate"
+"""Each part's copy of the sources, with what became of its mutants so far."""
 GOAL = 85.0
 SEED = 2026
 SURVIVED, UNTESTED = 0, 33
@@ -37,8 +39,29 @@ PARTS = {
 """Modules under src/easel that are mutated, and the tests that must notice."""
 
 
-def prepare(folder: Path, modules: list[str], tests: list[str]) -> None:
-    """Copies the source and its tests, with settings of mutmut and pytest for these modules."""
+def fingerprint(part: str) -> str:
+    """Returns a digest of what is mutated and of the tests that must notice, by which earlier outcomes still count."""
+    modules, tests = PARTS[part]
+    named = [path for module in modules for path in (ROOT / "src" / "easel").glob(module)]
+    for test in tests:
+        named += (ROOT / test).rglob("*.py") if (ROOT / test).is_dir() else [ROOT / test]
+    told = hashlib.sha256(json.dumps(PARTS[part]).encode())
+    for path in sorted(named):
+        told.update(path.read_bytes())
+    return told.hexdigest()
+
+
+def prepare(part: str, folder: Path) -> None:
+    """Copies the source and its tests, with settings of mutmut and pytest for the part's modules.
+
+    Does nothing where that was done before, of the same modules and tests: mutmut then goes on where it was stopped.
+    """
+    stamp, now = folder / "fingerprint", fingerprint(part)
+    if stamp.exists() and stamp.read_text() == now:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    modules, tests = PARTS[part]
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("static", "__pycache__"))
     (folder / "pyproject.toml").write_text(
@@ -53,6 +76,7 @@ addopts = ["--import-mode=importlib", "-p", "no:cacheprovider", "-x"]
 markers = ["foreign: -", "postgres: -", "slow: -"]
 """
     )
+    stamp.write_text(now)
 
 
 def outcomes(folder: Path) -> dict[str, int | None]:
@@ -64,14 +88,18 @@ def outcomes(folder: Path) -> dict[str, int | None]:
 
 
 def measure(part: str, folder: Path, most: int | None) -> dict[str, int | None]:
-    """Returns the outcomes of the part's mutants, or of a sample of them."""
-    prepare(folder, *PARTS[part])
+    """Returns the outcomes of the part's mutants, or of a sample of them; those that are known are not tried again."""
+    prepare(part, folder)
     names: list[str] = []
     if most is not None:
-        _mutmut(folder, "easel.no.such.mutant")  # only makes them
+        if not outcomes(folder):
+            _mutmut(folder, "easel.no.such.mutant")  # only makes them
         every = sorted(outcomes(folder))
         names = every if len(every) <= most else random.Random(SEED).sample(every, most)  # noqa: S311
-    _mutmut(folder, *names)
+    known = outcomes(folder)
+    left = [name for name in names if known.get(name) is None]
+    if left or not names:
+        _mutmut(folder, *left)
     found = outcomes(folder)
     return {name: found[name] for name in names or found}
 
@@ -94,7 +122,7 @@ def main(parts: list[str]) -> int:
     whole: Counter[str] = Counter()
     print("| part | mutants | killed | share |\n|---|---:|---:|---:|", flush=True)
     for part in parts or PARTS:
-        folder = Path(tempfile.mkdtemp(prefix=f"mutate-{part}-"))
+        folder = KEPT / part
         tried = {name: code for name, code in measure(part, folder, most).items() if code is not None}
         alive = sorted(name for name, code in tried.items() if code in (SURVIVED, UNTESTED))
         if not tried:
@@ -106,8 +134,6 @@ def main(parts: list[str]) -> int:
         print(f"| {part} | {len(tried)} | {len(tried) - len(alive)} | {share:.0f} % |", flush=True)
         if os.environ.get("EASEL_MUTATE_SHOW"):
             print("\n".join([f"survivors, in {folder}:", *alive]), file=sys.stderr)
-        else:
-            shutil.rmtree(folder)
     share = 100 * whole["killed"] / max(whole["all"], 1)
     print(f"| **all** | {whole['all']} | {whole['killed']} | **{share:.1f} %** |")
     return 0 if share >= GOAL and not whole["broken"] else 1
