@@ -103,12 +103,6 @@ def style_of(cells: Sequence[str]) -> NumberStyle | None:
     return NumberStyle(decimal, named[0] if named else "")
 
 
-def plain_numbers(cells: Sequence[str]) -> list[float | None] | None:
-    """The numbers of a column, None for missing ones; None in all where it is no column of numbers."""
-    style = style_of(cells)
-    return None if style is None else [read_number(cell, style) for cell in cells]
-
-
 def read_moment(cell: str, form: str | None = None) -> float | None:
     """Seconds since 1970 of a written date or time of day, or None. `form`: the one form of its column."""
     text = " ".join(cell.strip().split())
