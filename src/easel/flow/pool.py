@@ -8,7 +8,8 @@ from typing import Any
 
 from easel.records.identity import Caller
 from easel.store import pool_use
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
+from easel.store.pool_use import HeldRoom
 
 
 @dataclass(slots=True)
@@ -55,12 +56,13 @@ def gpu_holders(tx: Tx) -> dict[str, Amounts]:
     """What running jobs that hold GPUs hold of each device together, whoever's they are."""
     found: dict[str, Amounts] = {}
     for row in pool_use.held(tx):
-        if (row.resources or {}).get("gpus"):
-            found.setdefault(row.device, Amounts()).add(row.resources)
+        resources = row.resources or {}
+        if resources.get("gpus"):
+            found.setdefault(row.device, Amounts()).add(resources)
     return found
 
 
-def shares(rows: Iterable[AnyRow], project_id: str) -> dict[str, DeviceUse]:
+def shares(rows: Iterable[HeldRoom], project_id: str) -> dict[str, DeviceUse]:
     """Sums by device, the project's own apart from everybody else's."""
     found: dict[str, DeviceUse] = {}
     for row in rows:

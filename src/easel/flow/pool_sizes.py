@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from easel.declare.resources import Resources, Room
@@ -19,6 +19,7 @@ from easel.run.forecast import ForecastDevice
 from easel.run.pool_sizes import PastJob, PoolSize, Waiting, recommended, unit_of
 from easel.store import past_jobs
 from easel.store.engine import Tx
+from easel.store.past_jobs import JobThatHeld
 
 MOST_JOBS, MOST_TRIALS = 5_000, 20_000
 HOURS_A_MONTH = 730.5
@@ -89,7 +90,7 @@ def past_of_pool(tx: Tx, days: float, per_hour: float | None = None) -> PoolPast
     return PoolPast(devices, jobs, trials, unit, per_hour, book.currency, days)
 
 
-def _past_job(row: Any, start: Any, follows: bool) -> PastJob:
+def _past_job(row: JobThatHeld, start: datetime, follows: bool) -> PastJob:
     resources: Mapping[str, Any] = row.spec["resources"]
     came = row.held_at if follows else row.submitted_at
     return PastJob(

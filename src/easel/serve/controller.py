@@ -33,7 +33,8 @@ from easel.run.executors.base import (
     Report,
 )
 from easel.store import devices, jobs, leases
-from easel.store.engine import AnyRow, Store, Tx
+from easel.store.engine import Store, Tx
+from easel.store.stored_job import StoredJob
 from easel.tenancy.rules import Rules
 
 log = logging.getLogger("easel.controller")
@@ -364,5 +365,5 @@ class Controller:
             self._lose(key, EndReason.DEVICE_LOST, f"nothing was heard of it for {self.pace.lost_after:g} s")
 
 
-def _key(row: AnyRow) -> str:
+def _key(row: StoredJob) -> str:
     return str(AttemptKey(row.id, row.attempt))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, insert, select, update
 
-from easel.ids import ProjectId
+from easel.ids import ProjectId, UserId
 from easel.records.attempt import EndReason
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.schema.jobs import IS_UNBILLED, job_attempts, jobs
 from easel.store.upsert import chunks, lock
 
@@ -72,22 +73,54 @@ def anything_unbilled(tx: Tx) -> bool:
     return tx.execute(select(job_attempts.c.seq).where(IS_UNBILLED).limit(1)).first() is not None
 
 
-def unbilled(tx: Tx, limit: int) -> list[AnyRow]:
-    """Attempts that no bill has seen, with what their jobs asked for. One who bills at a time."""
+class UnbilledAttempt(NamedTuple):
+    """An attempt that is over and no bill has seen, and what its job asked for."""
+
+    seq: int
+    job_id: str
+    attempt: int
+    held_at: datetime
+    """One that never held a device counts as billed."""
+    seconds: float
+    project_id: ProjectId
+    user_id: UserId
+    spec: Mapping[str, Any]
+
+
+class UnbilledTime(NamedTuple):
+    """For how long an attempt that no bill has seen held its device, and what its job asked for."""
+
+    held_at: datetime
+    seconds: float
+    spec: Mapping[str, Any]
+
+
+_OF_ATTEMPT = (
+    job_attempts.c.seq,
+    job_attempts.c.job_id,
+    job_attempts.c.attempt,
+    job_attempts.c.held_at,
+    job_attempts.c.seconds,
+)
+
+
+def unbilled(tx: Tx, limit: int) -> list[UnbilledAttempt]:
+    """Returns the first attempts that no bill has seen. One who bills at a time."""
     lock(tx, "bills")
     query = (
-        select(job_attempts, jobs.c.project_id, jobs.c.user_id, jobs.c.spec)
+        select(*_OF_ATTEMPT, jobs.c.project_id, jobs.c.user_id, jobs.c.spec)
         .join(jobs, jobs.c.id == job_attempts.c.job_id)
         .where(IS_UNBILLED)
     )
-    return list(tx.execute(query.order_by(job_attempts.c.seq).limit(limit)))
+    return [UnbilledAttempt._make(row) for row in tx.execute(query.order_by(job_attempts.c.seq).limit(limit))]
 
 
-def unbilled_of(tx: Tx, project_id: ProjectId) -> list[AnyRow]:
-    """Returns a project's attempts that are over and no bill has seen, with what their jobs asked for."""
+def unbilled_of(tx: Tx, project_id: ProjectId) -> list[UnbilledTime]:
+    """Returns the times of a project's attempts that are over and no bill has seen."""
     query = select(job_attempts.c.held_at, job_attempts.c.seconds, jobs.c.spec)
     query = query.join(jobs, jobs.c.id == job_attempts.c.job_id)
-    return list(tx.execute(query.where(IS_UNBILLED, jobs.c.project_id == project_id)))
+    found = tx.execute(query.where(IS_UNBILLED, jobs.c.project_id == project_id))
+    return [UnbilledTime._make(row) for row in found]
 
 
 def mark_billed(tx: Tx, numbers: Sequence[int]) -> None:

@@ -34,7 +34,7 @@ class Billed:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CataloguedJob:
     """A job and its number in the lake's catalogue, by which its tags are found."""
 
     job: Job
@@ -43,7 +43,7 @@ class Row:
 
 def page(
     tx: Tx, project_id: ProjectId, request: PageRequest, among: Select[*tuple[Any, ...]] | None = None
-) -> Page[Row]:
+) -> Page[CataloguedJob]:
     """Sorted by a column of jobs, by `cost`, or by a tag; those without it come last. `among` are artifacts' ids."""
     query: Select[*tuple[Any, ...]] = select(*JOB_COLUMNS, jobs.c.artifact_id)
     query = query.where(jobs.c.project_id == project_id)
@@ -51,7 +51,7 @@ def page(
         query = query.where(jobs.c.artifact_id.in_(among))
     key = request.sort.removeprefix("-")
     if key == "" or key in JOBS.columns:
-        return fetch(tx, query, JOBS, request).map(lambda row: Row(job_of(row), row.artifact_id))
+        return fetch(tx, query, JOBS, request).map(lambda row: CataloguedJob(job_of(row), row.artifact_id))
     query, by = _by_cost(query) if key == COST else _by_tag(tx, query, project_id, key)
     query = query.where(*conditions(JOBS, request.filters))
     order = by.desc() if request.sort.startswith("-") else by.asc()
@@ -59,7 +59,7 @@ def page(
     found = tx.execute(
         query.order_by(by.is_(None), order, jobs.c.seq.desc()).offset(start).limit(request.limit + 1)
     ).all()
-    rows = [Row(job_of(row), row.artifact_id) for row in found[: request.limit]]
+    rows = [CataloguedJob(job_of(row), row.artifact_id) for row in found[: request.limit]]
     more = len(found) > request.limit
     return Page(rows, f"{_FAR}{start + request.limit}" if more else None)
 

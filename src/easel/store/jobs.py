@@ -22,6 +22,7 @@ from easel.records.job import ACTIVE, Job, JobOutcome, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_needs, jobs
+from easel.store.stored_job import StoredJob
 from easel.store.upsert import chunks, in_slots, slot_values, slots_for
 
 SPEC: TypeAdapter[JobSpec] = TypeAdapter(JobSpec)
@@ -196,7 +197,7 @@ class KnownSpecs:
 _SPECS = KnownSpecs()
 
 
-def job_of(row: AnyRow) -> Job:
+def job_of(row: AnyRow | StoredJob) -> Job:
     return Job(
         id=JobId(row.id),
         project_id=ProjectId(row.project_id),
@@ -275,15 +276,15 @@ def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Job]:
     return fetch(tx, select(*JOB_COLUMNS).where(jobs.c.project_id == project_id), JOBS, request).map(job_of)
 
 
-def rows(tx: Tx, ids: Iterable[str]) -> dict[str, AnyRow]:
-    """Everything about these jobs, for whoever will change them in this transaction."""
+def rows(tx: Tx, ids: Iterable[str]) -> dict[str, StoredJob]:
+    """Returns everything about these jobs, for whoever will change them in this transaction."""
     wanted = sorted(set(ids))
-    found: dict[str, AnyRow] = {}
+    found: dict[str, StoredJob] = {}
     for start in range(0, len(wanted), 500):
         query = select(jobs).where(jobs.c.id.in_(wanted[start : start + 500]))
         # Everybody locks jobs in the order of their ids: two who want the same ones never wait for each other.
         query = query.order_by(jobs.c.id).with_for_update()
-        found.update((row.id, row) for row in tx.execute(query))
+        found.update((row.id, StoredJob._make(row)) for row in tx.execute(query))
     return found
 
 
@@ -358,9 +359,9 @@ def outcome_of(values: Sequence[Any]) -> JobOutcome:
     )
 
 
-def active(tx: Tx) -> list[AnyRow]:
-    """Jobs that an executor should have."""
-    return sorted(tx.execute(select(jobs).where(IS_ACTIVE)), key=lambda row: row.seq)
+def active(tx: Tx) -> list[StoredJob]:
+    """Returns the jobs that an executor should have, in the order in which they came."""
+    return sorted(StoredJob._make(row) for row in tx.execute(select(jobs).where(IS_ACTIVE)))
 
 
 def project_of(tx: Tx, job_ids: Sequence[str]) -> dict[str, str]:
@@ -419,7 +420,7 @@ def ask_to_give_way(tx: Tx, job_ids: Sequence[JobId]) -> list[JobId]:
     return asked
 
 
-def change(tx: Tx, changes: Sequence[tuple[AnyRow, Mapping[str, Any]]]) -> None:
+def change(tx: Tx, changes: Sequence[tuple[StoredJob, Mapping[str, Any]]]) -> None:
     """Compare-and-set: each job must still have the revision that was seen. All or an error."""
     by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for seen, values in changes:

@@ -11,7 +11,8 @@ from sqlalchemy import and_, case, delete, func, insert, or_, select, update
 
 from easel.declare.resources import Resources
 from easel.records.worker import AttemptOffer, Placement
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
+from easel.store.offered import HeldWork, KnownWorker, OfferedWork, WorkReport
 from easel.store.schema.jobs import devices
 from easel.store.schema.workers import placements, pools, work, work_reports, workers
 from easel.store.upsert import GivenRows, chunks, insert_many, insert_or, is_in, lock, update_many
@@ -134,16 +135,16 @@ def forget(tx: Tx, gangs: Mapping[str, bool]) -> None:
         tx.execute(delete(work).where(is_in(tx, work.c.gang, some), work.c.device.is_(None)))
 
 
-def reports_after(tx: Tx, executor: str, seq: int, limit: int = 1000) -> list[AnyRow]:
+def reports_after(tx: Tx, executor: str, seq: int, limit: int = 1000) -> list[WorkReport]:
+    """Returns what came of an executor's work after the report with this number."""
     query = select(work_reports).where(work_reports.c.executor == executor, work_reports.c.seq > seq)
-    return list(tx.execute(query.order_by(work_reports.c.seq).limit(limit)))
+    return [WorkReport._make(row) for row in tx.execute(query.order_by(work_reports.c.seq).limit(limit))]
 
 
-def reports_of(tx: Tx, key: str) -> list[AnyRow]:
-    """Everything that was reported of the attempt and is still there."""
-    return list(
-        tx.execute(select(work_reports).where(work_reports.c.key == key).order_by(work_reports.c.seq))
-    )
+def reports_of(tx: Tx, key: str) -> list[WorkReport]:
+    """Returns everything that was reported of the attempt and is still there."""
+    query = select(work_reports).where(work_reports.c.key == key).order_by(work_reports.c.seq)
+    return [WorkReport._make(row) for row in tx.execute(query)]
 
 
 def take_reports(tx: Tx, numbers: Sequence[int]) -> set[int]:
@@ -155,22 +156,23 @@ def take_reports(tx: Tx, numbers: Sequence[int]) -> set[int]:
     return taken
 
 
-def held(tx: Tx, executor: str) -> list[AnyRow]:
-    """Everything that the executor has, waiting, at a device, over, or to be removed by a device."""
+def held(tx: Tx, executor: str) -> list[HeldWork]:
+    """Returns everything that the executor has, waiting, at a device, over, or to be removed by a device."""
     query = select(work.c.key, work.c.gang, work.c.device, work.c.over, work.c.forgotten)
-    return list(tx.execute(query.where(work.c.executor == executor)))
+    return [HeldWork._make(row) for row in tx.execute(query.where(work.c.executor == executor))]
 
 
-def waiting_offers(tx: Tx, executor: str, limit: int = 1000) -> list[AnyRow]:
+def waiting_offers(tx: Tx, executor: str, limit: int = 1000) -> list[OfferedWork]:
+    """Returns what waits for a worker of this executor, in order."""
     query = select(work).where(work.c.executor == executor, WAITS).order_by(work.c.seq).limit(limit)
-    return list(tx.execute(query))
+    return [OfferedWork._make(row) for row in tx.execute(query)]
 
 
 # The workers' side. -----------------------------------------------------------------------------------------
 
 
-def lease_candidates(tx: Tx, executors: Iterable[str], limit: int) -> list[AnyRow]:
-    """What waits, in order. Rows that another server is just giving away are passed over."""
+def lease_candidates(tx: Tx, executors: Iterable[str], limit: int) -> list[OfferedWork]:
+    """Returns what waits, in order. Rows that another server is just giving away are passed over."""
     query = (
         select(work)
         .where(work.c.executor.in_(sorted(set(executors))), WAITS)
@@ -178,21 +180,23 @@ def lease_candidates(tx: Tx, executors: Iterable[str], limit: int) -> list[AnyRo
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    return list(tx.execute(query))
+    return [OfferedWork._make(row) for row in tx.execute(query)]
 
 
-def of_devices(tx: Tx, names: Iterable[str]) -> dict[str, list[AnyRow]]:
-    found: dict[str, list[AnyRow]] = {}
+def of_devices(tx: Tx, names: Iterable[str]) -> dict[str, list[OfferedWork]]:
+    """Returns what each of these devices has."""
+    found: dict[str, list[OfferedWork]] = {}
     for some in chunks(sorted(set(names))):
         for row in tx.execute(select(work).where(is_in(tx, work.c.device, some)).order_by(work.c.seq)):
-            found.setdefault(row.device, []).append(row)
+            found.setdefault(row.device, []).append(OfferedWork._make(row))
     return found
 
 
-def find_of_token(tx: Tx, key: str, token_id: str) -> AnyRow | None:
-    """The work `key` if a worker with this token has it."""
+def find_of_token(tx: Tx, key: str, token_id: str) -> OfferedWork | None:
+    """Returns the work `key` if a worker with this token has it."""
     query = select(work).join(workers, workers.c.name == work.c.device)
-    return tx.execute(query.where(work.c.key == key, workers.c.token_id == token_id)).one_or_none()
+    row = tx.execute(query.where(work.c.key == key, workers.c.token_id == token_id)).one_or_none()
+    return None if row is None else OfferedWork._make(row)
 
 
 def device_of(tx: Tx, key: str) -> str | None:
@@ -290,12 +294,13 @@ def _note(tx: Tx, new: Sequence[NewReport], known: Sequence[str]) -> None:
 # Workers. ---------------------------------------------------------------------------------------------------
 
 
-def worker_rows(tx: Tx, names: Iterable[str]) -> dict[str, AnyRow]:
-    found: dict[str, AnyRow] = {}
+def worker_rows(tx: Tx, names: Iterable[str]) -> dict[str, KnownWorker]:
+    """Returns those of these workers that are known, by name, and locks them."""
+    found: dict[str, KnownWorker] = {}
     for some in chunks(sorted(set(names))):
         query = select(workers).where(is_in(tx, workers.c.name, some))
         query = query.order_by(workers.c.name).with_for_update()
-        found |= {row.name: row for row in tx.execute(query)}
+        found |= {row.name: KnownWorker._make(row) for row in tx.execute(query)}
     return found
 
 
@@ -328,8 +333,11 @@ def remove_workers(tx: Tx, names: Sequence[str]) -> None:
         tx.execute(delete(devices).where(devices.c.name.in_(some)))
 
 
-def workers_of(tx: Tx, executor: str) -> list[AnyRow]:
-    return list(tx.execute(select(workers).where(workers.c.executor == executor)))
+def workers_of(tx: Tx, executor: str) -> list[KnownWorker]:
+    """Returns the workers of an executor, those that have left included."""
+    return [
+        KnownWorker._make(row) for row in tx.execute(select(workers).where(workers.c.executor == executor))
+    ]
 
 
 def anything_for(

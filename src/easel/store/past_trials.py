@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
 from sqlalchemy import select
 
 from easel.ids import ProjectId
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.schema.apps import app_trials, apps
 
 
-def ended(tx: Tx, project_id: ProjectId) -> list[AnyRow]:
-    """Rows `name` (of the app), `candidate`, `quality`, `seconds`, `started_at`, in the order of the decisions."""
+class TrialOutcome(NamedTuple):
+    """What a trial came to; `name` is that of its app."""
+
+    name: str
+    candidate: Mapping[str, Any]
+    quality: float | None
+    seconds: float | None
+    started_at: datetime
+
+
+def ended(tx: Tx, project_id: ProjectId) -> list[TrialOutcome]:
+    """Returns the trials of a project's apps that have ended, in the order of the decisions."""
     query = (
         select(
             apps.c.name,
@@ -23,4 +37,4 @@ def ended(tx: Tx, project_id: ProjectId) -> list[AnyRow]:
         .where(apps.c.project_id == project_id, app_trials.c.ended.is_(True))
         .order_by(app_trials.c.seq)
     )
-    return list(tx.execute(query))
+    return [TrialOutcome._make(row) for row in tx.execute(query)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 
 from easel.declare.page import PageRequest
 from easel.declare.roles import Role
 from easel.errors import NotFound
 from easel.ids import JobId, ProjectId, UserId
-from easel.records.identity import Invitation, Project, User
+from easel.records.identity import Invitation, Membership, Project, User
 from easel.records.job import ACTIVE, JobState
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
@@ -62,15 +62,15 @@ def project_names(tx: Tx, user_ids: list[UserId]) -> dict[UserId, list[str]]:
     return found
 
 
-def list_service_accounts(tx: Tx, project_id: ProjectId) -> list[AnyRow]:
-    """The programs at home in a project, with their roles."""
+def list_service_accounts(tx: Tx, project_id: ProjectId) -> list[Membership]:
+    """Returns the programs at home in a project, with their roles."""
     query = (
         select(*_USER, memberships.c.role, memberships.c.since)
         .join(memberships, memberships.c.user_id == users.c.id)
         .where(memberships.c.project_id == project_id, users.c.service, users.c.home == project_id)
         .order_by(users.c.name)
     )
-    return list(tx.execute(query))
+    return [Membership(User(*row[:6]), Role(row.role), row.since) for row in tx.execute(query)]
 
 
 def set_disabled(tx: Tx, user_id: UserId, disabled: bool) -> bool:
@@ -224,10 +224,6 @@ def end_invitation(tx: Tx, invitation_id: str, user_id: UserId | None) -> bool:
     return (
         tx.execute(update(invitations).where(*still).values(ended_at=tx.now, user_id=user_id)).rowcount == 1
     )
-
-
-def count_users(tx: Tx) -> int:
-    return int(tx.execute(select(func.count()).select_from(users)).scalar_one())
 
 
 def _invitation(row: AnyRow) -> Invitation:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import and_, exists, func, or_, select
 
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.job_queues import PROJECT
 from easel.store.schema.identity import projects
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_attempts, job_queues, jobs
@@ -30,9 +32,17 @@ _WAITING = (
 )
 
 
-def held(tx: Tx) -> list[AnyRow]:
-    """The jobs that hold room: device, project and resources of each."""
-    return list(tx.execute(_HELD))
+class HeldRoom(NamedTuple):
+    """What one job holds, of which device, and for which project."""
+
+    device: str
+    project_id: str
+    resources: Mapping[str, Any] | None
+
+
+def held(tx: Tx) -> list[HeldRoom]:
+    """Returns what each of the jobs holds that hold room."""
+    return [HeldRoom._make(row) for row in tx.execute(_HELD)]
 
 
 def waiting(tx: Tx) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import and_, exists, func, insert, not_, or_, select, update
 
@@ -136,12 +136,23 @@ def add_runs(tx: Tx, profile_id: str, runs: Sequence[tuple[str, Mapping[str, flo
     tx.execute(insert(profile_runs), rows)
 
 
-def runs_of(tx: Tx, profile_id: str) -> list[AnyRow]:
-    """Each run's features with its job's state, reason and usage, in order of submission."""
+class RunOfProfile(NamedTuple):
+    """The features of a run, and its job's state, reason and usage."""
+
+    job_id: str
+    features: Mapping[str, float]
+    state: str
+    end_reason: str | None
+    usage: Mapping[str, Any] | None
+
+
+def runs_of(tx: Tx, profile_id: str) -> list[RunOfProfile]:
+    """Returns the runs of a profile, in order of submission."""
     query = select(
         profile_runs.c.job_id, profile_runs.c.features, jobs.c.state, jobs.c.end_reason, jobs.c.usage
     ).join(jobs, jobs.c.id == profile_runs.c.job_id)
-    return list(tx.execute(query.where(profile_runs.c.profile_id == profile_id).order_by(jobs.c.seq)))
+    found = tx.execute(query.where(profile_runs.c.profile_id == profile_id).order_by(jobs.c.seq))
+    return [RunOfProfile._make(row) for row in found]
 
 
 # Promises. ---------------------------------------------------------------------------------------------------
@@ -172,8 +183,28 @@ def promise_of(tx: Tx, project_id: ProjectId, job_id: str) -> Promise | None:
 _UNBILLED = exists().where(job_attempts.c.job_id == jobs.c.id, IS_UNBILLED)
 
 
-def promises_to_compare(tx: Tx, limit: int = 100) -> list[AnyRow]:
-    """Promises whose jobs are over and billed, with the job's state, usage and what it came to."""
+class PromiseToCompare(NamedTuple):
+    """Every column of the table `provisions`, in its order, with the job's state, usage and what it came to."""
+
+    job_id: str
+    project_id: ProjectId
+    profile_id: str
+    features: Mapping[str, float]
+    wish: Any
+    promised_seconds: float
+    low_seconds: float
+    high_seconds: float
+    promised_micros: int
+    seconds: float | None
+    micros: int | None
+    compared_at: datetime | None
+    state: str
+    usage: Mapping[str, Any] | None
+    came_to: int
+
+
+def promises_to_compare(tx: Tx, limit: int = 100) -> list[PromiseToCompare]:
+    """Returns the promises whose jobs are over and billed, and which nobody has compared."""
     came_to = select(func.coalesce(func.sum(bill_lines.c.micros), 0)).where(
         bill_lines.c.job_id == provisions.c.job_id
     )
@@ -182,7 +213,7 @@ def promises_to_compare(tx: Tx, limit: int = 100) -> list[AnyRow]:
         .join(jobs, jobs.c.id == provisions.c.job_id)
         .where(provisions.c.compared_at.is_(None), jobs.c.ended_at.is_not(None), not_(_UNBILLED))
     )
-    return list(tx.execute(query.order_by(jobs.c.seq).limit(limit)))
+    return [PromiseToCompare._make(row) for row in tx.execute(query.order_by(jobs.c.seq).limit(limit))]
 
 
 def keep_comparison(tx: Tx, job_id: str, seconds: float | None, micros: int | None) -> bool:

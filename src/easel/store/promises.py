@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import exists, func, or_, select
 
 from easel.ids import JobId, ProjectId
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, jobs
 from easel.store.schema.price import promises
 from easel.store.upsert import insert_or
+
+
+class KeptPromise(NamedTuple):
+    """Every column of the table `promises`, in its order, and when the job held a device and ended."""
+
+    job_id: str
+    project_id: str
+    made_at: datetime
+    start_at: datetime | None
+    end_80: datetime | None
+    end_90: datetime | None
+    end_95: datetime | None
+    forecast: Sequence[float | None] | None
+    held_at: datetime | None
+    ended_at: datetime | None
+
 
 _TOLD = exists().where(promises.c.job_id == jobs.c.id)
 
@@ -36,12 +53,10 @@ def add(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
         tx.execute(insert_or(tx, promises).on_conflict_do_nothing(index_elements=["job_id"]), list(rows))
 
 
-def find(tx: Tx, job_id: str) -> AnyRow | None:
-    return tx.execute(select(promises).where(promises.c.job_id == job_id)).one_or_none()
-
-
-def came_true(tx: Tx, project_id: ProjectId | None, limit: int, *, settled: bool = False) -> list[AnyRow]:
-    """The last promises to jobs that finished at their first attempt, with when they held a device and ended.
+def came_true(
+    tx: Tx, project_id: ProjectId | None, limit: int, *, settled: bool = False
+) -> list[KeptPromise]:
+    """Returns the last promises to jobs that finished at their first attempt, with when they held a device and ended.
 
     With `settled` only those made before any that is still open: of the others only the quick have ended, and whoever
     learned from them would become too bold.
@@ -56,4 +71,5 @@ def came_true(tx: Tx, project_id: ProjectId | None, limit: int, *, settled: bool
         query = query if oldest is None else query.where(promises.c.made_at < oldest)
     if project_id is not None:
         query = query.where(promises.c.project_id == project_id)
-    return list(tx.execute(query.order_by(promises.c.made_at.desc()).limit(limit)))
+    found = tx.execute(query.order_by(promises.c.made_at.desc()).limit(limit))
+    return [KeptPromise._make(row) for row in found]

@@ -2,52 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import and_, func, select
 
-from easel.store.engine import AnyRow, Tx
+from easel.ids import JobId, ProjectId, UserId
+from easel.store.engine import Tx
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, jobs
 from easel.store.schema.price import provisions
 
-_COLUMNS = (
-    jobs.c.id,
-    jobs.c.project_id,
-    jobs.c.user_id,
-    jobs.c.name,
-    jobs.c.spec,
-    jobs.c.attempt,
-    jobs.c.give_way,
-    jobs.c.state,
-    jobs.c.device,
-    jobs.c.submitted_at,
-    jobs.c.launched_at,
-    jobs.c.held_at,
-    jobs.c.started_at,
-)
+
+class JobInQueue(NamedTuple):
+    """What a queue knows of a job that waits in it, or has left it and not ended."""
+
+    id: JobId
+    project_id: ProjectId
+    user_id: UserId
+    name: str
+    spec: Mapping[str, Any]
+    attempt: int
+    give_way: bool
+    state: str
+    device: str | None
+    submitted_at: datetime
+    launched_at: datetime | None
+    held_at: datetime | None
+    started_at: datetime | None
+
+
+class PromisedSeconds(NamedTuple):
+    """How long a job that was provisioned is expected to take, with a 90 % interval."""
+
+    job_id: str
+    promised_seconds: float
+    low_seconds: float
+    high_seconds: float
+
+
+class HeldPlace(NamedTuple):
+    """Which device a job held, since when and until when; when it had left its queue."""
+
+    device: str | None
+    launched_at: datetime
+    held_at: datetime
+    ended_at: datetime
+
+
+_COLUMNS = tuple(jobs.c[name] for name in JobInQueue._fields)
 _HELD_AT = func.coalesce(jobs.c.held_at, jobs.c.started_at)
 
 
-def active(tx: Tx) -> list[AnyRow]:
-    """Jobs that have left their queues, in that order."""
-    return list(tx.execute(select(*_COLUMNS).where(IS_ACTIVE).order_by(jobs.c.launched_at, jobs.c.seq)))
+def active(tx: Tx) -> list[JobInQueue]:
+    """Returns the jobs that have left their queues, in that order."""
+    query = select(*_COLUMNS).where(IS_ACTIVE).order_by(jobs.c.launched_at, jobs.c.seq)
+    return [JobInQueue._make(row) for row in tx.execute(query)]
 
 
-def queued(tx: Tx, limit: int = 2000) -> list[AnyRow]:
-    """Jobs that wait in a queue and could start, each owner's in its order."""
+def queued(tx: Tx, limit: int = 2000) -> list[JobInQueue]:
+    """Returns the jobs that wait in a queue and could start, each owner's in its order."""
     query = select(*_COLUMNS).where(IS_QUEUED, jobs.c.blocked == 0)
-    return list(tx.execute(query.order_by(jobs.c.rank, jobs.c.seq).limit(limit)))
+    found = tx.execute(query.order_by(jobs.c.rank, jobs.c.seq).limit(limit))
+    return [JobInQueue._make(row) for row in found]
 
 
-def promises(tx: Tx, job_ids: Iterable[str]) -> dict[str, AnyRow]:
-    """Expected seconds with their 90 % interval, of jobs that were provisioned."""
-    query = select(
-        provisions.c.job_id,
-        provisions.c.promised_seconds,
-        provisions.c.low_seconds,
-        provisions.c.high_seconds,
-    )
-    return {row.job_id: row for row in tx.execute(query.where(provisions.c.job_id.in_(list(job_ids))))}
+def promises(tx: Tx, job_ids: Iterable[str]) -> dict[str, PromisedSeconds]:
+    """Returns the expected seconds of those of these jobs that were provisioned."""
+    query = select(*(provisions.c[name] for name in PromisedSeconds._fields))
+    found = tx.execute(query.where(provisions.c.job_id.in_(list(job_ids))))
+    return {row.job_id: PromisedSeconds._make(row) for row in found}
 
 
 def took(tx: Tx, project_id: str, name: str, among: int = 20) -> list[float]:
@@ -68,9 +92,9 @@ def _seconds(tx: Tx, query: object) -> list[float]:
     return [(row.ended_at - row.held_at).total_seconds() for row in rows if row.held_at and row.ended_at]
 
 
-def last_held(tx: Tx, among: int = 100) -> list[AnyRow]:
-    """Which device the last jobs that finished held, and from when until when; when each had left its queue."""
-    query = select(jobs.c.device, jobs.c.launched_at, jobs.c.held_at, jobs.c.ended_at).where(
+def last_held(tx: Tx, among: int = 100) -> list[HeldPlace]:
+    """Returns what the last jobs that finished held."""
+    query = select(*(jobs.c[name] for name in HeldPlace._fields)).where(
         jobs.c.state == "finished", jobs.c.held_at.is_not(None), jobs.c.launched_at.is_not(None)
     )
-    return list(tx.execute(query.order_by(jobs.c.seq.desc()).limit(among)))
+    return [HeldPlace._make(row) for row in tx.execute(query.order_by(jobs.c.seq.desc()).limit(among))]

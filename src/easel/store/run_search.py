@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -29,9 +29,10 @@ from sqlalchemy import (
 )
 
 from easel.ids import ProjectId
+from easel.records.run import RunRecord
 from easel.store.engine import AnyRow, Tx
 from easel.store.lake.tags import SHORT
-from easel.store.runs import PARAM, tag_key
+from easel.store.runs import PARAM, RUN_COLUMNS, run_of, tag_key
 from easel.store.schema.jobs import job_series, jobs
 from easel.store.schema.lake import tags
 from easel.store.schema.metadata import Moment
@@ -86,17 +87,25 @@ SortKey = tuple[ColumnElement[Any], bool]
 """What a page is sorted by, and whether the largest comes first."""
 
 
-def rows(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Sequence[AnyRow]:
-    """Returns a page of runs, at most `limit` of them, with the columns that the caller wants."""
+class WrittenRun(NamedTuple):
+    """A run's id, and the JSON that the database wrote of it; None where it must be written from its records."""
+
+    id: str
+    written: str | None
+
+
+def records(tx: Tx, project_id: ProjectId, request: RunSearch) -> list[RunRecord]:
+    """Returns a page of runs, at most `limit` of them."""
+    found: Sequence[AnyRow] = ()
     if _is_by_metric(request):
-        found = tx.execute(_statement(_of(tx), project_id, request, columns, by_metric=True)).all()
-        if len(found) == request.limit:
-            return found
-    return tx.execute(_statement(_of(tx), project_id, request, columns)).all()
+        found = tx.execute(_statement(_of(tx), project_id, request, RUN_COLUMNS, by_metric=True)).all()
+    if len(found) != request.limit:
+        found = tx.execute(_statement(_of(tx), project_id, request, RUN_COLUMNS)).all()
+    return [run_of(row) for row in found]
 
 
-def texts(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> Sequence[AnyRow]:
-    """Returns the same of PostgreSQL, where every column is text.
+def texts(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -> list[WrittenRun]:
+    """Returns the same of PostgreSQL; `columns` are a run's id and its JSON.
 
     A search like an earlier one finds its statement written: building it anew would take longer than most answers.
     """
@@ -111,8 +120,8 @@ def texts(tx: Tx, project_id: ProjectId, request: RunSearch, columns: Columns) -
         if _is_by_metric(request):
             found = ask(by_metric=True)
             if len(found) == request.limit:
-                return found
-        return ask(by_metric=False)
+                return [WrittenRun._make(row) for row in found]
+        return [WrittenRun._make(row) for row in ask(by_metric=False)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
@@ -138,13 +138,6 @@ def running_points(tx: Tx) -> list[StudyPoint]:
     """Returns running points of all studies whatever their state: a stopped study's last jobs are still to be noted."""
     query = select(study_points).where(study_points.c.state == RUNNING).order_by(study_points.c.seq)
     return [_point(row) for row in tx.execute(query)]
-
-
-def starts(tx: Tx, study_ids: Iterable[str]) -> list[AnyRow]:
-    """When these studies started points: what fairness counts."""
-    query = select(study_points.c.study_id, study_points.c.number, study_points.c.started_at)
-    query = query.where(study_points.c.study_id.in_(list(study_ids)))
-    return list(tx.execute(query.order_by(study_points.c.seq)))
 
 
 def add_point(

@@ -18,7 +18,7 @@ from easel.schedule.policies import Policy
 from easel.serve.learning import build_keeper
 from easel.store import devices
 from easel.store import jobs as job_queries
-from easel.store.engine import AnyRow, Store
+from easel.store.engine import Store
 from easel.store.schema.jobs import jobs
 from easel.tenancy.keeper import Keeper
 from easel.tenancy.rules import Rules
@@ -73,8 +73,7 @@ class PoolUnderTest:
 
     def _seq(self, job_id: str) -> int:
         with self.store.read() as tx:
-            row: AnyRow = tx.execute(select(jobs.c.seq).where(jobs.c.id == job_id)).one()
-            return int(row.seq)
+            return int(tx.execute(select(jobs.c.seq).where(jobs.c.id == job_id)).scalar_one())
 
     def begin(self, job: Job | JobId) -> None:
         """A device has begun the job."""

@@ -32,7 +32,7 @@ from easel.records.identity import Caller
 from easel.records.job import Usage
 from easel.records.lake import Kind
 from easel.store import devices, identity, jobs, profiles
-from easel.store.engine import AnyRow, Store
+from easel.store.engine import Store
 from easel.store.lake.lineage import TraceDirection
 from easel.store.profiles import Profile
 
@@ -69,7 +69,7 @@ def end(store: Store, profile: Profile, ending: Ending) -> None:
     """Give each run its end; None leaves it going."""
     with store.write() as tx:
         runs = profiles.runs_of(tx, profile.id)
-        rows: dict[str, AnyRow] = jobs.rows(tx, [run.job_id for run in runs])
+        rows = jobs.rows(tx, [run.job_id for run in runs])
         for run in runs:
             if (values := ending(run.features)) is not None:
                 jobs.change(tx, [(rows[run.job_id], {**values, "ended_at": tx.now})])

@@ -21,7 +21,8 @@ from easel.match.templates import match_program
 from easel.records.app import App, AppTrial
 from easel.records.identity import Caller
 from easel.store import app_trials, apps, jobs
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
+from easel.store.stored_job import StoredJob
 
 
 def declare_app(
@@ -103,7 +104,7 @@ def _rescore(tx: Tx, app: App, metric: str) -> None:
 
 
 def _kept_until_scored(
-    tx: Tx, app: App, trials: Sequence[AppTrial], found: Mapping[str, AnyRow], metric: str
+    tx: Tx, app: App, trials: Sequence[AppTrial], found: Mapping[str, StoredJob], metric: str
 ) -> JobId | None:
     """The best trial serves until others have been scored by the costs; its score is what it costs at most."""
     best = best_of(tx, app)

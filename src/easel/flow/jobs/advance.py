@@ -49,11 +49,12 @@ from easel.run.lifecycle import (
 )
 from easel.run.retry import backoff_s
 from easel.store import job_attempts, job_cells, job_logs, job_series, jobs, offers
-from easel.store.engine import AnyRow, NewEvent, Tx
+from easel.store.engine import NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
 from easel.store.lake import lineage
 from easel.store.lake.tags import NewTag
+from easel.store.stored_job import StoredJob
 
 _IN_ORDER = 1 << 40
 """Chunks of a log are numbered by the bytes before them, beyond the entries' numbers that older releases used."""
@@ -63,7 +64,7 @@ _IN_ORDER = 1 << 40
 class _Work:
     """One job while reports are folded into it."""
 
-    row: AnyRow
+    row: StoredJob
     life: Life
     changes: dict[str, Any] = field(default_factory=dict)
     tags: list[Line] = field(default_factory=list)
@@ -108,7 +109,7 @@ class Advance:
     gaps: Mapping[AttemptKey, int] = field(default_factory=dict)
 
 
-def life_of(row: AnyRow) -> Life:
+def life_of(row: StoredJob) -> Life:
     retry = row.spec["retry"]
     return Life(
         state=JobState(row.state),
@@ -124,7 +125,7 @@ def life_of(row: AnyRow) -> Life:
     )
 
 
-def columns_of(life: Life, before: AnyRow, now: datetime) -> dict[str, Any]:
+def columns_of(life: Life, before: StoredJob, now: datetime) -> dict[str, Any]:
     """The columns in which the state machine's state is kept, with the times of its milestones."""
     values: dict[str, Any] = {
         "state": life.state.value,

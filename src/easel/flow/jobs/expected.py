@@ -26,7 +26,8 @@ from easel.run.forecast import (
 )
 from easel.run.share import HALF_LIFE_S
 from easel.store import devices, job_queues, pool_shares, queue_now, reservations, shares
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
+from easel.store.queue_now import JobInQueue
 
 UNKNOWN = Spread(60.0, 1.0, 1.0)
 """Of a job of which nothing is known, on a pool that has finished nothing."""
@@ -67,7 +68,8 @@ def queue_as_it_is(tx: Tx, max_active: int, half_life_s: float = HALF_LIFE_S) ->
         else:
             since = row.held_at or row.started_at or row.launched_at or tx.now
             elapsed = max((tx.now - since).total_seconds(), 0.0)
-            place = row.device if any(d.name == row.device for d in pool) else (pool[0].name if pool else "")
+            elsewhere = pool[0].name if pool else ""
+            place = next((device.name for device in pool if device.name == row.device), elsewhere)
             trial = row.spec["run"]["kind"] == "trial"
             running.append(RunningJob(_owner(row), place, _asked(row.spec), spreads.of(row), elapsed, trial))
     waiting += [_waiting(row, spreads, tx.now, launched=False) for row in queued]
@@ -137,13 +139,13 @@ def expected_times(
 class _Spreads:
     """How long jobs take: as promised, as the last ones of their name took, or as any took lately."""
 
-    def __init__(self, tx: Tx, rows: Sequence[AnyRow]) -> None:
+    def __init__(self, tx: Tx, rows: Sequence[JobInQueue]) -> None:
         self._promised = queue_now.promises(tx, [row.id for row in rows])
         names = list(dict.fromkeys((row.project_id, row.name) for row in rows))[:MOST_NAMES]
         self._of_name = {name: queue_now.took(tx, *name) for name in names}
         self.lately = spread_of(queue_now.took_lately(tx), "", STRANGE_SD) or UNKNOWN
 
-    def of(self, row: AnyRow) -> Spread:
+    def of(self, row: JobInQueue) -> Spread:
         promise = self._promised.get(row.id)
         if promise is not None:
             low, high = max(promise.low_seconds, 1e-3), max(promise.high_seconds, 1e-3)
@@ -165,7 +167,7 @@ def spread_of(seconds: Sequence[float], group: str, least: float | None = None) 
     return Spread(float(np.exp(logs.mean())), sd, sd / math.sqrt(len(logs)), group)
 
 
-def _owner(row: AnyRow) -> Owner:
+def _owner(row: JobInQueue) -> Owner:
     return ProjectId(row.project_id), UserId(row.user_id)
 
 
@@ -173,7 +175,7 @@ def _asked(spec: Mapping[str, Any]) -> Resources:
     return Resources(**spec["resources"])
 
 
-def _waiting(row: AnyRow, spreads: _Spreads, now: datetime, launched: bool) -> WaitingJob:
+def _waiting(row: JobInQueue, spreads: _Spreads, now: datetime, launched: bool) -> WaitingJob:
     since = (row.launched_at if launched else row.submitted_at) or now
     return WaitingJob(
         JobId(row.id),

@@ -26,8 +26,9 @@ from easel.run.secret_store import SecretStore
 from easel.run.share import HALF_LIFE_S
 from easel.store import devices, job_attempts, job_queues, jobs, pool_shares, reservations, shares
 from easel.store.devices import ENGINES
-from easel.store.engine import AnyRow, NewEvent, Store, Tx
+from easel.store.engine import NewEvent, Store, Tx
 from easel.store.shares import HeldNow
+from easel.store.stored_job import StoredJob
 
 UNKNOWN_JOB_S = 60.0
 """How long a job is thought to take of which nothing is known."""
@@ -83,7 +84,7 @@ class Launcher:
                 self._trace(order, rows[order.job_id], device)
         return orders
 
-    def _trace(self, order: Order, row: AnyRow, device: str) -> None:
+    def _trace(self, order: Order, row: StoredJob, device: str) -> None:
         """Notes how long the job waited in its queue; of a later attempt, only that it was launched."""
         now = self.store.clock.now()
         began = row.submitted_at if order.attempt == 1 else now
@@ -168,7 +169,7 @@ def _able(pool: Sequence[Device], kept: Mapping[str, str]) -> job_queues.Placeab
     return able
 
 
-def _launch(tx: Tx, row: AnyRow, device: str) -> tuple[AnyRow, dict[str, object], NewEvent]:
+def _launch(tx: Tx, row: StoredJob, device: str) -> tuple[StoredJob, dict[str, object], NewEvent]:
     what = Dequeued()
     life = step(life_of(row), what).life
     launch = {"device": device, "launched_at": tx.now, "applied": 0, "not_before": None, "give_way": False}
@@ -176,11 +177,11 @@ def _launch(tx: Tx, row: AnyRow, device: str) -> tuple[AnyRow, dict[str, object]
     return row, values, _event(row, "job.launching", to_json(what))
 
 
-def _give_up(tx: Tx, row: AnyRow, reason: str) -> tuple[AnyRow, dict[str, object], NewEvent]:
+def _give_up(tx: Tx, row: StoredJob, reason: str) -> tuple[StoredJob, dict[str, object], NewEvent]:
     what = Ended(row.attempt, reason, final=True, end=EndReason.CANNOT_START)
     life = step(life_of(row), what).life
     return row, columns_of(life, row, tx.now), _event(row, f"job.{life.state.value}", to_json(what))
 
 
-def _event(row: AnyRow, kind: str, body: dict[str, object]) -> NewEvent:
+def _event(row: StoredJob, kind: str, body: dict[str, object]) -> NewEvent:
     return NewEvent(kind, row.id, ProjectId(row.project_id), UserId(row.user_id), body)

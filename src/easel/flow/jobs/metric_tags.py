@@ -9,15 +9,16 @@ from easel.flow.lake.tag import give_tags
 from easel.ids import ProjectId
 from easel.records.lake import Kind
 from easel.store import job_series
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.lake.tags import NewTag
+from easel.store.stored_job import StoredJob
 
 PLATFORM = "system/"
 MOST = 50
 """Of a job's metrics: with three tags each, all that a job may have."""
 
 
-def tag_metrics(tx: Tx, ended: Sequence[AnyRow]) -> None:
+def tag_metrics(tx: Tx, ended: Sequence[StoredJob]) -> None:
     """`accuracy` is the last value, `accuracy_min` and `accuracy_max` the extremes; a tag of the user's own stays."""
     found: list[NewTag] = []
     for row in ended:

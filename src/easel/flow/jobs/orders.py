@@ -12,8 +12,9 @@ from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.records.identity import Caller
 from easel.run.order import LogLimits, Order
 from easel.run.secret_store import SecretStore
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.jobs import SPEC
+from easel.store.stored_job import StoredJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class OrderLimits:
         return caller.project is not None and caller.project.name in self.host_network_projects
 
 
-def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, limits: OrderLimits) -> Order:
+def order_of(tx: Tx, owners: Owners, row: StoredJob, secret_store: SecretStore, limits: OrderLimits) -> Order:
     """`row` is a launching job. Fails where what it was promised is gone."""
     spec = SPEC.validate_python(row.spec)
     caller = owners.caller(row.project_id, row.user_id)
@@ -107,7 +108,7 @@ def order_of(tx: Tx, owners: Owners, row: AnyRow, secret_store: SecretStore, lim
 
 
 def _tracking(
-    caller: Caller, row: AnyRow, spec: JobSpec, limits: OrderLimits
+    caller: Caller, row: StoredJob, spec: JobSpec, limits: OrderLimits
 ) -> tuple[str | None, dict[str, str]]:
     """The address and the token with which MLflow inside the job logs to the job's own run.
 

@@ -16,10 +16,11 @@ from easel.records.identity import Caller
 from easel.records.job import StoredFile
 from easel.records.lake import Artifact, FileSetVersion, Kind
 from easel.run.entries import Kept
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
 from easel.store.job_catalogue import NewOutput
 from easel.store.lake import artifacts, blob_index
 from easel.store.lake.grants import rights_of
+from easel.store.stored_job import StoredJob
 
 
 def land(lake: Lake, kept: Sequence[Kept], name: str) -> list[Incoming]:
@@ -63,7 +64,7 @@ def keep_output(
     return create_of(tx, caller, name, iter(entries), made_by=artifact)
 
 
-def new_output(row: AnyRow, files: Sequence[StoredFile]) -> NewOutput:
+def new_output(row: StoredJob, files: Sequence[StoredFile]) -> NewOutput:
     """A set of the job's own, named after it."""
     name = f"{row.id}-output"
     named = sorted((file_path(f"/{name}{file.path}"), file.size, from_hex(file.digest)) for file in files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from easel.declare.resources import Resources
@@ -13,9 +13,12 @@ from easel.records.queue import Owner
 from easel.run.preempt import Claimant, ContendedDevice, PreemptibleJob, preempted
 from easel.store import devices, job_attempts, job_queues, jobs, queue_now, reservations, shares
 from easel.store.devices import ENGINES
-from easel.store.engine import AnyRow, Store, Tx
+from easel.store.engine import Store, Tx
+from easel.store.queue_now import JobInQueue
+from easel.store.stored_job import StoredJob
 
 UNKNOWN_JOB_S = 60.0
+KnownJob = JobInQueue | StoredJob
 
 
 def preempting(
@@ -24,14 +27,14 @@ def preempting(
     """Attempts to stop now; `leaving` were asked to stop already. Nothing where an engine places the work."""
     with store.read() as tx:
         active = queue_now.active(tx)
-        running = [row for row in active if row.held_at is not None]
-        if not any(may_be_stopped(row) for row in running):
+        running = [(row, row.held_at) for row in active if row.held_at is not None]
+        if not any(may_be_stopped(row) for row, _ in running):
             return []
         pool = [one for one in devices.machines(tx) if one.open]
         if any(one.executor in ENGINES for one in pool):
             return []
         launching = [row for row in active if row.held_at is None]
-        waiting = launching[:1] or _heads(tx, max_active)
+        waiting: Sequence[KnownJob] = launching[:1] or _heads(tx, max_active)
         if not waiting:
             return []
         # what only waits for a device has used nothing yet: it would stand in its own way
@@ -39,7 +42,7 @@ def preempting(
         held = [one for one in shares.held_now(tx) if one.started_at is not None]
         typical = job_attempts.typical_seconds(tx) or UNKNOWN_JOB_S
         usage, known = usage_now(tx, held, typical, half_life_s)
-        owners = {_owner(row) for row in (*active, *waiting)}
+        owners = {_owner(row) for row in active} | {_owner(row) for row in waiting}
         lines = with_shares(job_queues.settings_of(tx, owners, max_active), usage, known, typical)
         claimants = [
             Claimant(
@@ -57,11 +60,11 @@ def preempting(
                 _owner(row),
                 row.device or "",
                 _asked(row),
-                (tx.now - row.held_at).total_seconds(),
+                (tx.now - held_at).total_seconds(),
                 may_be_stopped(row),
                 _key(row) in leaving or bool(row.give_way),
             )
-            for row in running
+            for row, held_at in running
         ]
     places = [ContendedDevice(one.name, one.capacity, one.labels, kept.get(one.name)) for one in pool]
     found = preempted(claimants, holders, places, {line.owner: line for line in lines})
@@ -88,14 +91,14 @@ def preempt(tx: Tx, found: Collection[AttemptKey]) -> frozenset[str]:
     return frozenset(stop)
 
 
-def _heads(tx: Tx, max_active: int) -> list[AnyRow]:
+def _heads(tx: Tx, max_active: int) -> list[StoredJob]:
     """The first job of each queue that may let one through."""
     first = [line.waiting[0] for line in job_queues.lines(tx, max_active, 1) if line.waiting]
-    rows: Mapping[str, AnyRow] = jobs.rows(tx, first)
+    rows = jobs.rows(tx, first)
     return [rows[job] for job in first if job in rows]
 
 
-def may_be_stopped(row: AnyRow) -> bool:
+def may_be_stopped(row: KnownJob) -> bool:
     """A job that said so, or a slice of a trial; a distributed job would stop on every device at once."""
     spec: Mapping[str, Any] = row.spec
     if int(spec.get("workers") or 1) > 1:
@@ -104,13 +107,13 @@ def may_be_stopped(row: AnyRow) -> bool:
     return sliced or bool(spec.get("preemptible"))
 
 
-def _key(row: AnyRow) -> str:
+def _key(row: KnownJob) -> str:
     return str(AttemptKey(row.id, row.attempt))
 
 
-def _owner(row: AnyRow) -> Owner:
+def _owner(row: KnownJob) -> Owner:
     return ProjectId(row.project_id), UserId(row.user_id)
 
 
-def _asked(row: AnyRow) -> Resources:
+def _asked(row: KnownJob) -> Resources:
     return Resources(**row.spec["resources"])

@@ -17,7 +17,8 @@ from easel.run.calibrate import LEVELS, Correction, Forecast, ForecastOutcome, c
 from easel.run.forecast import expected_starts
 from easel.run.share import HALF_LIFE_S
 from easel.store import promises
-from easel.store.engine import AnyRow, Store, Tx
+from easel.store.engine import Store, Tx
+from easel.store.promises import KeptPromise
 
 NEAR = 0.3
 """An expected start counts as right within so much of the wait."""
@@ -74,12 +75,15 @@ def _near(found: Sequence[PromiseOutcome]) -> float | None:
 def score_promises(tx: Tx, caller: Caller | None, last: int = LAST) -> PromiseScore:
     """Scores promises to the caller's project; with None to everybody."""
     project = None if caller is None else caller.project_id
-    return score(
-        [_came_to(row) for row in promises.came_true(tx, project, last) if row.held_at and row.ended_at]
-    )
+    found = [_came_to(row) for row in promises.came_true(tx, project, last)]
+    return score([outcome for outcome in found if outcome is not None])
 
 
-def _came_to(row: AnyRow) -> PromiseOutcome:
+def _came_to(row: KeptPromise) -> PromiseOutcome | None:
+    """Returns what came of a promise; None where it is not known when the job began or ended."""
+    if row.held_at is None or row.ended_at is None:
+        return None
+
     def seconds(moment: datetime | None) -> float | None:
         return None if moment is None else (moment - row.made_at).total_seconds()
 
@@ -92,10 +96,10 @@ def correction(tx: Tx, among: int = LEARNED_FROM) -> Correction:
     """What the last promises to anybody teach about the next."""
     past = []
     for row in promises.came_true(tx, None, among, settled=True):
-        if row.forecast and row.held_at and row.ended_at:
+        came = _came_to(row)
+        if row.forecast and came is not None:
             start, end, *ends = (np.inf if value is None else float(value) for value in row.forecast)
             made = Forecast(start, end, dict(zip(LEVELS, ends, strict=True)))
-            came = _came_to(row)
             past.append(ForecastOutcome(made, came.started, came.ended))
     return corrected_by(past)
 

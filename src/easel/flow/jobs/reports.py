@@ -11,7 +11,7 @@ from easel.records.attempt import AttemptKey, EndReason
 from easel.run.entries import AttemptDone, AttemptEnded, AttemptLost, EntryBody, JournalEntry, StateReached
 from easel.run.executors.base import MemberEnded, MemberSaid
 from easel.run.lifecycle import Ended, Gone, Happening, OutputReady, Reached
-from easel.store.engine import AnyRow
+from easel.store.stored_job import StoredJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def signed(lines: bytes, rank: int) -> bytes:
 
 
 def metric_row(
-    job: AnyRow, attempt: int, at: datetime, name: str, number: int, value: float | str
+    job: StoredJob, attempt: int, at: datetime, name: str, number: int, value: float | str
 ) -> dict[str, Any]:
     finite = not isinstance(value, str)
     return {

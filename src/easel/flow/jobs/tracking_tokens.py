@@ -16,7 +16,8 @@ from easel.flow.jobs.people import Owners
 from easel.records.identity import Caller
 from easel.records.job import ACTIVE
 from easel.store import runs
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
+from easel.store.stored_job import StoredJob
 
 PREFIX = "easel-job"
 _TOKEN = re.compile(
@@ -35,7 +36,7 @@ class JobTracking:
         """The address of MLflow's API. Without a server's it is a path: workers that joined know theirs."""
         return f"{self.address.rstrip('/')}/mlflow/{project}"
 
-    def token(self, job: AnyRow) -> str:
+    def token(self, job: StoredJob) -> str:
         return f"{PREFIX}.{job.id}.{job.attempt}.{_signature(self.key, job.id, job.attempt)}"
 
 

@@ -24,10 +24,9 @@ from easel.flow.mlflow.query import (
 from easel.flow.mlflow.runs import STATUSES, USER, WholeRun, moment, states_of, whole
 from easel.records.identity import Caller
 from easel.store import run_pages, run_search, runs
-from easel.store.engine import AnyRow, Tx
-from easel.store.run_search import RunOrder, RunSearch, RunTerm
+from easel.store.engine import Tx
+from easel.store.run_search import RunOrder, RunSearch, RunTerm, WrittenRun
 from easel.store.run_search import View as View
-from easel.store.runs import RUN_COLUMNS, run_of
 
 MAX_RESULTS = 50_000
 _ALIASES = {
@@ -73,25 +72,25 @@ def search(
     if not wanted:
         return [], None
     request = RunSearch(wanted, view, terms, order, offset, max_results + 1)
-    writes = tx.conn.dialect.name == "postgresql"
-    find = run_search.texts if writes else run_search.rows
-    rows = find(tx, caller.project_id, request, _WRITTEN if writes else RUN_COLUMNS)
-    token = token_of(offset + max_results) if len(rows) > max_results else None
-    page = rows[:max_results]
-    return _completed(tx, caller, page) if writes else whole(tx, caller, [run_of(row) for row in page]), token
+    found: Sequence[WholeRun | str]
+    if tx.conn.dialect.name == "postgresql":
+        written = run_search.texts(tx, caller.project_id, request, _WRITTEN)
+        more, found = len(written) > max_results, _completed(tx, caller, written[:max_results])
+    else:
+        records = run_search.records(tx, caller.project_id, request)
+        more, found = len(records) > max_results, whole(tx, caller, records[:max_results])
+    return found, token_of(offset + max_results) if more else None
 
 
 _WRITTEN = run_pages.written_columns(STATUSES, SCHEME)
 
 
-def _completed(tx: Tx, caller: Caller, rows: Sequence[AnyRow]) -> Sequence[WholeRun | str]:
-    """Runs that the database wrote as JSON, and the others as records."""
-    left = [run_id for run_id, written in rows if written is None]
-    if not left:
-        return [written for _, written in rows]
-    known = runs.find_many(tx, caller.project_id, left)
-    others = iter(whole(tx, caller, [known[run_id] for run_id in left]))
-    return [next(others) if written is None else written for _, written in rows]
+def _completed(tx: Tx, caller: Caller, found: Sequence[WrittenRun]) -> Sequence[WholeRun | str]:
+    """Returns runs that the database wrote as JSON, and the others as records."""
+    left = [run.id for run in found if run.written is None]
+    known = runs.find_many(tx, caller.project_id, left) if left else {}
+    others = iter(whole(tx, caller, [known[run_id] for run_id in left]) if left else ())
+    return [next(others) if run.written is None else run.written for run in found]
 
 
 def _term(each: Comparison) -> RunTerm:

@@ -78,7 +78,7 @@ def strangers(store: Store) -> tuple[dict[str, str], list[AttemptKey]]:
         here = [
             row
             for row in queue_now.active(tx)
-            if not row.give_way and kept.get(row.device, row.project_id) != row.project_id
+            if not row.give_way and kept.get(row.device or "", row.project_id) != row.project_id
         ]
         alone = sum(one.open for one in devices.machines(tx)) == 1
     # What has not begun goes back into its queue; on a pool of several devices it may wait for another one.

@@ -39,10 +39,10 @@ def list_accounts(tx: Tx, caller: Caller) -> list[ServiceAccount]:
     found = people.list_service_accounts(tx, caller.project_id)
     return [
         ServiceAccount(
-            Membership(User(*row[:6]), Role(row.role), row.since),
-            identity.list_tokens(tx, row.id, PageRequest(limit=200)).items,
+            member,
+            identity.list_tokens(tx, member.user.id, PageRequest(limit=200)).items,
         )
-        for row in found
+        for member in found
     ]
 
 

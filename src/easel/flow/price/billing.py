@@ -18,7 +18,8 @@ from easel.run.share import HALF_LIFE_S
 from easel.store import billing, identity, job_attempts, jobs, profiles
 from easel.store.billing import KeptLine
 from easel.store.billing import Total as Total
-from easel.store.engine import AnyRow, Tx
+from easel.store.engine import Tx
+from easel.store.job_attempts import UnbilledAttempt
 from easel.store.profiles import Promise
 
 
@@ -70,7 +71,7 @@ def bill_ended(tx: Tx, limit: int = 500, half_life_s: float = HALF_LIFE_S) -> in
     return len(ended)
 
 
-def _lines(row: AnyRow, bill: Bill) -> list[dict[str, Any]]:
+def _lines(row: UnbilledAttempt, bill: Bill) -> list[dict[str, Any]]:
     app = row.spec["tags"].get("app", "")
     return [
         {

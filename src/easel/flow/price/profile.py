@@ -28,10 +28,11 @@ from easel.records.attempt import EndReason
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
 from easel.store import profiles
-from easel.store.engine import AnyRow, Store, Tx
+from easel.store.engine import Store, Tx
 from easel.store.jobs import SPEC
 from easel.store.paging import Page
 from easel.store.profiles import Profile as Profile
+from easel.store.profiles import RunOfProfile
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def _ready(tx: Tx, profile: Profile) -> _Ready | None:
     return _Ready(profile, tuple(run_of(row) for row in rows), answer.stragglers)
 
 
-def run_of(row: AnyRow) -> ProfiledRun:
+def run_of(row: RunOfProfile) -> ProfiledRun:
     """What a job teaches. Jobs that people killed teach nothing, like those still going."""
     usage = row.usage or {}
     seconds, peak = float(usage.get("wall_seconds", 0.0)), usage.get("peak_memory_mb") or None

@@ -338,9 +338,9 @@ def compare_promises(store: Store) -> int:
         known = {row.profile_id: profiles.by_id(tx, row.profile_id) for row in over}
         newest = {p.id: profiles.latest_fitted(tx, p.project_id, p.name) or p for p in known.values()}
     for row in over:
-        finished = row.state == JobState.FINISHED and row.usage
-        seconds = float(row.usage["wall_seconds"]) if finished else None
-        peak = row.usage.get("peak_memory_mb") or None if finished else None
+        usage = row.usage if row.state == JobState.FINISHED else None
+        seconds = float(usage["wall_seconds"]) if usage else None
+        peak = usage.get("peak_memory_mb") or None if usage else None
         base = newest[row.profile_id]
         values = None
         if seconds is not None and base.runtime is not None:

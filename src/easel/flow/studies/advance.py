@@ -48,6 +48,7 @@ from easel.records.study import (
 )
 from easel.store import job_logs, jobs, studies
 from easel.store.engine import Store, Tx
+from easel.store.stored_job import StoredJob
 from easel.tune.curves import hopeless
 from easel.tune.report import with_predictions
 from easel.tune.tuner import Tuner
@@ -206,13 +207,13 @@ def _doomed(tx: Tx) -> list[tuple[StoredStudy, str, str]]:
     return found
 
 
-def _is_going(rows: Mapping[str, Any], point: StudyPoint) -> bool:
+def _is_going(rows: Mapping[str, StoredJob], point: StudyPoint) -> bool:
     row = rows.get(str(point.job_id))
     return row is not None and JobState(row.state) not in TERMINAL and not row.kill_requested
 
 
 def _is_hopeless(
-    tx: Tx, spec: StudySpec, points: Sequence[StudyPoint], mine: StudyPoint, rows: Mapping[str, Any]
+    tx: Tx, spec: StudySpec, points: Sequence[StudyPoint], mine: StudyPoint, rows: Mapping[str, StoredJob]
 ) -> bool:
     """Compared with points at the same fidelity only: less data gives a lower curve, not a worse point."""
     watched = spec.curve

@@ -8,7 +8,8 @@ from easel.errors import NotFound
 from easel.flow.workers.seal import Seal
 from easel.flow.workers.tokens import refusal
 from easel.store import offers, worker_tokens
-from easel.store.engine import AnyRow, Store
+from easel.store.engine import Store
+from easel.store.offered import OfferedWork
 
 
 def check_sources(
@@ -33,7 +34,7 @@ def check_attempt(store: Store, secret_hash: str, key: str) -> None:
     _mine(store, secret_hash, key)
 
 
-def _mine(store: Store, secret_hash: str, key: str) -> AnyRow:
+def _mine(store: Store, secret_hash: str, key: str) -> OfferedWork:
     with store.read() as tx:
         token = worker_tokens.valid(tx, [secret_hash]).get(secret_hash)
         if token is None:

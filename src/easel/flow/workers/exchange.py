@@ -19,7 +19,8 @@ from easel.records.worker import AttemptOffer, Puller
 from easel.run.entries import JournalEntry, encode_entry, following
 from easel.run.leasing import give
 from easel.store import devices, jobs, offers, reservations, worker_tokens
-from easel.store.engine import AnyRow, Store, Tx
+from easel.store.engine import Store, Tx
+from easel.store.offered import OfferedWork
 
 CANDIDATES = 512
 SPARE = 16
@@ -158,7 +159,7 @@ class _Round:
 
     # What it has and should have. ---------------------------------------------------------------------------------
 
-    def _compare(self, said: Said, answer: ExchangeReply, rows: Sequence[AnyRow]) -> Puller:
+    def _compare(self, said: Said, answer: ExchangeReply, rows: Sequence[OfferedWork]) -> Puller:
         """Take its reports, say what differs; returns what it has room for."""
         fresh = not said.again and (said.session == 0 or said.number > self.beats.get(said.name, 0))
         if fresh:
@@ -196,11 +197,11 @@ class _Round:
         return Puller(said.name, room, said.labels, said.remaining_s, said.ahead)
 
     @staticmethod
-    def _began(row: AnyRow, said: Said) -> bool:
+    def _began(row: OfferedWork, said: Said) -> bool:
         """Whether the device ever had it. One that leaves says what it had; its part of a gang is not given back."""
         return bool(row.known or row.key in said.attempts or (said.leaving and row.size > 1))
 
-    def _take_reports(self, said: Said, answer: ExchangeReply, mine: Mapping[str, AnyRow]) -> set[str]:
+    def _take_reports(self, said: Said, answer: ExchangeReply, mine: Mapping[str, OfferedWork]) -> set[str]:
         """Take each entry once and in its order, with our time; where one is missing, ask for it and what follows."""
         over: set[str] = set()
         received = {key: int(row.received) for key, row in mine.items()}
@@ -221,7 +222,7 @@ class _Round:
                 over.add(key)
         return over
 
-    def _add_report(self, said: Said, row: AnyRow, new: Sequence[JournalEntry]) -> bool:
+    def _add_report(self, said: Said, row: OfferedWork, new: Sequence[JournalEntry]) -> bool:
         """Keep what a device wrote; returns whether that was the end of it."""
         shift = self.shifts.get(row.key, row.shift)
         if shift is None and said.monotonic is not None:
@@ -248,11 +249,11 @@ class _Round:
             return replace(entry, at=entry.at + self.tx.now.timestamp() - said.clock)
         return replace(entry, at=entry.monotonic + shift)
 
-    def _gone(self, row: AnyRow, end: EndReason, reason: str) -> None:
+    def _gone(self, row: OfferedWork, end: EndReason, reason: str) -> None:
         gone = offers.NewReport(row.executor, row.key, gone=reason, gone_end=end.value, over=True)
         self.reports.append(gone)
 
-    def _order(self, row: AnyRow) -> dict[str, Any]:
+    def _order(self, row: OfferedWork) -> dict[str, Any]:
         name = f"{row.seq}-{row.offered_at.timestamp():.6f}"  # a number alone may be used again
         return {"offer": name, "order": self.seal.read(row.sealed)}
 
@@ -285,7 +286,7 @@ class _Round:
 
     def _choose(
         self, by_executor: Mapping[str, Sequence[Puller]], limit: int
-    ) -> tuple[list[AnyRow], dict[str, str]]:
+    ) -> tuple[list[OfferedWork], dict[str, str]]:
         """The first `limit` that wait, which are locked, and who gets which of them."""
         rows = offers.lease_candidates(self.tx, by_executor, limit)
         given: dict[str, str] = {}
@@ -307,14 +308,14 @@ class _Round:
         rest = [one for one in waiting if one.key not in given]
         return given | give(rest, [each for each in pullers if each.name not in kept])
 
-    def _remember_peers(self, row: AnyRow, variables: Mapping[str, str]) -> None:
+    def _remember_peers(self, row: OfferedWork, variables: Mapping[str, str]) -> None:
         """Keeps the peers' addresses, so that an order that has to be sent again says the same."""
         order = self.seal.open(row.sealed)
         sealed = self.seal.close(replace(order, variables={**order.variables, **variables}))
         offers.reseal(self.tx, row.key, sealed)
 
 
-def _why(row: AnyRow, said: Said) -> tuple[EndReason, str]:
+def _why(row: OfferedWork, said: Said) -> tuple[EndReason, str]:
     if not row.known and row.kill:
         return EndReason.STOPPED, "stopped before it began"
     if said.leaving and not row.known and row.key not in said.attempts:
@@ -325,7 +326,7 @@ def _why(row: AnyRow, said: Said) -> tuple[EndReason, str]:
     return EndReason.UNKNOWN_THERE, "its device no longer knows it"
 
 
-def offer_of(row: AnyRow, tx: Tx) -> AttemptOffer:
+def offer_of(row: OfferedWork, tx: Tx) -> AttemptOffer:
     return AttemptOffer(
         row.key,
         row.gang,
@@ -340,13 +341,13 @@ def offer_of(row: AnyRow, tx: Tx) -> AttemptOffer:
     )
 
 
-def _less(room: Room, row: AnyRow) -> Room:
+def _less(room: Room, row: OfferedWork) -> Room:
     asked = Resources(row.vcpu, row.memory_mb, row.gpus)
     return room.less(asked, room.choose_gpus(asked.gpus) or ())
 
 
 def _peers(
-    given: Mapping[str, str], rows: Mapping[str, AnyRow], addresses: Mapping[str, str]
+    given: Mapping[str, str], rows: Mapping[str, OfferedWork], addresses: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     """What each member of a gang is told: who it is, and where all of them are, in order of rank."""
     gangs: dict[str, list[str]] = {}

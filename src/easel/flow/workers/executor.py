@@ -29,7 +29,8 @@ from easel.run.executors.base import (
 )
 from easel.run.order import Order
 from easel.store import devices, offers
-from easel.store.engine import AnyRow, Store, Tx
+from easel.store.engine import Store, Tx
+from easel.store.offered import HeldWork, WorkReport
 
 WATCH_S = 1.0
 
@@ -207,7 +208,7 @@ class RemoteExecutor:
             else:
                 self._hear(gang, row, self._seen.get(gang, 0))
 
-    def _hear(self, gang: str, row: AnyRow, known: int) -> None:
+    def _hear(self, gang: str, row: WorkReport, known: int) -> None:
         entries = [entry for entry in _entries(row) if entry.number >= known]
         if entries:
             self._reports.append(Entries(gang, entries))
@@ -219,7 +220,7 @@ class RemoteExecutor:
             if row.gone is None and row.seq <= self._cursor:  # later ones are yet to be read
                 self._hear(key, row, seen)
 
-    def _hear_peer(self, gang: str, rank: int, row: AnyRow) -> None:
+    def _hear_peer(self, gang: str, rank: int, row: WorkReport) -> None:
         """Takes the log of another member of a distributed job, and a bad end: it ends all of them."""
         if row.gone is not None:
             self._reports.append(AttemptGone(gang, f"worker {rank}: {row.gone}", _end(row)))
@@ -241,11 +242,11 @@ class RemoteExecutor:
             self._rooms = _rooms(tx, self.name)
             workers = {row.name: row for row in offers.workers_of(tx, self.name)}
         lost: dict[str, str] = {}
-        for name, row in workers.items():
+        for name, worker in workers.items():
             heard = self._workers.get(name)
-            if heard is None or heard.beats != row.beats:
-                self._workers[name] = _Heard(row.beats, now)
-            if row.left:
+            if heard is None or heard.beats != worker.beats:
+                self._workers[name] = _Heard(worker.beats, now)
+            if worker.left:
                 lost[name] = f"device {name} has left"
             elif now - self._workers[name].at > self.lost_after:
                 lost[name] = f"device {name} was not heard of for {self.lost_after:g} s"
@@ -261,7 +262,7 @@ class RemoteExecutor:
         over = {row.gang for row in rows if row.over or row.forgotten} | {row.gang for row in gone}
         self._reports.append(Beat(frozenset(row.gang for row in rows) - over))
 
-    def _lose(self, lost: Mapping[str, str], gone: Sequence[AnyRow]) -> None:
+    def _lose(self, lost: Mapping[str, str], gone: Sequence[HeldWork]) -> None:
         with self.store.write() as tx:
             if offers.fence(tx, self.name) != self._fence:
                 return
@@ -277,6 +278,7 @@ class RemoteExecutor:
                 [
                     offers.NewReport(self.name, row.key, gone=lost[row.device], gone_end=end, over=True)
                     for row in gone
+                    if row.device is not None
                 ],
             )
             offers.drop_lost(tx, list(lost))
@@ -284,11 +286,11 @@ class RemoteExecutor:
                 offers.remove_workers(tx, list(lost))
 
 
-def _entries(row: AnyRow) -> list[JournalEntry]:
+def _entries(row: WorkReport) -> list[JournalEntry]:
     return [decode_entry(entry) for entry in json.loads(row.entries)]
 
 
-def _end(row: AnyRow) -> EndReason:
+def _end(row: WorkReport) -> EndReason:
     return EndReason(row.gone_end) if row.gone_end else EndReason.OTHER
 
 

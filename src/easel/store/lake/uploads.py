@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, and_, delete, exists, func, insert, literal, not_, select, update
 
@@ -293,9 +293,20 @@ def _keep_unchanged(tx: Tx, upload: Upload) -> None:
     tx.execute(unchanged.values(version=newest.scalar_subquery()))
 
 
-def committed(tx: Tx, upload_id: UploadId) -> Iterator[AnyRow]:
-    """What a committed session added, by path: columns path, version, id, size, digest."""
-    return iter(tx.execute(_committed(upload_id).execution_options(yield_per=5000)))
+class CommittedFile(NamedTuple):
+    """A version that a committed session made; `id` is its number in the catalogue."""
+
+    path: str
+    version: int
+    id: int
+    size: int
+    digest: bytes
+
+
+def committed(tx: Tx, upload_id: UploadId) -> Iterator[CommittedFile]:
+    """Returns what a committed session added, by path, as it is read."""
+    found = tx.execute(_committed(upload_id).execution_options(yield_per=5000))
+    return (CommittedFile._make(row) for row in found)
 
 
 def _committed(upload_id: UploadId) -> Select[*tuple[Any, ...]]:
@@ -315,10 +326,10 @@ def _committed(upload_id: UploadId) -> Select[*tuple[Any, ...]]:
     )
 
 
-def committed_page(tx: Tx, upload_id: UploadId, after: str, limit: int) -> list[AnyRow]:
-    """The same, a page of it."""
+def committed_page(tx: Tx, upload_id: UploadId, after: str, limit: int) -> list[CommittedFile]:
+    """Returns a page of what a committed session added, by path from `after` on."""
     query = _committed(upload_id).where(upload_items.c.path > after)
-    return list(tx.execute(query.limit(limit)))
+    return [CommittedFile._make(row) for row in tx.execute(query.limit(limit))]
 
 
 def abandoned(tx: Tx, before: datetime, limit: int = 200) -> list[Upload]:
