@@ -140,7 +140,7 @@ class RunOfProfile(NamedTuple):
     """The features of a run, and its job's state, reason and usage."""
 
     job_id: str
-    features: Mapping[str, float]
+    features: dict[str, float]
     state: str
     end_reason: str | None
     usage: Mapping[str, Any] | None

@@ -161,6 +161,7 @@ def test_a_job_that_is_tried_again_waits_a_little_longer_each_time(
         advancer.advance([AttemptReport(key, gone=(EndReason.DEVICE_LOST, "silent"))], nobody)
         with engine.store.read() as tx:
             row = jobs.rows(tx, [job.id])[job.id]
+            assert row.not_before is not None
             waits.append((row.not_before - tx.now).total_seconds())
     for number, wait in enumerate(waits):
         assert 2.0**number * 0.4 < wait <= 2.0**number
