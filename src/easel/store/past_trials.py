@@ -13,7 +13,7 @@ from easel.store.engine import Tx
 from easel.store.schema.apps import app_trials, apps
 
 
-class TrialOutcome(NamedTuple):
+class TrialOfApp(NamedTuple):
     """What a trial came to; `name` is that of its app."""
 
     name: str
@@ -23,7 +23,7 @@ class TrialOutcome(NamedTuple):
     started_at: datetime
 
 
-def ended(tx: Tx, project_id: ProjectId) -> list[TrialOutcome]:
+def ended(tx: Tx, project_id: ProjectId) -> list[TrialOfApp]:
     """Returns the trials of a project's apps that have ended, in the order of the decisions."""
     query = (
         select(
@@ -37,4 +37,4 @@ def ended(tx: Tx, project_id: ProjectId) -> list[TrialOutcome]:
         .where(apps.c.project_id == project_id, app_trials.c.ended.is_(True))
         .order_by(app_trials.c.seq)
     )
-    return [TrialOutcome._make(row) for row in tx.execute(query)]
+    return [TrialOfApp._make(row) for row in tx.execute(query)]
