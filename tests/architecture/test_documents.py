@@ -126,3 +126,17 @@ def test_every_file_that_is_named_or_linked_exists(page: Path) -> None:
     assert [
         to for to in [*linked, *named] if not to.exists() and not list(to.parent.glob(f"{to.name}*"))
     ] == []
+
+
+TESTS = re.compile(r"`(?:(tests/[\w/]+\.py)|…)::(\w+)`")
+
+
+@each_page
+def test_every_test_that_is_named_exists(page: Path) -> None:
+    """`…::` stands for the file that was named last."""
+    missing, file = [], ""
+    for named, test in TESTS.findall(page.read_text()):
+        file = named or file
+        if not re.search(rf"^ *def {test}\(", (ROOT / file).read_text(), re.MULTILINE):
+            missing.append(f"{file}::{test}")
+    assert missing == []

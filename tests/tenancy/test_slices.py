@@ -15,7 +15,7 @@ import pytest
 
 from easel.declare.job import Trial
 from easel.flow.apps import curve_book, dossier
-from easel.flow.apps.declare import declare_app
+from easel.flow.apps.declare import declare_app, delete_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.infer import Models, infer
 from easel.match.candidate import Candidate
@@ -355,6 +355,40 @@ def test_a_slice_that_ends_by_itself_when_it_is_asked_to_give_way_counts_for_all
     assert (row.share, row.quality) == (told["until"], 0.7)
     pool.turn()
     assert asked(engine) == [job.id], "nobody is asked for what has been given already"
+
+
+def test_an_app_deleted_while_its_slice_runs_is_not_gone_on_with_by_one_of_its_name(
+    engine: EngineUnderTest,
+) -> None:
+    pool = PoolUnderTest(engine.lake)
+    pool.device()
+    app(engine, "flowers", n=40)
+    app(engine, "birds", seed=7)
+    for _ in range(200):
+        (job,) = pool.turn()
+        if job.spec.resume is not None and job.spec.tags["app"] == "flowers":
+            break
+        pool.end(job, 0.6, result={"reached": arguments(job).get("until", 1.0)})
+    assert job.spec.resume is not None
+    pool.begin(job)
+    with engine.store.write() as tx:
+        delete_app(tx, engine.caller(), "flowers")
+    (after,) = pool.turn()
+    assert after.spec.tags["app"] == "birds", "its place is free at once"
+    pool.end(job, 0.9, result={"reached": arguments(job)["until"]})  # its report comes late
+    assert pool.turn() == []
+    app(engine, "flowers", n=40)
+    for _ in range(40):
+        (now,) = pool.waiting()
+        if now.spec.tags["app"] == "flowers":
+            break
+        pool.end(now, 0.6, result={"reached": arguments(now).get("until", 1.0)})
+        pool.turn()
+    assert now.spec.tags["app"] == "flowers"
+    assert now.spec.resume is None, "the new one begins with nothing of the old"
+    with engine.store.read() as tx:
+        assert job.id not in {one.job_id for one in app_trials.trials(tx)}
+    assert would_decide(pool) == would_decide(PoolUnderTest(engine.lake))
 
 
 @pytest.mark.parametrize("slower", [[100.0] * 24, [1.0] * 12 + [100.0] * 12], ids=["lies", "slows down"])

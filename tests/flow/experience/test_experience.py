@@ -50,11 +50,13 @@ def test_a_missing_or_broken_file_is_no_experience_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = tmp_path / "broken.json"
-    broken.write_text("{", encoding="utf-8")
     with caplog.at_level(logging.WARNING, "easel.experience"):
         assert not read_experience(tmp_path / "none.json").sets
-        assert not read_experience(broken).sets
-    assert len(caplog.records) == 2
+        for damage in (b"{", b"\xff\xfe\x00", b"[]", b'{"sets": 5}'):
+            broken.write_bytes(damage)
+            assert not read_experience(broken).sets
+        assert not read_experience(tmp_path).sets, "a folder is no file"
+    assert len(caplog.records) == 6
 
 
 def test_entries_of_another_version_are_left_out(tmp_path: Path) -> None:

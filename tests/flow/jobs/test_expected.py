@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from easel.declare.job import Command, JobSpec
+from easel.declare.job import Command, JobSpec, Trial
 from easel.declare.resources import Resources, Room
 from easel.declare.roles import Role
 from easel.flow.jobs.expected import expected_times, queue_as_it_is
+from easel.flow.jobs.shares import keep_for_apps
 from easel.flow.jobs.submit import submit_job
 from easel.ids import JobId, TokenId
 from easel.records.identity import Caller
@@ -93,3 +94,31 @@ def test_what_no_connected_device_can_hold_has_no_expected_start(store: Store, a
     (pair,) = submit(store, ana, 1, workers=2)
     with store.read() as tx:
         assert expected_times(tx, [pair], 8, np.random.default_rng(0))[pair].start is None
+
+
+def test_what_an_admin_keeps_for_apps_is_foretold_to_neither_jobs_nor_newcomers(
+    store: Store, ana: Caller
+) -> None:
+    """Of two cores a trial holds one: with half the pool kept for apps, jobs have the other."""
+    for _ in range(5):
+        ran(store, ana, 10.0, name="short")
+    (trial,) = submit(store, ana, 1, name="short", run=Trial("easel.flow.apps.trial:learn", {}))
+    holds = {"state": "running", "device": "here", "started_at": NOON, "launched_at": NOON}
+    with store.write() as tx:
+        tx.execute(update(jobs).where(jobs.c.id == trial).values(**holds))
+    waiting = submit(store, ana, 4, name="short")
+
+    def last_start() -> float:
+        with store.read() as tx:
+            found = expected_times(tx, waiting, 8, np.random.default_rng(0))[waiting[-1]].start
+        assert found is not None
+        return (found - NOON).total_seconds()
+
+    shared = last_start()
+    with store.write() as tx:
+        keep_for_apps(tx, ana, 0.5)
+        assert queue_as_it_is(tx, 8).for_apps == 0.5
+    assert shared < 25 < last_start()
+    with store.write() as tx:
+        keep_for_apps(tx, ana, 0.0)
+    assert last_start() == pytest.approx(shared)

@@ -19,7 +19,7 @@ def read_experience(path: Path = PACKAGED) -> Experience:
         return Experience.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         log.warning("no experience at %s: candidates begin with hand-set promises", path)
-    except (json.JSONDecodeError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, AttributeError, TypeError) as error:
         log.warning(
             "the experience at %s cannot be read (%s): candidates begin with hand-set promises", path, error
         )
