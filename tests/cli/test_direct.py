@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 import typer
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from easel.cli import direct, forms, help_page
 from easel.cli.declared import NotPlain, Parameter, parameters, read_words
 from easel.cli.examples import EXAMPLES
 from easel.cli.main import CHECKING, COMMANDS
+from easel.cli.main import app as easel
 
 Command = tuple[tuple[str, ...], Any, Any]
 SAMPLES = {"TEXT": "-some", "INTEGER": "3", "NUMBER": "0.75", "PATH": "pyproject.toml"}
@@ -109,6 +111,32 @@ def test_every_command_is_found_and_its_help_fits_80_columns(
     shown = help_page.of_command(path, callback).splitlines()
     assert max(map(len, shown)) <= 80
     assert shown[0].startswith(f"easel {' '.join(path)}")
+
+
+@pytest.mark.parametrize("command", ALL, ids=lambda each: " ".join(each[0]))
+def test_every_list_has_json_csv_and_watch(command: Command) -> None:
+    path, _, built = command
+    options = {flag for each in built.params for flag in each.opts}
+    if "--json" in options:
+        assert "--csv" in options
+    if path[-1] in forms.LISTS:
+        assert {"--json", "--csv", "--watch"} <= options
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["rm"], "rm [OPTIONS] REF"),
+        (["jobs", "show"], "jobs show [OPTIONS] JOB"),
+        (["infer"], "infer [OPTIONS] APP OBJECTS…"),
+        (["trace", "a", "b"], "trace [OPTIONS] [REF]"),
+    ],
+)
+def test_a_mistake_is_told_with_the_names_of_our_help(words: list[str], told: str) -> None:
+    done = CliRunner().invoke(easel, words, env={"COLUMNS": "100"})
+    assert done.exit_code == 2
+    assert told in done.output
+    assert "{" not in done.output
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ from easel.cli.app_words import facts_of as app_facts
 from easel.cli.apps import rm
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
-from easel.cli.output import show_one, show_table
-from easel.cli.plain import Ago, Lasting, Size
-from easel.cli.studies import EXAMPLE
+from easel.cli.output import counted, show_one, show_table
+from easel.cli.plain import Ago, Lasting, Size, size
+from easel.cli.studies import EXAMPLE, _recommend
 from easel.declare.parse import parse_program
 from easel.match.templates import match_program
 from easel.wire.app import Answers, App, BestModel, Fed, Refused
 from easel.wire.job import Job, Usage
-from easel.wire.study import study_fields
+from easel.wire.study import Recommendation, study_fields
 from easel.wire.terms import Terms
 
 INDENT = len("examples") + 2
@@ -163,15 +163,34 @@ def test_deleting_an_app_asks_where_somebody_is_there_to_answer(
 def test_people_read_units_and_spreadsheets_read_numbers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = [Size(3 * 2**30), Lasting(7200.0), Lasting(None), Ago(NOON)]
+    row = [Size(3 * 10**9), Lasting(7200.0), Lasting(None), Ago(NOON)]
     show_table(["size", "takes", "took", "made"], [row])
     told = capsys.readouterr().out
-    assert "3.0 GiB" in told
+    assert "3.0 GB" in told
     assert "2.0 h" in told
     assert "ago" in told
     monkeypatch.setattr(output.chosen, "as_csv", True)
     show_table(["size", "takes", "took", "made"], [row])
-    assert capsys.readouterr().out.splitlines()[1].startswith(f"{3 * 2**30},7200.0,,20")
+    assert capsys.readouterr().out.splitlines()[1].startswith(f"{3 * 10**9},7200.0,,20")
+
+
+def test_what_is_counted_is_in_the_singular_where_there_is_one() -> None:
+    told = [counted(number, what) for number, what in ((1, "entry"), (2, "entry"), (0, "day"), (1.0, "GPU"))]
+    assert told == ["1 entry", "2 entries", "0 days", "1 GPU"]
+    assert [size(number) for number in (1, 999, 1500, 999_999, 267_264, 3.2e9)] == [
+        *("1 B", "999 B", "1.5 kB", "1.0 MB", "267 kB", "3.2 GB")
+    ]
+
+
+def test_a_point_that_will_not_meet_the_constraints_is_not_called_better(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for probability in (2e-28, 0.97):
+        _recommend(Recommendation(point={"width": 8}, predicted={}, probability=probability, observed=None))
+    hopeless, hopeful = capsys.readouterr().err.split("predicted to be better")
+    assert "predicted to come nearest: width=8" in hopeless
+    assert "not expected to meet the constraints: less than 0.1 % probable" in hopeless
+    assert "meets the constraints with 97 % probability" in hopeful
 
 
 def test_the_study_to_begin_with_is_one() -> None:

@@ -158,6 +158,17 @@ def test_the_papers_query_finds_what_a_job_made_today(people: dict[str, Client],
     assert [(edge.source, edge.action) for edge in back.edges] == [("ColdpotQA:1", "job")]
 
 
+def test_a_job_is_traced_by_its_id_or_the_end_of_it(john: Client) -> None:
+    job = john.jobs.submit(["sh", "-c", "echo 1 > output/x"], input="ColdpotQA", resources=SMALL).wait()
+    for name in (job.id, job.id[-8:]):
+        told = easel(john, "trace", name).stdout
+        assert told.startswith(str(job.about.output_set))
+        assert "ColdpotQA:1" in told
+    broken = john.jobs.submit(["false"], input="ColdpotQA", resources=SMALL).wait(check=False)
+    told = easel(john, "trace", broken.id, check=False).stderr
+    assert "left no output. It read ColdpotQA:1: easel trace ColdpotQA:1" in told
+
+
 def test_a_dropped_output_is_brought_back_by_replay(people: dict[str, Client], john: Client) -> None:
     script = "import os, pathlib; pathlib.Path(os.environ['EASEL_OUTPUT'], 'm').write_text('replay me')"
     made = john.jobs.submit([sys.executable, "-c", script], input="ColdpotQA", resources=SMALL).wait()

@@ -10,7 +10,7 @@ import typer
 from easel.cli.app_models import app
 from easel.cli.app_words import AppName
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, show_text
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one, show_text
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -113,6 +113,6 @@ def checks(name: AppName, project: InProject = None, as_json: AsJson = False) ->
         if as_json:
             show_one(found, as_json)
             return
-        show_list(found.checks, CHECKS, as_json, f"Nothing odd in {found.examples} examples.")
+        show_list(found.checks, CHECKS, as_json, f"Nothing odd in {counted(found.examples, 'example')}.")
         for note in found.notes:
             say(f"note: {note}")

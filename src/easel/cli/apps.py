@@ -16,6 +16,7 @@ from easel.cli.output import (
     AsJson,
     Columns,
     InProject,
+    counted,
     is_wide,
     say,
     show_list,
@@ -168,7 +169,7 @@ def next_trial(
         shown = found.items if everything or as_json else found.items[:MOST_PROSPECTS]
         show_list(shown, PROSPECTS, as_json, "Nothing to choose from yet: feed examples.")
         if len(shown) < len(found.items):
-            say(f"{len(found.items) - len(shown)} candidates more of which less is expected: --all")
+            say(f"Less is expected of {counted(len(found.items) - len(shown), 'more candidate')}: --all")
 
 
 @app.command("set")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,15 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, console, show_list, show_one
-from easel.errors import InvalidInput
+from easel.errors import EaselError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from easel.sdk.client import Client
     from easel.sdk.lake import KindName
     from easel.wire.lake import Artifact, Graph
 
+_MAYBE_JOB = re.compile(r"(job_)?[0-9a-hjkmnp-tv-z]{4,26}")
+"""A job's id or the end of one; a file set may be called so, too."""
 tag_app, find_app, trace_app = typer.Typer(), typer.Typer(), typer.Typer()
 
 Kind = Annotated[str, typer.Argument(help="file, fileset or job")]
@@ -75,27 +79,53 @@ def find(
 
 @trace_app.command("trace")
 def trace(
-    ref: Annotated[str | None, typer.Argument(help="A file set; without one, the whole project")] = None,
+    ref: Annotated[
+        str | None, typer.Argument(help="A file set or a job; without one, the whole project")
+    ] = None,
     forward: Annotated[bool, typer.Option("--forward", help="What was made of it")] = False,
     one_step: Annotated[bool, typer.Option("--one-step", help="Only what is next to it")] = False,
     export: Annotated[str | None, typer.Option(help="prov or openlineage")] = None,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a file set was made from, or what was made of it."""
+    """What a file set, or the output of a job, was made from, or what was made of it."""
     with connect(project) as client:
+        start = _set_named(client, ref) if ref else None
         if export:
-            print(json.dumps(client.lake.export_lineage(ref, export), indent=2))
+            print(json.dumps(client.lake.export_lineage(start, export), indent=2))
             return
-        name = client.lake.file_set(ref) if ref else None
-        graph = client.lake.trace(ref, forward=forward, one_step=one_step) if ref else client.lake.graph()
+        graph = client.lake.trace(start, forward=forward, one_step=one_step) if start else client.lake.graph()
     if as_json:
         print(json.dumps(graph.model_dump(mode="json"), indent=2))
-    elif name:
-        _draw(graph, f"{name.name}:{name.version}", forward)
+    elif start:
+        _draw(graph, start, forward)
     else:
         for edge in graph.edges:
             print(f"{edge.source} → {edge.target}  ({edge.job or 'create'})")
+
+
+def _set_named(client: Client, ref: str) -> str:
+    """Returns the version of a file set that is meant; of a job it is what the job left."""
+    try:
+        found = client.lake.file_set(ref)
+    except NotFound:
+        if not _MAYBE_JOB.fullmatch(ref):
+            raise
+        return _output_of(client, ref)
+    return f"{found.name}:{found.version}"
+
+
+def _output_of(client: Client, ref: str) -> str:
+    try:
+        job = client.jobs.get(ref).about
+    except EaselError:
+        raise NotFound(
+            f"there is no file set and no job {ref!r}: `easel filesets ls`, `easel jobs ls`"
+        ) from None
+    if job.output_set is None:
+        read = f". It read {job.input_set}: easel trace {job.input_set}" if job.input_set else ""
+        raise NotFound(f"job {job.id} is {job.state} and left no output{read}")
+    return job.output_set
 
 
 def _draw(graph: Graph, start: str, forward: bool) -> None:

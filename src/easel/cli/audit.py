@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, warn
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one, warn
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def verify(
     if as_json:
         show_one(found, as_json)
     elif found.whole:
-        say(f"Whole: {found.entries} entries, {found.first} to {found.last}. The last hash is {found.hash}")
+        say(
+            f"Whole: {counted(found.entries, 'entry')}, {found.first} to {found.last}. The last hash is {found.hash}"
+        )
     else:
         warn(f"entry {found.broken_at}: {found.why}")
     if not found.whole:
@@ -113,4 +115,4 @@ def _verify_file(file: Path) -> None:
         last, count = each, count + 1
     if last is None:
         raise InvalidInput(f"{file} holds no entries")
-    say(f"Whole: {count} entries up to {last.seq}. The last hash is {last.hash}")
+    say(f"Whole: {counted(count, 'entry')} up to {last.seq}. The last hash is {last.hash}")

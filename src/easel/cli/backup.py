@@ -12,7 +12,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, errors, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, counted, errors, say, show_list, show_one
 from easel.declare.moment import parse_duration
 from easel.errors import InvalidInput
 
@@ -183,7 +183,10 @@ def restore(
                 )
             )
         else:
-            say(f"{found.name}: {found.rows} rows and {found.blobs} blobs, {found.missing} blobs are missing")
+            say(
+                f"{found.name}: {counted(found.rows, 'row')} and {counted(found.blobs, 'blob')}; "
+                f"blobs that are missing: {found.missing}"
+            )
         if found.missing:
             raise typer.Exit(1)
         return

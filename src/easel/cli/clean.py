@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.cli.plain import size
 from easel.errors import InvalidInput
 from easel.sdk.operate import What
@@ -30,7 +30,7 @@ GRANTS: Columns[Grant] = [
 RULES: Columns[RetentionRule] = [
     ("id", lambda r: r.id),
     ("what", lambda r: r.what),
-    ("older than", lambda r: f"{r.older_than_days:g} days"),
+    ("older than", lambda r: counted(r.older_than_days, "day")),
     ("tag", lambda r: r.tag or None),
     ("applied", lambda r: r.applied_at),
 ]
@@ -127,7 +127,8 @@ def storage(
         return
     show_list(found.holders, HOLDERS, False, "Nobody holds anything yet.")
     say(
-        f"The blob store has {size(found.stored_bytes)} in {found.objects} objects; equal bytes lie there once."
+        f"The blob store has {size(found.stored_bytes)} in {counted(found.objects, 'object')}; "
+        "equal bytes lie there once."
     )
 
 

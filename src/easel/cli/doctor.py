@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from easel.cli.output import AsJson, console, say
+from easel.cli.output import AsJson, console, counted, say
+from easel.cli.plain import size
 from easel.errors import EaselError, Unauthenticated
 from easel.version import __version__
 
@@ -224,8 +225,8 @@ def _stored(*, fix: bool, deep: bool) -> Iterator[Finding]:
         store.close()
     except EaselError:
         return  # `_home` has said what is wrong
-    amount = f"{found.blobs} blobs, {found.size / 2**30:.1f} GiB"
-    part = "" if found.read >= found.size else f"; {found.read / 2**30:.1f} GiB were read (--deep reads all)"
+    amount = f"{counted(found.blobs, 'blob')}, {size(found.size)}"
+    part = "" if found.read >= found.size else f"; {size(found.read)} were read (--deep reads all)"
     if found.damaged:
         names = [name for each in found.damaged.values() for name in each][:5]
         remedy = (

@@ -90,7 +90,7 @@ def diff(before: SetRef, after: SetRef, project: InProject = None, as_json: AsJs
 def get(ref: SetRef, target: Path, project: InProject = None) -> None:
     """Download a whole set."""
     with connect(project) as client, bar("Downloading", None) as progress:
-        say(f"Downloaded {client.lake.checkout(ref, target, progress=progress)} files")
+        say(f"Downloaded {counted(client.lake.checkout(ref, target, progress=progress), 'file')}")
 
 
 @app.command("rm")

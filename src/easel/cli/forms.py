@@ -11,11 +11,37 @@ from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from easel.cli import output
 from easel.cli.complete import COMPLETERS, Completer
 
-LISTS = ("ls", "devices", "trials", "points", "attempts")
+LISTS = frozenset(
+    {"ls", "devices", "trials", "points", "attempts", "front", "find", "log", "tokens", "metrics"}
+)
+"""Commands that only list what is there; each may be watched."""
+
+
+class PlainCommand(TyperCommand):
+    """A command whose mistakes are told with the names that our help has: JOB, [TARGET], OBJECTS…"""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        taken: list[Any] = list(self.params)
+        for each in taken:
+            if each.param_type_name == "argument" and not each.metavar:
+                each.metavar = str(each.name).upper()
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        places = [_place(each) for each in self.params if each.param_type_name == "argument"]
+        return [*(["[OPTIONS]"] if len(places) < len(self.params) else []), *places]
+
+
+def _place(argument: Any) -> str:
+    name = argument.metavar + ("" if argument.nargs == 1 else "…")
+    return name if argument.required else f"[{name}]"
+
+
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV for spreadsheets")]
 Watch = Annotated[
     float | None,
@@ -32,6 +58,7 @@ def offer_forms(part: typer.Typer) -> None:
         given = command.callback
         if given is not None and not hasattr(given, "offers_forms"):
             command.callback = _with_forms(given, (command.name or given.__name__) in LISTS)
+            command.cls = PlainCommand
 
 
 def _with_forms(given: Callable[..., Any], listed: bool) -> Callable[..., Any]:

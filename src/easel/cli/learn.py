@@ -11,7 +11,7 @@ import typer
 
 from easel.cli.app_words import about_template, against_baseline, notes_of, score_of
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, say, show_one
+from easel.cli.output import AsJson, InProject, counted, say, show_one
 from easel.cli.program import look
 from easel.errors import InvalidInput, TryLater
 
@@ -47,7 +47,7 @@ def learn(
         if warning := about_template(made.template):
             say(warning)
         fed = client.apps.feed_path(called, str(data))
-        say(f"{fed.new} examples fed")
+        say(f"{counted(fed.new, 'example')} fed")
         for line in notes_of(fed):
             say(line)
         ends = time.monotonic() + patience

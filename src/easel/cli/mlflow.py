@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, say
+from easel.cli.output import AsJson, InProject, counted, say
 from easel.sdk.mlflow.mlruns import MlrunsFolder
 from easel.sdk.mlflow.move import MlflowMove, MoveSummary
 from easel.sdk.mlflow.server import TrackingServer
@@ -77,10 +77,11 @@ def _finish(summary: MoveSummary, as_json: bool) -> None:
         print(json.dumps(asdict(summary), indent=2))
     else:
         say(
-            f"{summary.runs} runs with {summary.points} points and {summary.files} files came "
-            f"({summary.there} were there), of {summary.experiments} new experiments; "
-            f"{summary.logged_models} logged models; {summary.models} registered models with "
-            f"{summary.versions} versions."
+            f"{counted(summary.runs, 'run')} with {counted(summary.points, 'point')} and "
+            f"{counted(summary.files, 'file')} came (there already: {summary.there}), "
+            f"of {counted(summary.experiments, 'new experiment')}; "
+            f"{counted(summary.logged_models, 'logged model')}; {counted(summary.models, 'registered model')} "
+            f"with {counted(summary.versions, 'version')}."
         )
         for each in summary.failed:
             say(f"not moved: {each}")

@@ -189,8 +189,11 @@ def columns_here() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def counted(number: float, what: str) -> str:
+    """Returns a number and what is counted, in the plural where it is not one: `1 entry`, `2 entries`, `0.5 days`."""
+    if number != 1:
+        what = f"{what[:-1]}ies" if what.endswith("y") and what[-2] not in "aeiou" else f"{what}s"
+    return f"{number} {what}" if isinstance(number, int) else f"{number:g} {what}"
 
 
 def time_of_day(seconds: float) -> str:

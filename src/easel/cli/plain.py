@@ -28,7 +28,7 @@ class Lasting:
 
 
 class Size(int):
-    """Bytes that people read in KiB, MiB or GiB, and programs as a number."""
+    """Bytes that people read in kB, MB or GB, and programs as a number."""
 
 
 _JOB = re.compile(r"job_[0-9a-hjkmnp-tv-z]{26}")
@@ -109,12 +109,17 @@ def _inside(value: Any) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes in the unit in which people say them: 3.2 GiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
+    """Returns bytes in the unit in which people say them, as the pages and quotas do: `3.2 GB` are 3.2 · 10⁹."""
+    if number < 1000:
+        return f"{number:.0f} B"
+    unit = "kB"
+    number /= 1000
+    for larger in ("MB", "GB", "TB"):
+        if number < 999.5:
+            break
+        unit = larger
+        number /= 1000
+    return f"{number:.1f} {unit}" if number < 10 else f"{number:.0f} {unit}"
 
 
 def money(amount: float, currency: str) -> str:

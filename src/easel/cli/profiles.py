@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.cli.plain import Ago
 from easel.sdk.code import is_folder
 
@@ -83,7 +83,9 @@ def start(
             show_list(planned.runs, RUN_COLUMNS, False, "No runs.")
         currency = client.currency()
         likely = f", likely {planned.likely_cost:.4f} {currency}" if planned.likely_cost is not None else ""
-        say(f"{len(planned.runs)} of {planned.grid} runs, at most {planned.most_cost:.4f} {currency}{likely}")
+        say(
+            f"{len(planned.runs)} of {counted(planned.grid, 'run')}, at most {planned.most_cost:.4f} {currency}{likely}"
+        )
         if dry_run:
             return
         made = client.profiles.start(name, template, **fields)

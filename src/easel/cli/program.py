@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from easel.cli.output import AsJson, console, say
+from easel.cli.output import AsJson, console, counted, say
 from easel.declare.csv_table import read_table_file
 from easel.declare.friendly import read_program
 from easel.declare.propose import PICTURES, Proposal, propose_from_folder, propose_from_table
@@ -120,7 +120,7 @@ def match(
         )
         return
     console().print(
-        f"[bold]{template.name}[/bold]: {len(found)} candidates, in the order of their promise per cost"
+        f"[bold]{template.name}[/bold]: {counted(len(found), 'candidate')}, in the order of their promise per cost"
     )
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("candidate")

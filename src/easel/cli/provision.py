@@ -10,7 +10,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.jobs import finish
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, time_of_day
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one, time_of_day
 from easel.cli.profiles import numbers
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
@@ -126,7 +126,7 @@ def promises(project: InProject = None, as_json: AsJson = False) -> None:
     if not found.jobs:
         say("No job that had to wait has ended yet.")
         return
-    say(f"{found.jobs} jobs that waited have ended:")
+    say(f"Of jobs that waited {found.jobs} {'has' if found.jobs == 1 else 'have'} ended:")
     for level, share in ((80, found.kept_80), (90, found.kept_90), (95, found.kept_95)):
         say(f"  told an end at {level} %: kept for {share or 0.0:.1%}")
     say(f"  started within 30 % of the wait that was expected: {found.near_starts or 0.0:.1%}")
@@ -143,7 +143,7 @@ def _tell(made: wire.Provisioned, currency: str) -> None:
     say(f"Not possible: {made.why}.")
     for way in made.nearest:
         size = f"{way.offer.vcpu:g} vCPU, {way.offer.memory_mb:g} MB"
-        size += f", {way.offer.gpus:g} GPUs" if way.offer.gpus else ""
+        size += f", {counted(way.offer.gpus, 'GPU')}" if way.offer.gpus else ""
         size += f", {way.offer.terms}" if way.offer.terms else ""
         say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f} {currency}")
 

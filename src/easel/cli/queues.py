@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
 
@@ -53,7 +53,7 @@ def gpus_of(device: wire.Device) -> str | None:
     if device.gpu_fault:
         return f"{told}: {device.gpu_fault}"
     if device.gpu_jobs:
-        told += f", {device.gpus_held:g} held by {device.gpu_jobs} job{'s' if device.gpu_jobs > 1 else ''}"
+        told += f", {device.gpus_held:g} held by {counted(device.gpu_jobs, 'job')}"
     return "; ".join([told, *(one.use for one in device.gpu_use)])
 
 

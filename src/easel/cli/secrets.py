@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated
 
 import typer
 
+from easel.cli import output
 from easel.cli.connect import connect
-from easel.cli.output import InProject, say
+from easel.cli.output import AsJson, InProject, say, show_table
 from easel.errors import InvalidInput
 
 app = typer.Typer(no_args_is_help=True, help="Secrets of the project: easel run --secret TOKEN=NAME.")
 
 
 @app.command("ls")
-def ls(project: InProject = None) -> None:
+def ls(project: InProject = None, as_json: AsJson = False) -> None:
     """List the names of secrets; values are never shown."""
     with connect(project) as client:
-        for name in client.secrets.names():
-            print(name)
+        names = client.secrets.names()
+    if as_json:
+        print(json.dumps(names, indent=2))
+    elif names or output.chosen.as_csv:
+        show_table(["name"], [[name] for name in names])
+    else:
+        say("No secrets yet: easel secrets put NAME")
 
 
 @app.command("put")

@@ -14,7 +14,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.jobs import JobArgument, finish
-from easel.cli.output import InProject, say
+from easel.cli.output import InProject, counted, say
 from easel.errors import InvalidInput
 from easel.sdk.visits import Terminal, copy_out, open_terminal
 
@@ -58,7 +58,7 @@ def cp(
         raise InvalidInput("what shall be copied? easel cp JOB:output/model.pt .")
     with connect(project) as client:
         made = copy_out(client, job, path, target)
-    say(f"Copied {len(made)} files")
+    say(f"Copied {counted(len(made), 'file')}")
 
 
 def _talk(terminal: Terminal) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table as Printed
 
-from easel.cli.output import AsJson, console, say
+from easel.cli.output import AsJson, console, counted, say
 from easel.errors import InvalidInput
 
 app = typer.Typer()
@@ -146,7 +146,10 @@ def _advise(more: list[int], days: float, per_hour: float | None, as_json: bool)
             "today's" if size.more == 0 else f"+ {money(size.per_month, found.currency)}",
         )
     console().print(printed)
-    say(f"By {found.jobs} jobs and {found.trials} trials of apps of the last {found.days:g} days.")
+    say(
+        f"By {counted(found.jobs, 'job')} and {counted(found.trials, 'trial')} of apps "
+        f"of the last {counted(found.days, 'day')}."
+    )
     print(found.words)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.errors import Conflict, InvalidInput, NotFound
 
@@ -46,6 +46,8 @@ IMPORTANCES: Columns[wire.DimensionShare] = [
     ("share", lambda one: f"{one.share:.0%}"),
     ("", lambda one: "█" * round(20 * one.share)),
 ]
+UNLIKELY = 0.5
+"""A point that meets the constraints with a smaller probability is not expected to."""
 File = Annotated[Path, typer.Argument(help="A YAML file with name, job, space and goal")]
 Budget = Annotated[
     str | None, typer.Option(help="Another total: cost=5, time=3600 (seconds) or count=60 (points)")
@@ -246,7 +248,7 @@ def import_(study: str, file: Path, project: InProject = None) -> None:
     """Take in points measured elsewhere, as `export` writes them."""
     with connect(project) as client:
         new = client.studies.import_csv(study, _text(file))
-    say(f"{new} new point{'' if new == 1 else 's'}")
+    say(counted(new, "new point"))
 
 
 def _text(file: Path) -> str:
@@ -342,7 +344,7 @@ def _tell_best(found: wire.Study) -> None:
 
 def _failures(found: wire.Study) -> list[str]:
     return [
-        f"{count} point{'' if count == 1 else 's'} {state}"
+        f"{counted(count, 'point')} {state}"
         for state, count in found.points.items()
         if count and state != "running"
     ]
@@ -356,13 +358,23 @@ def _tell(point: wire.StudyPoint) -> None:
 
 
 def _recommend(best: wire.Recommendation) -> None:
-    say(f"predicted to be better: {_settings(best.point)}")
+    hopeless = best.probability is not None and best.probability < UNLIKELY
+    what = "predicted to come nearest" if hopeless else "predicted to be better"
+    say(f"{what}: {_settings(best.point)}")
     for name, e in best.predicted.items():
         say(f"  {name}: {e.median:.4g} expected, {e.low:.4g} to {e.high:.4g} with 90 %")
     if best.observed is not None:
         say(f"  measured there: {_settings(best.observed)}")
     if best.probability is not None:
-        say(f"  meets the constraints with probability {best.probability:.3g}")
+        say(f"  {_chance(best.probability)}")
+
+
+def _chance(probability: float) -> str:
+    """Returns what is to be expected of the constraints, in percent."""
+    told = f"{100 * probability:.3g} %" if probability >= 0.001 else "less than 0.1 %"
+    if probability < UNLIKELY:
+        return f"it is not expected to meet the constraints: {told} probable"
+    return f"meets the constraints with {told} probability"
 
 
 def _measures(best: wire.Recommendation) -> str:

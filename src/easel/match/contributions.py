@@ -66,7 +66,7 @@ def shapley_of(
         )
         return (
             f"{family.name} has no exact Shapley values (those that have: {', '.join(have)}): "
-            "see what matters by dealing columns anew"
+            "see what matters by shuffling one column at a time"
         )
     if not isinstance(source, TableEncoder):
         return "exact Shapley values are told of tables only"

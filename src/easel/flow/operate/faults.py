@@ -48,10 +48,10 @@ def examine_installation(
 
 def check_disk(free: int, least: int) -> Check:
     """Twice what the server needs to take requests should be there."""
-    told = f"{free / 2**30:.1f} GiB free"
+    told = f"{free / 1e9:.1f} GB free"
     if free < 2 * least:
         return Check(
-            "disk", Severity.FAILED, f"{told}, {least >> 20} MB are needed: `easel gc`, `easel storage`"
+            "disk", Severity.FAILED, f"{told}, {least / 1e6:.0f} MB are needed: `easel gc`, `easel storage`"
         )
     return Check("disk", Severity.OK, told)
 

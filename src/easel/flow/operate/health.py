@@ -97,9 +97,9 @@ def _disk(around: ServerState) -> Check:
         return Check(
             "disk",
             Severity.FAILED,
-            f"the disk under {around.folder.name} has {free >> 20} MB left: make room",
+            f"the disk under {around.folder.name} has {free / 1e6:.0f} MB left: make room",
         )
-    return Check("disk", Severity.OK, f"{free / 2**30:.1f} GiB free")
+    return Check("disk", Severity.OK, f"{free / 1e9:.1f} GB free")
 
 
 def _backups(store: Store) -> Check:
