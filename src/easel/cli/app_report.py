@@ -113,6 +113,6 @@ def checks(name: AppName, project: InProject = None, as_json: AsJson = False) ->
         if as_json:
             show_one(found, as_json)
             return
-        show_list(found.checks, CHECKS, as_json, f"Nothing odd in {counted(found.examples, 'example')}.")
+        show_list(found.checks, CHECKS, as_json, f"Nothing odd in {counted(found.examples or 0, 'example')}.")
         for note in found.notes:
             say(f"note: {note}")
