@@ -107,3 +107,13 @@ def test_a_person_makes_a_token_that_may_do_less(world: World) -> None:
     ok(world.call("nb", "GET", f"{ASTRO}/jobs"))
     assert world.call("nb", "POST", f"{ASTRO}/jobs", json=JOB).status_code == 403
     assert world.call("nb", "POST", "/api/v1/tokens", json={"name": "wide"}).status_code == 403
+
+
+def test_a_program_gets_no_token_without_an_end_but_rotates_its_own(robot: World) -> None:
+    old = token(robot, "manager", verbs=["read", "manage"], days=30)
+    made = robot.call("manager", "POST", f"{ASTRO}/users/ci/tokens", json={"name": "x"})
+    assert made.status_code == 403
+    assert "service-accounts" in made.json()["detail"]
+    mine = {each["id"]: each for each in ok(robot.call("astro-admin", "GET", ACCOUNTS))["items"][0]["tokens"]}
+    rotated = ok(robot.call("manager", "POST", f"{ACCOUNTS}/ci/tokens/{old}/rotate", json={}), 201)
+    assert rotated["expires_at"] > mine[old]["expires_at"]

@@ -124,6 +124,56 @@ def test_groups_are_taken_anew_at_every_log_in(site: World, provider: HostilePro
     assert site.call("cli", "GET", "/api/v1/me").status_code == 401  # left the allowed group: nothing works
 
 
+def test_no_chain_of_tokens_outlives_the_log_in_that_it_began_with(
+    site: World, provider: HostileProvider
+) -> None:
+    """Whoever left a group must log in again, however many tokens they made with tokens meanwhile."""
+    provider.groups = ["staff", "lab"]
+    log_in(site, provider)
+    csrf = {"X-CSRF-Token": ok(site.http.get("/api/v1/me"))["csrf_token"]}
+    first = ok(site.http.post("/api/v1/tokens", json={"name": "one"}, headers=csrf), 201)
+    site.tokens["one"] = first["secret"]
+    second = ok(site.call("one", "POST", "/api/v1/tokens", json={"name": "two"}), 201)
+    assert second["expires_at"] == first["expires_at"]
+    # The way over a device code is no other.
+    site.tokens["node7"] = device_token(
+        site, lambda path: ok(site.call("one", "POST", path, json={"allow": True}))
+    )
+    third = next(
+        each for each in ok(site.call("node7", "GET", "/api/v1/tokens"))["items"] if "login" in each["name"]
+    )
+    assert third["expires_at"] == first["expires_at"]
+    # Nor is an admin who makes one for them.
+    admin = site.call("root", "POST", f"{ASTRO}/users/ana/tokens", json={"name": "three"})
+    assert (admin.status_code, admin.json()["detail"]) == (
+        403,
+        "ana signs on elsewhere and logs in themselves: a token made here would outlast that",
+    )
+
+
+def test_a_device_that_was_let_in_by_a_token_which_ended_since_gets_nothing(world: World) -> None:
+    made = ok(world.call("astro-member", "POST", "/api/v1/tokens", json={"name": "short"}), 201)
+    world.tokens["short"] = made["secret"]
+
+    def allow_and_end(path: str) -> None:
+        ok(world.call("short", "POST", path, json={"allow": True}))
+        assert world.call("astro-member", "DELETE", f"/api/v1/tokens/{made['id']}").status_code == 204
+
+    assert device_token(world, allow_and_end) == "access_denied"
+
+
+def device_token(world: World, answer: Callable[[str], object]) -> str:
+    """What a machine without a browser gets: its token, or why not."""
+    begun = ok(world.http.post("/api/v1/device/code", data={"client_id": "easel on node7"}))
+    answer(f"/api/v1/device/{begun['user_code']}")
+    form = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+        "device_code": begun["device_code"],
+    }
+    got = world.http.post("/api/v1/device/token", data=form).json()
+    return str(got.get("access_token") or got["error"])
+
+
 def test_a_disabled_person_stays_out_and_the_local_admin_token_gets_in(
     site: World, provider: HostileProvider
 ) -> None:

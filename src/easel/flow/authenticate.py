@@ -90,4 +90,4 @@ def authorise(found: identity.Credential, level: Level, project: str | None, act
         raise Conflict(
             f"{found.project.name} is archived and can only be read: `easel projects reopen {found.project.name}`"
         )
-    return Caller(user, found.token_id, found.project, role, scope)
+    return Caller(user, found.token_id, found.project, role, scope, found.until)

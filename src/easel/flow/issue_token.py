@@ -17,7 +17,7 @@ from easel.store.paging import Page
 from easel.store.sign_on import signs_on
 
 SIGN_ON_TOKEN_LASTS = timedelta(hours=24)
-"""The longest life of a token of somebody who signs on elsewhere."""
+"""How long after a log-in elsewhere the last token ends that came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,37 @@ def issue_token(
     expires_at: datetime | None,
     scope: TokenScope | None = None,
 ) -> IssuedToken:
-    """A new token. One that is made with a narrow token may do no more than that."""
-    if caller.scope is not None:
-        scope = scope or caller.scope
-        if not scope.within(caller.scope):
-            raise Denied("your own token may not do all this: ask for less, or use one that may")
+    """A new token. One that is made with a token may do no more than that, and for one's own user lives no longer."""
+    scope = within_own(caller, scope)
     if expires_at is not None and expires_at <= tx.now:
         raise InvalidInput("expires_at lies in the past: the token would never work")
+    if user_id == caller.user.id and caller.until is not None:
+        # Else whoever holds a token that ends would renew it for ever: those who left a group, and thieves.
+        expires_at = min(expires_at or caller.until, caller.until)
     if signs_on(tx, user_id):
-        # Rights come from a provider's groups at each log-in: no token outlives them by more than this.
         latest = tx.now + SIGN_ON_TOKEN_LASTS
         expires_at = min(expires_at or latest, latest)
+    return make_token(tx, caller, user_id, name, expires_at, scope)
+
+
+def within_own(caller: Caller, scope: TokenScope | None) -> TokenScope | None:
+    """The scope that was asked for, or the caller's own; refused where it is wider than that."""
+    if caller.scope is None:
+        return scope
+    if scope is not None and not scope.within(caller.scope):
+        raise Denied("your own token may not do all this: ask for less, or use one that may")
+    return scope or caller.scope
+
+
+def make_token(
+    tx: Tx,
+    caller: Caller,
+    user_id: UserId,
+    name: str,
+    expires_at: datetime | None,
+    scope: TokenScope | None,
+) -> IssuedToken:
+    """A new token with just this life and scope: who may have it was asked before."""
     secret = new_token()
     token = identity.add_token(tx, user_id, label(name, "token name"), hashed(secret), expires_at, scope)
     # Not under a project: a token opens all projects of its user, so it is the platform's business.
@@ -68,6 +88,12 @@ def issue_for_member(
     in no other project; otherwise it would be a way into those.
     """
     user = identity.get_member(tx, caller.project_id, name_or_id).user
+    if user.service:
+        raise Denied(f"{user.name} is a program: `easel service-accounts token {user.name}` makes its tokens")
+    if signs_on(tx, user.id) and user.id != caller.user.id:
+        raise Denied(
+            f"{user.name} signs on elsewhere and logs in themselves: a token made here would outlast that"
+        )
     elsewhere = user.platform_admin or identity.projects_of(tx, user.id) != [caller.project_id]
     if elsewhere and not caller.user.platform_admin:
         raise Denied(f"{user.name} may enter more than this project: ask a platform admin for their token")

@@ -68,6 +68,10 @@ class Token:
     last_used_at: datetime | None
     scope: TokenScope | None = None
 
+    def works(self, now: datetime) -> bool:
+        """Whether it was neither revoked nor has ended."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
@@ -88,7 +92,7 @@ class Invitation:
 class Caller:
     """Who makes this request, and, on a project's routes, in which project and role.
 
-    A platform admin acts in every project as its admin.
+    A platform admin acts in every project as its admin. `until` is when the token ends that they showed (None: never).
     """
 
     user: User
@@ -96,6 +100,7 @@ class Caller:
     project: Project | None = None
     role: Role | None = None
     scope: TokenScope | None = None
+    until: datetime | None = None
 
     @property
     def project_id(self) -> ProjectId:

@@ -326,14 +326,19 @@ class Credential:
     project: Project | None
     role: Role | None
     scope: TokenScope | None = None
+    until: datetime | None = None
 
 
 @cache
 def _secret_query(session: bool, in_project: bool) -> Select[*tuple[Any, ...]]:
     """Built once: building it costs eight times as much as running it, and every request does."""
-    query = select(*_USER, tokens.c.id.label("token_id"), tokens.c.last_used_at, tokens.c.scope).join(
-        tokens, tokens.c.user_id == users.c.id
-    )
+    query = select(
+        *_USER,
+        tokens.c.id.label("token_id"),
+        tokens.c.last_used_at,
+        tokens.c.scope,
+        tokens.c.expires_at.label("until"),
+    ).join(tokens, tokens.c.user_id == users.c.id)
     now = bindparam("now", type_=Moment)
     if session:
         query = query.join(sessions, sessions.c.token_id == tokens.c.id).where(
@@ -370,7 +375,9 @@ def check_secret(tx: Tx, secret_hash: str, project: str | None, *, session: bool
     if project is not None and row.p_id is not None:
         found = Project(*(row._mapping[f"p_{c.name}"] for c in projects.c))
     role = Role(row.role) if project is not None and row.role else None
-    return Credential(User(*row[:6]), row.token_id, row.last_used_at, found, role, _scope(row.scope))
+    return Credential(
+        User(*row[:6]), row.token_id, row.last_used_at, found, role, _scope(row.scope), row.until
+    )
 
 
 def add_session(

@@ -10,7 +10,7 @@ from enum import StrEnum
 from sqlalchemy import delete, func, insert, select, update
 
 from easel.declare.roles import Role
-from easel.ids import ProjectId, UserId
+from easel.ids import ProjectId, TokenId, UserId
 from easel.records.identity import Project, User
 from easel.store import identity
 from easel.store.engine import Tx
@@ -169,6 +169,7 @@ class DeviceLogin:
     asked_at: datetime | None
     state: DeviceState
     user_id: UserId | None
+    token_id: TokenId | None
 
 
 def add_device(tx: Tx, device_hash: str, user_code: str, client: str, address: str, lasts: timedelta) -> None:
@@ -202,13 +203,15 @@ def device(tx: Tx, *, device_hash: str | None = None, user_code: str | None = No
     return DeviceLogin(**{**row._mapping, "state": DeviceState(row.state)})
 
 
-def answer_device(tx: Tx, device_hash: str, state: DeviceState, user_id: UserId) -> bool:
-    """Whether this call answered it."""
+def answer_device(tx: Tx, device_hash: str, state: DeviceState, user_id: UserId, token_id: TokenId) -> bool:
+    """Whether this call answered it; `token_id` is what the person showed who did."""
     open_one = (
         device_logins.c.device_hash == device_hash,
         device_logins.c.state == DeviceState.WAITING.value,
     )
-    changed = update(device_logins).where(*open_one).values(state=state.value, user_id=user_id)
+    changed = (
+        update(device_logins).where(*open_one).values(state=state.value, user_id=user_id, token_id=token_id)
+    )
     return tx.execute(changed).rowcount == 1
 
 

@@ -11,7 +11,7 @@ from easel.declare.page import PageRequest
 from easel.declare.roles import Role
 from easel.declare.verbs import Verb
 from easel.errors import Conflict, Denied, InvalidInput, NotFound
-from easel.flow.issue_token import IssuedToken, issue_token
+from easel.flow.issue_token import IssuedToken, issue_token, make_token, within_own
 from easel.records.identity import Caller, Membership, Token, TokenScope, User
 from easel.store import identity, people
 from easel.store.engine import Tx
@@ -86,7 +86,8 @@ def rotate(tx: Tx, caller: Caller, account: str, token_id: str, overlap: timedel
     if old.revoked_at is not None:
         raise Conflict("this token was revoked: issue a new one instead")
     life = (old.expires_at - old.created_at) if old.expires_at else LONGEST
-    made = issue_token(tx, caller, user.id, old.name, tx.now + life, old.scope)
+    # A program rotates its own token with itself: what it gets lives longer than what it showed.
+    made = make_token(tx, caller, user.id, old.name, tx.now + life, within_own(caller, old.scope))
     identity.end_token(tx, old.id, tx.now + overlap)
     body = {"user": user.id, "new": made.token.id, "until": (tx.now + overlap).isoformat()}
     tx.emit("token.rotated", old.id, project_id=caller.project_id, actor=caller.user.id, body=body)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from easel.declare.sign_on import GroupRules
 from easel.errors import InvalidInput, NotFound, Unauthenticated
+from easel.flow.issue_token import SIGN_ON_TOKEN_LASTS
 from easel.flow.log_in import SESSION_LASTS, SIGN_ON_TOKEN
 from easel.flow.secrets import hashed, new_session, new_token, same
 from easel.flow.sign_on.rules import KnownPerson, LeftGroup, admit
@@ -66,7 +67,10 @@ def finish(
 
 
 def open_session(store: Store, rules: GroupRules, person: KnownPerson, next_page: str) -> Opened:
-    """A session for somebody whom a provider vouches for, with a token that ends with it."""
+    """A session for somebody whom a provider vouches for, with a token for this session alone.
+
+    The token lives longer than the session: what is made with it, for the command line, works for the whole day.
+    """
     refused: LeftGroup | None = None
     secret = new_session()
     with store.write() as tx:
@@ -85,11 +89,11 @@ def _token(tx: Tx, rules: GroupRules, user_id: UserId, secret: str, sid: str | N
     user = identity.find_user(tx, user_id)
     if user is None:
         raise NotFound("the account is gone")
-    until = tx.now + SESSION_LASTS
-    token = identity.add_token(tx, user.id, f"{SIGN_ON_TOKEN}{rules.shown}"[:100], hashed(new_token()), until)
-    identity.add_session(tx, hashed(secret), token.id, until, sid)
+    name, until = f"{SIGN_ON_TOKEN}{rules.shown}"[:100], tx.now + SIGN_ON_TOKEN_LASTS
+    token = identity.add_token(tx, user.id, name, hashed(new_token()), until)
+    identity.add_session(tx, hashed(secret), token.id, tx.now + SESSION_LASTS, sid)
     tx.emit("session.opened", user.id, actor=user.id, body={"provider": rules.name})
-    return Caller(user, token.id)
+    return Caller(user, token.id, until=until)
 
 
 def log_out_by_provider(store: Store, provider: OidcProvider, logout_token: str) -> int:

@@ -12,7 +12,6 @@ from enum import StrEnum
 from easel.errors import Conflict, Denied, NotFound, QuotaExhausted
 from easel.flow.issue_token import IssuedToken, issue_token
 from easel.flow.secrets import hashed, same
-from easel.ids import TokenId
 from easel.records.identity import Caller
 from easel.store import identity, sign_on
 from easel.store.engine import Tx
@@ -75,7 +74,7 @@ def answer(tx: Tx, caller: Caller, user_code: str, allow: bool) -> DeviceLogin:
         raise Denied("only a person allows a log-in, from a session of their own")
     found = look(tx, user_code)
     state = DeviceState.ALLOWED if allow else DeviceState.DENIED
-    if not sign_on.answer_device(tx, found.device_hash, state, caller.user.id):
+    if not sign_on.answer_device(tx, found.device_hash, state, caller.user.id, caller.token_id):
         raise Conflict("this code was answered at the same moment: look again")
     body = {"client": found.client, "address": found.address}
     tx.emit(f"device.{state.value}", caller.user.id, actor=caller.user.id, body=body)
@@ -95,9 +94,12 @@ def poll(tx: Tx, device_code: str, brought: str, key: bytes) -> IssuedToken | Wa
         return Wait.SLOWER if hurried else Wait.PENDING
     sign_on.end_device(tx, found.device_hash)
     user = None if found.user_id is None else identity.find_user(tx, found.user_id)
+    allowed_by = None if found.token_id is None else identity.find_token(tx, found.token_id)
     if found.state is DeviceState.DENIED or user is None or user.disabled_at is not None:
         return Wait.DENIED
-    caller = Caller(user, TokenId(""))
+    if allowed_by is None or not allowed_by.works(tx.now):
+        return Wait.DENIED
+    caller = Caller(user, allowed_by.id, until=allowed_by.expires_at)
     return issue_token(tx, caller, user.id, f"login: {found.client}"[:100].replace("/", "-"), None)
 
 

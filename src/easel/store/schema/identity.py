@@ -146,6 +146,8 @@ device_logins = Table(
     Column("asked_at", Moment),
     Column("state", String(10), nullable=False),
     Column("user_id", String(40)),
+    # What the person showed who answered: the token that comes of it ends with it.
+    Column("token_id", String(40)),
     Index(None, "expires_at"),
 )
 
