@@ -145,10 +145,8 @@ def test_no_chain_of_tokens_outlives_the_log_in_that_it_began_with(
     assert third["expires_at"] == first["expires_at"]
     # Nor is an admin who makes one for them.
     admin = site.call("root", "POST", f"{ASTRO}/users/ana/tokens", json={"name": "three"})
-    assert (admin.status_code, admin.json()["detail"]) == (
-        403,
-        "ana signs on elsewhere and logs in themselves: a token made here would outlast that",
-    )
+    assert admin.status_code == 403
+    assert "signs on elsewhere" in admin.json()["detail"]
 
 
 def test_a_device_that_was_let_in_by_a_token_which_ended_since_gets_nothing(world: World) -> None:
