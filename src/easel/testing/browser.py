@@ -38,3 +38,6 @@ def log_in(page: Page, address: str, token: str) -> None:
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("navigation", name="Sections").wait_for()
+    # the first page sends on to a project; a click before that may be scrolled away from under the pointer
+    settled = 'nav [aria-current="page"], main:has-text("You are in no project")'
+    page.locator(settled).first.wait_for()
