@@ -64,6 +64,19 @@ def test_a_budget_is_set_and_shown_on_the_overview(server: ServerProcess, page: 
     expect(page.get_by_text("of 12.50 USD a month")).to_be_visible()
 
 
+def test_a_new_limit_leaves_what_else_was_said_of_the_budget(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    ana.bills.set_budget(12.5, period="total", hard_stop=False, warn_at=[0.25])
+    page.goto(f"{server.address}/p/astro/spending")
+    page.get_by_role("spinbutton", name="Limit").fill("13")
+    page.get_by_role("button", name="Set the budget").click()
+    expect(page.get_by_text("of 13.00 USD in all")).to_be_visible()
+    found = ana.bills.budget()
+    assert (found.period, found.hard_stop, found.warn_at) == ("total", False, [0.25])
+    ana.bills.remove_budget()
+
+
 def test_the_overview_says_what_needs_attention_and_what_today_has_cost(
     server: ServerProcess, page: Page, ana: Client
 ) -> None:
@@ -79,6 +92,19 @@ def test_the_overview_says_what_needs_attention_and_what_today_has_cost(
     alerts.get_by_role("listitem").filter(has_text="failed").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
     expect(page.get_by_role("link", name="doomed")).to_be_visible()
+
+
+def test_a_platform_admin_who_is_no_member_has_a_name_in_a_project(server: ServerProcess, page: Page) -> None:
+    root = server.client(project="astro")
+    name = root.whoami().user.name
+    job = root.jobs.submit(["true"], name="from above", resources=SMALL)
+    page.goto(f"{server.address}/p/astro/jobs/{job.id}")
+    expect(page.locator("dl.facts div").filter(has_text="Owner")).to_contain_text(name)
+    page.goto(f"{server.address}/p/astro")
+    event = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="from above")).first
+    expect(event).to_contain_text(name)
+    page.goto(f"{server.address}/p/astro/jobs?name=from+above")
+    expect(page.get_by_role("row").filter(has_text="from above")).to_contain_text(name)
 
 
 def test_a_platform_admin_opens_a_project_admits_somebody_and_sets_prices(

@@ -286,6 +286,36 @@ def test_a_spent_budget_stops_running_jobs_holds_the_queue_and_refuses_new_ones(
     poor.jobs.submit(["true"], resources=SMALL).wait(60)
 
 
+def test_changing_one_thing_of_a_budget_leaves_the_rest(people: dict[str, Client]) -> None:
+    """A soft limit in all with warnings of its own stays one when its sum changes, from Python and the shell."""
+    eve = people["eve"]
+    eve.bills.set_budget(500, period="total", hard_stop=False, warn_at=[0.25])
+    eve.bills.set_budget(600)
+    assert _terms(eve) == (600, "total", False, [0.25])
+    changes = (
+        (["--set", "700"], (700, "total", False, [0.25])),
+        (["--hard"], (700, "total", True, [0.25])),
+        (["--period", "month"], (700, "month", True, [0.25])),
+        (["--warn-at", "0.5", "--warn-at", "0.9", "--soft"], (700, "month", False, [0.5, 0.9])),
+    )
+    for options, expected in changes:
+        done = run_as(eve, "bills", "budget", *options)
+        assert done.returncode == 0, done.stderr
+        assert _terms(eve) == expected
+    assert run_as(eve, "bills", "budget", "--remove").returncode == 0
+    refused = run_as(eve, "bills", "budget", "--soft")
+    assert refused.returncode != 0
+    assert "--set" in refused.stderr
+    eve.bills.set_budget(5)
+    assert _terms(eve) == (5, "month", True, [0.5, 0.8, 1.0])
+    eve.bills.remove_budget()
+
+
+def _terms(client: Client) -> tuple[float | None, str | None, bool, list[float]]:
+    budget = client.bills.budget()
+    return budget.limit, budget.period, budget.hard_stop, budget.warn_at
+
+
 def test_only_platform_admins_change_prices_and_bills_follow(people: dict[str, Client]) -> None:
     eve = people["eve"]
     with pytest.raises(Denied):

@@ -68,6 +68,13 @@ def test_an_outlier_names_its_example() -> None:
     assert "1e+06" in found[0].told
 
 
+def test_one_example_is_told_in_the_singular() -> None:
+    (found,) = check_columns(PROGRAM, table(size=lambda k, _: 1e6 if k == 17 else float(k % 9)), NAMES)
+    assert "in 1 example (" in found.told
+    twice = [*table(), table()[0]]
+    assert check_near(PROGRAM, twice, [*NAMES, "again"])[0].told.startswith("1 example nearly the same")
+
+
 def test_a_rare_class_comes_with_what_to_measure_by() -> None:
     found = uneven_classes(Counter({"healthy": 990, "ill": 10}))
     assert "always saying healthy is right in 99.0%" in found[0].told

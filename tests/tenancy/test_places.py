@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.tenancy.test_keeper import app, rows
 
@@ -16,7 +17,7 @@ from easel.flow.prices import places_by_terms, set_prices
 from easel.ids import UserId
 from easel.price.book import book_named
 from easel.price.budget import Budget
-from easel.records.device import LABEL
+from easel.records.device import LABEL, Drain
 from easel.records.standing import Standing
 from easel.schedule.interruptions import NEVER, Interruptions
 from easel.store import app_trials, apps, devices, identity, jobs
@@ -81,6 +82,49 @@ def test_a_full_queue_and_an_owner_who_left_hold_nobody_else(engine: EngineUnder
     (job,) = pool.turn()
     assert job.user_id == ana.user.id
     assert [one.kind for one in pool.keeper.obstacles.values()] == [Standing.NO_RIGHTS]
+
+
+def test_a_trial_that_fits_no_device_any_more_holds_nobody_else(engine: EngineUnderTest) -> None:
+    """Pictures need 2 GB: their trial waits when only a small machine is left, where a table learns all the same."""
+    ana, eve = engine.caller(), engine.caller("eve", project="bio")
+    pixels = np.random.default_rng(0).integers(255, size=(8, 32, 32, 3))
+    with engine.store.write() as tx:
+        declare_app(tx, ana, "pictures", "input: {image: image 32 x 32 x 3}\noutput: [cat, dog]")
+        declare_app(tx, eve, "table", "input: {size: number, town: category}\noutput: [no, yes]")
+    feed(
+        engine.lake,
+        ana,
+        "pictures",
+        [(each.tolist(), ("cat", "dog")[n % 2]) for n, each in enumerate(pixels)],
+    )
+    pool = PoolUnderTest(engine.lake)
+    pool.device("large", vcpu=1.0, memory_mb=4096)
+    (waiting,) = pool.turn()
+    assert waiting.spec.resources.memory_mb == 2048
+    with engine.store.write() as tx:
+        devices.away(tx, "large")
+    pool.device("small", vcpu=1.0, memory_mb=1100)
+    feed(engine.lake, eve, "table", rows(12, 5))
+    assert [job.user_id for job in pool.turn()] == [eve.user.id]
+    assert pool.turn() == []  # the small machine is taken now
+    pool.device("large", vcpu=1.0, memory_mb=4096)
+    assert [job.user_id for job in pool.turn()] == []  # it is meant for the one that waits
+
+
+def test_what_runs_on_a_device_that_is_drained_takes_no_room_elsewhere(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    pool = PoolUnderTest(engine.lake)
+    pool.device("first", vcpu=1.0)
+    (job,) = pool.turn()
+    pool.begin(job)
+    with engine.store.write() as tx:
+        devices.note_jobs(tx, {f"{job.id}.{job.attempt}": "first"})
+        devices.set_drain(tx, "first", Drain(tx.now, None, "a new disk"))
+    pool.device("second", vcpu=1.0)
+    (other,) = pool.turn()
+    with engine.store.read() as tx:
+        found = {trial.job_id: trial.decision["device"] for trial in app_trials.trials(tx)}
+    assert found == {job.id: "first", other.id: "second"}
 
 
 def test_the_first_trial_of_a_new_app_starts_before_further_ones_of_others(engine: EngineUnderTest) -> None:

@@ -12,7 +12,8 @@ import typer
 
 from easel.cli.app_words import AppName, notes_of
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.sdk.examples import json_pairs
 

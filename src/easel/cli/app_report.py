@@ -10,7 +10,8 @@ import typer
 from easel.cli.app_models import app
 from easel.cli.app_words import AppName
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one, show_text
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, show_text
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from easel.cli.output import (
     AsJson,
     Columns,
     InProject,
-    counted,
     is_wide,
     say,
     show_list,
@@ -24,6 +23,7 @@ from easel.cli.output import (
 )
 from easel.cli.plain import Ago, Lasting
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.sdk.examples import read_declared
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one, warn
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, warn
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, counted, errors, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, errors, say, show_list, show_one
+from easel.declare.counted import counted
 from easel.declare.moment import parse_duration
 from easel.errors import InvalidInput
 

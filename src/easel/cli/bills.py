@@ -84,18 +84,30 @@ def job(
 @app.command("budget")
 def budget(
     limit: Annotated[float | None, typer.Option("--set", help="The new limit (project admins)")] = None,
-    period: Annotated[str, typer.Option(help="month or total")] = "month",
-    soft: Annotated[bool, typer.Option("--soft", help="Only warn, never stop jobs")] = False,
+    period: Annotated[str | None, typer.Option(help="month or total")] = None,
+    soft: Annotated[
+        bool | None,
+        typer.Option("--soft/--hard", help="Only warn, or stop jobs at the limit", show_default=False),
+    ] = None,
+    warn_at: Annotated[
+        list[float] | None, typer.Option(help="Warn at this share of the limit, as 0.8; repeat for more")
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="No limit any more")] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
-    """The project's budget: show, set, remove."""
+    """The project's budget: show, set, remove. What you do not name stays as it is."""
+    named = {"period": period, "hard_stop": None if soft is None else not soft, "warn_at": warn_at or None}
+    changes = {name: value for name, value in named.items() if value is not None}
     with connect(project) as client:
         if remove:
             client.bills.remove_budget()
+        if limit is None and changes:
+            limit = client.bills.budget().limit
+            if limit is None:
+                raise InvalidInput("there is no budget to change: name its limit with --set")
         if limit is not None:
-            client.bills.set_budget(limit, period=period, hard_stop=not soft)
+            client.bills.set_budget(limit, **changes)
         show_one(client.bills.budget(), as_json)
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.plain import size
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.sdk.operate import What
 

@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from easel.cli.output import AsJson, console, counted, say
+from easel.cli.output import AsJson, console, say
 from easel.cli.plain import size
+from easel.declare.counted import counted
 from easel.errors import EaselError, Unauthenticated
 from easel.version import __version__
 

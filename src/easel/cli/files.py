@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, errors, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, errors, say, show_list, show_one
 from easel.cli.plain import Size, size
+from easel.declare.counted import counted
 from easel.errors import NotFound
 from easel.lake.folder import scan
 from easel.lake.ignore import IgnoreRules

@@ -9,8 +9,9 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.files import bar
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.plain import Ago, Size, size
+from easel.declare.counted import counted
 
 if TYPE_CHECKING:
     from easel.wire.lake import Difference, FileSet

@@ -11,8 +11,9 @@ import typer
 
 from easel.cli.app_words import AppName, first_of, who_answered
 from easel.cli.connect import connect
-from easel.cli.output import InProject, counted, say
+from easel.cli.output import InProject, say
 from easel.declare.answers import write_answers, write_pictures
+from easel.declare.counted import counted
 from easel.errors import Denied, InvalidInput
 from easel.sdk.examples import json_values, pictures_in, read_declared, rows_in
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from easel.cli.output import counted
-
 if TYPE_CHECKING:
-    from easel.wire import job as wire
+    from easel.declare.counted import counted
+from easel.wire import job as wire
 
 
 def facts_of(job: wire.Job) -> list[tuple[str, Any]]:

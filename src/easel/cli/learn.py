@@ -11,8 +11,9 @@ import typer
 
 from easel.cli.app_words import about_template, against_baseline, notes_of, score_of
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, counted, say, show_one
+from easel.cli.output import AsJson, InProject, say, show_one
 from easel.cli.program import look
+from easel.declare.counted import counted
 from easel.errors import InvalidInput, TryLater
 
 learn_app = typer.Typer()

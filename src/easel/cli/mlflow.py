@@ -11,7 +11,8 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, counted, say
+from easel.cli.output import AsJson, InProject, say
+from easel.declare.counted import counted
 from easel.sdk.mlflow.mlruns import MlrunsFolder
 from easel.sdk.mlflow.move import MlflowMove, MoveSummary
 from easel.sdk.mlflow.server import TrackingServer

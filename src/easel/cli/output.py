@@ -189,13 +189,6 @@ def columns_here() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def counted(number: float, what: str) -> str:
-    """Returns a number and what is counted, in the plural where it is not one: `1 entry`, `2 entries`, `0.5 days`."""
-    if number != 1:
-        what = f"{what[:-1]}ies" if what.endswith("y") and what[-2] not in "aeiou" else f"{what}s"
-    return f"{number} {what}" if isinstance(number, int) else f"{number:g} {what}"
-
-
 def time_of_day(seconds: float) -> str:
     """Returns so many seconds from now, on the clock of whoever reads it; with the day where it is another."""
     if not math.isfinite(seconds) or seconds > 10 * 365 * 86_400:

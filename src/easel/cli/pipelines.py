@@ -10,6 +10,7 @@ import typer
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.run import read_yaml
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -59,9 +60,8 @@ def run(
         wanted.append({"name": name, "job": {"name": name, **body}, "needs": needs})
     with connect(project) as client:
         made = client.pipelines.submit(fields.get("name", file.stem), wanted, reuse=not fresh)
-        say(
-            f"Pipeline {made.id}: {sum(step.reused for step in made.steps)} of {len(made.steps)} steps reused"
-        )
+        reused = sum(step.reused for step in made.steps)
+        say(f"Pipeline {made.id}: {reused} of {counted(len(made.steps), 'step')} reused")
         if not detach:
             made = client.pipelines.wait(made.id, check=False)
     _show(made, as_json)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.plain import Ago
+from easel.declare.counted import counted
 from easel.sdk.code import is_folder
 
 if TYPE_CHECKING:

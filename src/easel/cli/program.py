@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from easel.cli.output import AsJson, console, counted, say
+from easel.cli.output import AsJson, console, say
+from easel.declare.counted import counted
 from easel.declare.csv_table import read_table_file
 from easel.declare.friendly import read_program
 from easel.declare.propose import PICTURES, Proposal, propose_from_folder, propose_from_table

@@ -10,8 +10,9 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.jobs import finish
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one, time_of_day
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, time_of_day
 from easel.cli.profiles import numbers
+from easel.declare.counted import counted
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
 

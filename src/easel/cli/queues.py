@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.declare.counted import counted
 from easel.declare.moment import parse_deadline, parse_duration
 from easel.errors import InvalidInput
 

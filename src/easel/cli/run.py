@@ -15,6 +15,7 @@ from easel.cli.connect import connect
 from easel.cli.jobs import finish
 from easel.cli.notebooks import check_notebook, give_parameters, is_notebook
 from easel.cli.output import AsJson, InProject, say
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.sdk.code import NoCode, is_folder
 
@@ -198,7 +199,9 @@ def _run_array(
         fields.setdefault("origin", job.origin)
         started.append(job)
         print(job.id) if detach else say(f"Job {job.id}: {named}")
-    say(f'{len(started)} jobs: easel jobs ls --where "group = {group}" --columns {",".join(choices)}')
+    say(
+        f'{counted(len(started), "job")}: easel jobs ls --where "group = {group}" --columns {",".join(choices)}'
+    )
     if detach:
         return 0
     ended = [job.wait(check=False) for job in started]

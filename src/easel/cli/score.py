@@ -9,7 +9,8 @@ import typer
 
 from easel.cli.app_words import AppName
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, counted, say, show_one
+from easel.cli.output import AsJson, InProject, say, show_one
+from easel.declare.counted import counted
 from easel.sdk.app_reports import predictions_of
 
 score_app = typer.Typer()

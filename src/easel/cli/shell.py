@@ -14,7 +14,8 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.jobs import JobArgument, finish
-from easel.cli.output import InProject, counted, say
+from easel.cli.output import InProject, say
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.sdk.visits import Terminal, copy_out, open_terminal
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.table import Table as Printed
 
-from easel.cli.output import AsJson, console, counted, say
+from easel.cli.output import AsJson, console, say
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 
 app = typer.Typer()

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
+from easel.declare.counted import counted
 from easel.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, Columns, InProject, counted, say, show_list, show_one
+from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.declare.counted import counted
 from easel.declare.roles import Role
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from easel.declare.cells import is_missing, moment_form, read_number, style_of
+from easel.declare.counted import counted
 from easel.declare.program import Category, DataType, Date, Field, Number, Program, ProgramError, Tensor, Text
 
 TARGET_NAMES = ("label", "target", "class", "y", "output", "species", "diagnosis", "category")
@@ -134,7 +135,8 @@ def _describe(name: str, cells: Sequence[str]) -> tuple[Field | None, str]:
     if len(different) == len(present) and len(present) > 20 and (words < 2 or _ID_NAME.match(name.strip())):
         return None, f'"{name}" is left out: it names the rows, every one has another value'
     if len(different) <= max(20, len(present) // 2):
-        return Category((), name, gaps > 0), f'"{name}" is a category of {len(different)} values{missing}'
+        many = counted(len(different), "value")
+        return Category((), name, gaps > 0), f'"{name}" is a category of {many}{missing}'
     return Text(name, gaps > 0), f'"{name}" is text{missing}'
 
 
@@ -196,7 +198,8 @@ def _describe_target(name: str, cells: Sequence[str]) -> tuple[Field, str]:
     if all(number is not None for number in numbers):
         whole = all(number is not None and number.is_integer() for number in numbers)
         if not (whole and len(different) <= 20 and len(present) >= 5 * len(different)):
-            return Number(1, name), f'"{name}" is predicted as a number: {len(different)} different values'
+            many = counted(len(different), "different value")
+            return Number(1, name), f'"{name}" is predicted as a number: {many}'
         values = sorted(different, key=lambda cell: read_number(cell, style) or 0.0)
     else:
         values = sorted(different)
@@ -206,7 +209,8 @@ def _describe_target(name: str, cells: Sequence[str]) -> tuple[Field, str]:
         )
     rare = different.most_common()[-1]
     seldom = f', of which "{rare[0][:40]}" has only {rare[1]}' if rare[1] < 0.05 * len(present) else ""
-    return Category(tuple(values), name), f'"{name}" is predicted as one of {len(values)} classes{seldom}'
+    many = counted(len(values), "class")
+    return Category(tuple(values), name), f'"{name}" is predicted as one of {many}{seldom}'
 
 
 def propose_from_folder(pictures: Mapping[str, tuple[int, int, int] | None]) -> Proposal:
@@ -237,10 +241,10 @@ def _picture_pairs(pictures: Mapping[str, tuple[int, int, int] | None]) -> Propo
     if not paired:
         raise ProgramError("no picture below input/ has one of the same name below output/")
     before, after = _common_shape(sides["input"]), _common_shape(sides["output"])
-    reasons = [f"input: {before[1]}", f"output: {after[1]}", f"{paired} pairs of the same name"]
+    reasons = [f"input: {before[1]}", f"output: {after[1]}", f"{counted(paired, 'pair')} of the same name"]
     alone = len(stems[0] ^ stems[1])
     if alone:
-        reasons.append(f"{alone} pictures have no partner and are left out")
+        reasons.append(f"left out, as without a partner: {counted(alone, 'picture')}")
     program = Program(DataType((Tensor(before[0], "image"),)), DataType((Tensor(after[0], "picture"),)))
     return Proposal(program, "output/", tuple(reasons))
 
@@ -257,5 +261,5 @@ def _common_shape(
         shape = next(iter(shapes))
         return shape, f"all {count} pictures are {'×'.join(map(str, shape))}{broken}"
     channels = {shape[2] for shape in shapes}
-    size = f"{count} pictures of {len(shapes) or 'unknown'} different sizes: they will be resized{broken}"
+    size = f"{counted(count, 'picture')} of {len(shapes) or 'unknown'} different sizes: they will be resized{broken}"
     return (None, None, 1 if channels == {1} else 3), size

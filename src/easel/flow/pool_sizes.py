@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from easel.declare.counted import counted
 from easel.declare.resources import Resources, Room
 from easel.errors import InvalidInput
 from easel.flow.jobs.control import devices_now
@@ -142,7 +143,9 @@ def in_words(today: PoolSize, chosen: PoolSize, unit: str, currency: str) -> str
         )
     gains.append(f"waiting {waiting} → {_time(chosen.waiting.most_s)}")
     if chosen.waiting.never < today.waiting.never:
-        gains.append(f"{today.waiting.never - chosen.waiting.never} jobs that fit nowhere today run")
+        gains.append(
+            f"room for {counted(today.waiting.never - chosen.waiting.never, 'job')} that fit nowhere today"
+        )
     count = {1: "One", 2: "Two", 3: "Three", 4: "Four"}.get(chosen.more, str(chosen.more))
     money = (
         f"{chosen.per_month:,.0f} {currency} a month" if chosen.per_month else "at no price in the price book"

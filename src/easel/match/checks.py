@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from easel.declare.counted import counted
 from easel.declare.program import Program, role_of
 from easel.match.canonical import near_key
 from easel.match.examples import Example, Single
@@ -78,7 +79,7 @@ def _column(name: str, values: Sequence[Any], digests: Sequence[str]) -> Iterato
         if 0 < far.sum() <= max(1, len(numbers) // 100):
             example = numbers[far][0]
             usual = f"{example:g}; the middle half: {low:g} to {high:g}"
-            told = f"{name} is far from usual in {int(far.sum())} examples ({usual})"
+            told = f"{name} is far from usual in {counted(int(far.sum()), 'example')} ({usual})"
             yield ExampleCheck("outliers", told, name, _some(digests, np.flatnonzero(far)), int(far.sum()))
 
 
@@ -216,7 +217,7 @@ def check_near(program: Program, examples: Sequence[Example], digests: Sequence[
     found = [
         ExampleCheck(
             "near-duplicates",
-            f"{len(spare)} examples are nearly the same as an earlier one; they share its fold",
+            f"{counted(len(spare), 'example')} nearly the same as an earlier one, with which they share a fold",
             None,
             _some(digests, spare),
             len(spare),
@@ -224,7 +225,10 @@ def check_near(program: Program, examples: Sequence[Example], digests: Sequence[
     ]
     torn = np.array(sorted(row for rows in alike if len({labels[r] for r in rows}) > 1 for row in rows))
     if len(torn):
-        told = f"{len(torn)} examples have nearly the same input as another and a different answer: look which is right"
+        told = (
+            f"{counted(len(torn), 'example')} with nearly the same input as another and a different answer: "
+            "look which is right"
+        )
         found.append(ExampleCheck("contradictions", told, None, _some(digests, torn), len(torn)))
     return found
 

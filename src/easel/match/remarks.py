@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from easel.declare.counted import counted
 from easel.declare.program import Category, Program
 from easel.match.examples import Example, Single
 from easel.match.kinds import Task
@@ -37,7 +38,8 @@ class WordCounts:
         if self._rows < FEW_ROWS:
             return []
         return [
-            f"{self._columns[k]}: {len(words):,} different words in {self._rows:,} examples tell a model little; "
+            f"{self._columns[k]}: {counted(len(words), 'different word')} in "
+            f"{counted(self._rows, 'example')} tell a model little; "
             "leave the column out if it only names the rows, or write Text if it is text"
             for k, words in self._words.items()
             if len(words) > NEARLY_ALL * self._rows

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from easel.declare.counted import counted
 from easel.declare.program import Category, Number, Program, Tensor
 from easel.match.examples import Chain, Example, Object, Single, Tree
 from easel.match.kinds import Task
@@ -69,7 +70,8 @@ def stratum_of(program: Program) -> Callable[[Example], str]:
 def why_not_ready(program: Program, examples: Sequence[Example]) -> str | None:
     """What is still missing before anything can be learned, in words; nothing when it can start."""
     if match_program(program).task is not Task.CLASSIFY:
-        return None if len(examples) >= 4 else f"{len(examples)} examples are too few; feed at least 4"
+        few = len(examples) < 4
+        return f"{counted(len(examples), 'example')}: too few; feed at least 4" if few else None
     counts = Counter(strata(program, examples))
     enough = [name for name, count in counts.items() if count >= 2]
     if len(counts) == 1:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.schedule.bound import least_loss
 from easel.schedule.measure import LossCurve, mean_curve
@@ -132,7 +133,7 @@ def draw(replays: Sequence[Replay], path: Path) -> None:
             color="k" if r.policy in (HINDSIGHT, BOUND) else colours[r.policy],
             linestyle={HINDSIGHT: ":", BOUND: "--"}.get(r.policy, "-"),
             linewidth=widths[r.devices],
-            label=f"{r.policy}, {r.devices} device{'s' if r.devices > 1 else ''}",
+            label=f"{r.policy}, {counted(r.devices, 'device')}",
         )
     axis.set_yscale("log")
     axis.set_xlabel("time (in the history's unit of cost)")

@@ -173,8 +173,10 @@ class Bills:
         return self._client.connection.get(f"{self._client.root}/budget", wire.Budget, params)
 
     def set_budget(self, /, limit: float, **fields: Any) -> wire.Budget:
-        """Fields: period (month or total), warn_at, hard_stop."""
-        body = ask(wire.SetBudget, limit=limit, **fields)
+        """Sets the limit, and what is given of period (month or total), warn_at and hard_stop; the rest stays."""
+        now = self.budget()
+        kept = {} if now.limit is None else now.model_dump(include={"period", "warn_at", "hard_stop"})
+        body = ask(wire.SetBudget, limit=limit, **(kept | fields))
         return self._client.connection.put(f"{self._client.root}/budget", body, wire.Budget)
 
     def remove_budget(self) -> None:

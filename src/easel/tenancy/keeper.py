@@ -180,13 +180,14 @@ class Keeper(PoolView):
             self.guard(tx)
 
     def _places(self) -> list[PoolDevice]:
-        """Work that cannot start takes no place: its queue is paused, its owner's budget is spent."""
+        """Work that cannot start takes no place: its queue is paused, its owner's budget is spent, it fits nowhere."""
         taken = []
         for job, flight in self.flights.items():
             at = self._look.placed.get(job, _QUEUED)
-            stuck = at.state is JobState.QUEUED and flight.owner in self._blocked
+            waits = at.state is JobState.QUEUED
+            stuck = waits and flight.owner in self._blocked
             if at.state not in TERMINAL and not stuck:
-                taken.append(places.Taken(at.device or flight.trial.device, flight.resources))
+                taken.append(places.Taken(at.device or flight.trial.device, flight.resources, waits))
         return places.idle(self._look.machines, taken, self._look.terms)
 
     def _fill(self, place: PoolDevice) -> tuple[int, PoolDevice]:

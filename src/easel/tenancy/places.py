@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from easel.declare.resources import Resources, Room
@@ -19,10 +19,11 @@ GPU, BESIDE = "gpu", "beside "
 
 @dataclass(frozen=True)
 class Taken:
-    """What one trial holds, on the device where it runs or for which it was meant."""
+    """What one trial holds on the device where it runs, or waits to hold on the device for which it was meant."""
 
     device: str
     resources: Resources
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ def idle(
     """
     known = terms or {}
     room = {device.name: device.capacity for device in devices if device.open}
+    whole, names = dict(room), {device.name for device in devices}
     for one in taken:
-        name = one.device if one.device in room else next(iter(room), None)
-        if name is not None:
+        if (name := _holder(one, whole, names)) is not None:
             room[name] = less(room[name], one.resources)
     gpus = sorted({kind for device in devices if device.name in room and (kind := gpu_kind(device))})
     found = []
@@ -68,6 +69,18 @@ def idle(
         found.append(place)
     # GPUs first: what is better off there should find them free, and not a core.
     return sorted(found, key=lambda place: (not place.kind.startswith(GPU), -place.speed))
+
+
+def _holder(one: Taken, whole: Mapping[str, Room], names: Collection[str]) -> str | None:
+    """Returns the device of these `whole` ones that a trial takes room of: its own, else the first that it fits on.
+
+    None for one that waits and fits nowhere, and for one that runs where no more work is given.
+    """
+    if one.device in whole and (not one.waits or whole[one.device].fits(one.resources)):
+        return one.device
+    if not one.waits and one.device in names:
+        return None
+    return next((name for name, room in whole.items() if room.fits(one.resources)), None)
 
 
 def gpu_kind(device: Device) -> str:

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { Failure } from "../ui/Failure";
-import { bytes, count, duration } from "../ui/format";
+import { bytes, count, duration, plural } from "../ui/format";
 import { Loaded } from "../ui/Loaded";
 import { Time } from "../ui/Time";
 
@@ -15,7 +15,7 @@ export function Storage() {
         {(found) => (
           <>
             <p className="quiet">
-              The blob store has {bytes(found.stored_bytes)} in {count(found.objects)} objects; equal bytes
+              The blob store has {bytes(found.stored_bytes)} in {plural(found.objects, "object")}; equal bytes
               lie there once.
             </p>
             <div className="scroll">
@@ -97,7 +97,7 @@ export function Backups() {
                       <td>
                         {run.error ??
                           (run.ended_at
-                            ? `${count(run.rows ?? 0)} rows, ${count(run.blobs ?? 0)} new blobs`
+                            ? `${plural(run.rows ?? 0, "row")}, ${plural(run.blobs ?? 0, "new blob")}`
                             : "being made")}
                       </td>
                     </tr>

@@ -24,13 +24,20 @@ describe("money", () => {
     expect(standing({ ...budget, limit: null })).toBe("none");
   });
   it("begin the form with what holds, so that a change of one thing leaves the rest", () => {
-    expect(budgetForm({ limit: 0.5, period: "total", hard_stop: true })).toEqual({
+    expect(budgetForm({ limit: 0.5, period: "total", hard_stop: true, warn_at: [0.9] })).toEqual({
       limit: "0.5",
       period: "total",
       stop: true,
+      warnAt: [0.9],
     });
-    expect(budgetForm({ limit: 0.5, period: "month", hard_stop: false }).stop).toBe(false);
-    expect(budgetForm({ limit: null, period: null, hard_stop: false }).stop).toBe(true);
+    expect(budgetForm({ limit: 0.5, period: "month", hard_stop: false, warn_at: [] })).toMatchObject({
+      stop: false,
+      warnAt: [],
+    });
+    expect(budgetForm({ limit: null, period: null, hard_stop: false, warn_at: [] })).toMatchObject({
+      stop: true,
+      warnAt: [0.5, 0.8, 1],
+    });
   });
   it("add up to what the card says is billed", () => {
     const rows = [

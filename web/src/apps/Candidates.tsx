@@ -2,7 +2,7 @@ import { Link } from "react-router";
 import { useChange, useTrials, type App, type Trial } from "../api/apps";
 import { answer, api } from "../api/client";
 import { Failure } from "../ui/Failure";
-import { count, duration, figure } from "../ui/format";
+import { count, duration, figure, plural } from "../ui/format";
 import { Loaded } from "../ui/Loaded";
 import { Picture } from "../ui/Picture";
 import { Time } from "../ui/Time";
@@ -26,7 +26,7 @@ export function Candidates({ project, app }: { project: string; app: App }) {
               <div className="card">
                 <Picture
                   title="Score against cost"
-                  about={`${app.metric} against training seconds of ${found.length} trials; the table below says the same`}
+                  about={`${app.metric} against training seconds of ${plural(found.length, "trial")}; the table below says the same`}
                   option={candidatesOption(found, app.metric)}
                 />
               </div>

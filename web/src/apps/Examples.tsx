@@ -15,7 +15,7 @@ import { answer, api, type Schemas } from "../api/client";
 import type { Progress } from "../api/lake";
 import { Drop, type Dropped } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
-import { count, figure } from "../ui/format";
+import { count, figure, plural } from "../ui/format";
 
 const ALL: Wanted = { of: "", on: "", text: "" };
 
@@ -80,7 +80,7 @@ export function Examples({ project, app }: { project: string; app: App }) {
       </form>
       <p className="row">
         <span role="status">
-          {count(app.examples)} examples, {count(app.switched_off)} switched off
+          {plural(app.examples, "example")}, {count(app.switched_off)} switched off
         </span>
         <span className="spring" />
         {filters.length > 0 && (
@@ -106,7 +106,7 @@ export function Examples({ project, app }: { project: string; app: App }) {
       {suspicious && suspects.data && (
         <p className="notice" role="status">
           {suspects.data.judged > 0
-            ? `${count(suspects.data.judged)} examples were judged by models that were trained without them; the strangest come first.`
+            ? `${plural(suspects.data.judged, "example")} judged by models that were trained without them; the strangest come first.`
             : "No example was judged yet."}
           {suspects.data.state && ` The job that judges all of them is ${suspects.data.state}.`}{" "}
           <button

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useApps } from "../api/apps";
 import { answer, api } from "../api/client";
-import { count, figure } from "../ui/format";
+import { figure, plural } from "../ui/format";
 import { Picture } from "../ui/Picture";
 import { byMetric, meanNow, risingOption, type Rising } from "./rising";
 
@@ -39,5 +39,5 @@ function sentence(metric: string, items: Rising[]): string {
   const now = figure(meanNow(items));
   return items.length === 1
     ? `${items[0]!.app} has a model; its ${metric} is ${now}.`
-    : `${count(items.length)} apps have a model; their mean ${metric} is ${now}.`;
+    : `${plural(items.length, "app")} with a model; their mean ${metric} is ${now}.`;
 }

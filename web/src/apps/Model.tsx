@@ -4,7 +4,7 @@ import { useAppProgress, useChange, useReport, type App, type Report } from "../
 import { answer, api } from "../api/client";
 import { Chart } from "../ui/Chart";
 import { Failure } from "../ui/Failure";
-import { count, figure } from "../ui/format";
+import { count, figure, plural } from "../ui/format";
 import { Loaded } from "../ui/Loaded";
 import { Notes } from "../ui/Notes";
 import { appPlace, DataLink, provenancePlace } from "../ui/places";
@@ -102,7 +102,7 @@ export function Model({ project, app }: { project: string; app: App }) {
           <div className="card">
             <Picture
               title="Best score over time"
-              about={`The best ${app.metric} over time, ${progress.data.items.length} improvements, now ${figure(app.serving.quality)}`}
+              about={`The best ${app.metric} over time, ${plural(progress.data.items.length, "improvement")}, now ${figure(app.serving.quality)}`}
               option={progressOption(progress.data.items, app.metric, Date.now())}
             />
           </div>
@@ -136,7 +136,7 @@ function Errors({ project, app, report }: { project: string; app: App; report: R
         <div className="card">
           <Picture
             title="Confusion matrix"
-            about={`Confusion matrix over ${classes.length} classes: ${right} of ${all} answers are right`}
+            about={`Confusion matrix over ${plural(classes.length, "class", "classes")}: ${right} of ${plural(all, "answer")} right`}
             option={confusionOption(report)}
             height={Math.min(560, 180 + 34 * classes.length)}
             onPick={(index) => {

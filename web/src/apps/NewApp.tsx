@@ -7,7 +7,7 @@ import { problemFrom } from "../api/problem";
 import { Dialog } from "../ui/Dialog";
 import { Drop } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
-import { count, duration } from "../ui/format";
+import { duration, plural } from "../ui/format";
 import { proposalOf } from "./propose";
 
 const EXAMPLE = "{input: {[Tensor[28, 28, 1]], []}, output: {[Category[cat, dog]], []}}";
@@ -136,7 +136,8 @@ function Matched({ found }: { found: NonNullable<ReturnType<typeof useMatch>["da
   return (
     <>
       <p>
-        Matches <strong>{found.template}</strong> ({found.task}): {count(found.candidates.length)} candidates.
+        Matches <strong>{found.template}</strong> ({found.task}):{" "}
+        {plural(found.candidates.length, "candidate")}.
       </p>
       <details>
         <summary>The candidates, with seconds for a thousand examples</summary>

@@ -1,6 +1,6 @@
 import { useProspects, type App } from "../api/apps";
 import { Loaded } from "../ui/Loaded";
-import { duration, figure } from "../ui/format";
+import { duration, figure, plural } from "../ui/format";
 import { Picture } from "../ui/Picture";
 import { posteriorOption, withinCeiling } from "./pictures";
 
@@ -38,7 +38,7 @@ export function Next({ project, app }: { project: string; app: App }) {
               <div className="card">
                 <Picture
                   title="What is believed of each candidate"
-                  about={`The believed score of ${found.items.length} candidates, each with the range that holds it nine times in ten; the table below says the same`}
+                  about={`The believed score of ${plural(found.items.length, "candidate")}, each with the range that holds it nine times in ten; the table below says the same`}
                   option={posteriorOption(found.items, found.next?.candidate)}
                   height={Math.min(760, 130 + 18 * Math.min(40, found.items.length))}
                 />

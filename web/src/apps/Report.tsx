@@ -4,7 +4,7 @@ import { Link } from "react-router";
 import { useChange, useReport, type App } from "../api/apps";
 import { answer, api, type Schemas } from "../api/client";
 import { Failure } from "../ui/Failure";
-import { count } from "../ui/format";
+import { count, plural } from "../ui/format";
 import { Loaded } from "../ui/Loaded";
 import { jobPlace } from "../ui/places";
 
@@ -216,7 +216,7 @@ function Checks({ project, app }: { project: string; app: App }) {
               </p>
             )}
             {found.examples && (found.checks ?? []).length === 0 && (
-              <p>Nothing odd in {count(found.examples)} examples.</p>
+              <p>Nothing odd in {plural(found.examples, "example")}.</p>
             )}
             {(found.checks ?? []).length > 0 && (
               <Odd checks={found.checks!} busy={off.isPending} onOff={(digests) => off.mutate(digests)} />

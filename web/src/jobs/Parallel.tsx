@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import { plural } from "../ui/format";
 import { Picture } from "../ui/Picture";
 import "../ui/shapes";
 import type { Row } from "./columns";
@@ -24,7 +25,7 @@ export default function Parallel({ rows, metrics }: { rows: Row[]; metrics: stri
       </div>
       <Picture
         title="What was given, against what came out"
-        about={`Parallel coordinates of ${rows.length} jobs: the parameters in which they differ, and ${metric}; the table above says the same`}
+        about={`Parallel coordinates of ${plural(rows.length, "job")}: the parameters in which they differ, and ${metric}; the table above says the same`}
         option={option}
       />
     </section>

@@ -10,7 +10,7 @@ import { Next } from "../apps/Next";
 import { Report } from "../apps/Report";
 import { TryIt } from "../apps/TryIt";
 import { Failure } from "../ui/Failure";
-import { count, figure } from "../ui/format";
+import { count, figure, plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { Terms } from "../ui/Terms";
@@ -54,7 +54,7 @@ function Shown({ project, app }: { project: string; app: Facts }) {
         </h1>
         <span className="quiet">
           {app.template}, {app.best ? `best ${app.metric} ${figure(app.best.shown)}` : "no model yet"},{" "}
-          {count(app.trials)} trials
+          {plural(app.trials, "trial")}
           {app.running.length > 0 && `, ${count(app.running.length)} running`}
         </span>
         <span className="spring" />

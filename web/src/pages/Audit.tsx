@@ -1,4 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { plural } from "../ui/format";
 import { useState } from "react";
 import { answer, api, type Schemas } from "../api/client";
 import { Failure } from "../ui/Failure";
@@ -112,7 +113,8 @@ function Verify() {
       {check.data &&
         (check.data.whole ? (
           <span role="status">
-            Whole: {check.data.entries} entries. Last hash <code>{check.data.hash.slice(0, 16)}…</code>
+            Whole: {plural(check.data.entries, "entry", "entries")}. Last hash{" "}
+            <code>{check.data.hash.slice(0, 16)}…</code>
           </span>
         ) : (
           <strong role="alert">

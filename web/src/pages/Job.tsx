@@ -14,7 +14,6 @@ import {
   type Curve,
 } from "../api/jobs";
 import { poolWords, heldOf, usePool } from "../api/pool";
-import { useNames } from "../api/members";
 import { money, useBill } from "../api/spending";
 import { Chart, ChartBar, useView, type Line } from "../ui/Chart";
 import { useMe } from "../session";
@@ -202,13 +201,12 @@ function Steps({ project, job }: { project: string; job: JobFacts }) {
 }
 
 function Facts({ project, job, base }: { project: string; job: JobFacts; base: string }) {
-  const name = useNames(project);
   const bill = useBill(project, job.id);
   const links = useLinks(project, job.id);
   const wanted = resourcesOf(job);
   const facts: [string, React.ReactNode][] = [
     ["Id", <code key="id">{job.id}</code>],
-    ["Owner", job.user ?? name(job.user_id)],
+    ["Owner", job.user ?? "–"],
     ["Submitted", <Time key="t" at={job.submitted_at} />],
     ["Device", job.device ?? "–"],
     [

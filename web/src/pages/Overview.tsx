@@ -4,7 +4,6 @@ import { Link } from "react-router";
 import { alertsOf, type Alert } from "../alerts";
 import { answer, api, type Job } from "../api/client";
 import { ACTIVE, useCounts } from "../api/jobs";
-import { useNames } from "../api/members";
 import { midnight, useBudget } from "../api/spending";
 import { BudgetCard } from "../ui/BudgetCard";
 import { DeviceTable, useDevices } from "../ui/Devices";
@@ -176,7 +175,6 @@ function Waiting({ project, jobs }: { project: string; jobs: Job[] }) {
 }
 
 function JobList({ jobs, project, none }: { jobs: Job[]; project: string; none: string }) {
-  const name = useNames(project);
   if (jobs.length === 0) return <p className="quiet">{none}</p>;
   return (
     <ul className="list">
@@ -187,8 +185,7 @@ function JobList({ jobs, project, none }: { jobs: Job[]; project: string; none: 
           </Link>{" "}
           <State state={job.state} wanted={job.kill_requested} />
           <span className="quiet">
-            {job.user ?? name(job.user_id)} · {job.device ?? "no device"} ·{" "}
-            <Time at={job.started_at ?? job.submitted_at} />
+            {job.user ?? "–"} · {job.device ?? "no device"} · <Time at={job.started_at ?? job.submitted_at} />
           </span>
         </li>
       ))}

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { answer, api, type Schemas } from "../api/client";
 import { Failure } from "../ui/Failure";
-import { count, figure } from "../ui/format";
+import { count, figure, plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { historyOf, REFERENCES, simulationOption } from "../simulator/pictures";
 import { Picture } from "../ui/Picture";
@@ -146,7 +146,7 @@ export default function Simulator() {
       </form>
       <p className="quiet">
         {history
-          ? `${count(history.rows.length)} trials of ${history.name}`
+          ? `${plural(history.rows.length, "trial")} of ${history.name}`
           : "Without a file, this project's own trials are replayed."}
       </p>
       {(run.error ?? read.error) && <Failure error={run.error ?? read.error} />}
@@ -163,7 +163,8 @@ function Result({ found }: { found: Simulated }) {
   return (
     <section>
       <p className="quiet">
-        {count(found.tenants)} apps, {count(found.candidates)} candidates, {count(found.trials)} trials.
+        {plural(found.tenants, "app")}, {plural(found.candidates, "candidate")},{" "}
+        {plural(found.trials, "trial")}.
       </p>
       <div className="card">
         <Picture

@@ -66,7 +66,7 @@ export default function Spending() {
       <Loaded query={budget}>{(found) => <BudgetCard budget={found} />}</Loaded>
       {admin && budget.data && (
         <SetBudget
-          key={`${budget.data.limit} ${budget.data.period} ${budget.data.hard_stop}`}
+          key={`${budget.data.limit} ${budget.data.period} ${budget.data.hard_stop} ${budget.data.warn_at.join()}`}
           project={project}
           now={budget.data}
         />
@@ -159,11 +159,12 @@ export default function Spending() {
 }
 
 /** What the form begins with: what holds now, so that changing one thing leaves the rest; else a hard stop. */
-export function budgetForm(now: Pick<Budget, "limit" | "period" | "hard_stop">) {
+export function budgetForm(now: Pick<Budget, "limit" | "period" | "hard_stop" | "warn_at">) {
   return {
     limit: now.limit === null ? "" : String(now.limit),
     period: now.period === "total" ? ("total" as const) : ("month" as const),
     stop: now.limit === null ? true : now.hard_stop,
+    warnAt: now.limit === null ? [0.5, 0.8, 1] : now.warn_at,
   };
 }
 
@@ -180,7 +181,7 @@ function SetBudget({ project, now }: { project: string; now: Budget }) {
       answer(
         api.PUT("/api/v1/projects/{project}/budget", {
           params,
-          body: { limit: Number(limit), period, hard_stop: stop },
+          body: { limit: Number(limit), period, hard_stop: stop, warn_at: begin.warnAt },
         }),
       ),
     onSuccess: again,

@@ -13,7 +13,7 @@ import {
 } from "../api/studies";
 import { useCurrency } from "../session";
 import { Failure } from "../ui/Failure";
-import { figure } from "../ui/format";
+import { figure, plural } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { Picture } from "../ui/Picture";
@@ -203,7 +203,7 @@ function Pictures({ project, study, points }: PicturesProps) {
           <div className="card">
             <Picture
               title={`Recommended ${aim.quantity} over what was spent`}
-              about={`${aim.quantity} of the recommendation after each of ${done.length} results, over the budget used`}
+              about={`${aim.quantity} of the recommendation after each of ${plural(done.length, "result")}, over the budget used`}
               option={spending}
             />
           </div>
@@ -211,7 +211,7 @@ function Pictures({ project, study, points }: PicturesProps) {
             <Picture
               key={anew}
               title="Points, side by side"
-              about={`Parallel coordinates of ${done.length} points: their dimensions and what was measured; the table below says the same`}
+              about={`Parallel coordinates of ${plural(done.length, "point")}: their dimensions and what was measured; the table below says the same`}
               option={parallel}
               onBrush={(chosen) => setBrushed(chosen?.map((i) => drawn[i]?.number ?? -1) ?? null)}
             />

@@ -5,7 +5,7 @@ import { money } from "../api/spending";
 import { useCurrency } from "../session";
 import { Dialog } from "../ui/Dialog";
 import { Failure } from "../ui/Failure";
-import { count } from "../ui/format";
+import { plural } from "../ui/format";
 
 /** A command with numbers to try in braces; what it would run and cost is shown before it is submitted. */
 export function NewProfile({ project, onClose }: { project: string; onClose: () => void }) {
@@ -66,7 +66,7 @@ export function NewProfile({ project, onClose }: { project: string; onClose: () 
         </div>
         {plan.data && (
           <p className="notice finished" role="status">
-            {count(plan.data.runs.length)} runs, at most {money(plan.data.most_cost, currency)} in all.
+            {plural(plan.data.runs.length, "run")}, at most {money(plan.data.most_cost, currency)} in all.
           </p>
         )}
         {(plan.error ?? start.error) && <Failure error={plan.error ?? start.error} />}

@@ -14,7 +14,7 @@ import {
 import { money } from "../api/spending";
 import { useCurrency } from "../session";
 import { Failure } from "../ui/Failure";
-import { count, duration, memory, moment } from "../ui/format";
+import { count, duration, memory, moment, plural } from "../ui/format";
 import { Picture } from "../ui/Picture";
 import { frontOption, gridOption } from "./pictures";
 
@@ -195,7 +195,7 @@ function Pictures({ offers, limits, found }: { offers: Offer[]; limits: Limits; 
         <div className="card">
           <Picture
             title="Predicted runtime over vCPU and memory"
-            about={`Predicted runtime of ${offers.length} sizes over vCPU and memory; ${out} are excluded by the limits and red`}
+            about={`Predicted runtime of ${plural(offers.length, "size")} over vCPU and memory; ${out} are excluded by the limits and red`}
             option={gridOption(offers, limits, found?.offer ?? null, currency)}
             height={360}
           />
@@ -203,14 +203,14 @@ function Pictures({ offers, limits, found }: { offers: Offer[]; limits: Limits; 
         <div className="card">
           <Picture
             title="Cost over runtime"
-            about={`Cost over predicted runtime of ${offers.length} sizes`}
+            about={`Cost over predicted runtime of ${plural(offers.length, "size")}`}
             option={frontOption(offers, found?.front ?? [], limits, currency)}
             height={360}
           />
         </div>
       </div>
       <p className="quiet">
-        {count(out)} of {count(offers.length)} sizes are excluded by the limits.
+        Excluded by the limits: {count(out)} of {plural(offers.length, "size")}.
       </p>
     </>
   );

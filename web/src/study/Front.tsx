@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import { plural } from "../ui/format";
 import { aimOf, useFront, type Study, type StudyPoint } from "../api/studies";
 import { Picture } from "../ui/Picture";
 import { frontOption, measured, paretoOf, risesIn } from "./pictures";
@@ -39,13 +40,15 @@ export function Front({ project, study, points }: Props) {
       </div>
       <Picture
         title="Pareto front"
-        about={`${quantity} against ${other} of ${done.length} points; ${kept} are beaten by no other in both`}
+        about={`${quantity} against ${other} of ${plural(done.length, "point")}; ${kept} are beaten by no other in both`}
         option={option}
       />
       <p className="quiet">
         More {upwards ? "" : "or less "}
         {quantity} is never had for {more ? "more" : "less"} {other} than on the line.
-        {whole.data && whole.data.length > 1 && ` Over all that the goal names: ${whole.data.length} points.`}
+        {whole.data &&
+          whole.data.length > 1 &&
+          ` Over all that the goal names: ${plural(whole.data.length, "point")}.`}
       </p>
     </div>
   );

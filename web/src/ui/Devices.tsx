@@ -107,7 +107,7 @@ function Gpus({ device }: { device: Device }) {
 }
 
 function Draining({ drain }: { drain: NonNullable<Device["drain"]> }) {
-  const left = drain.running === 1 ? "1 job left" : `${drain.running} jobs left`;
+  const left = `${plural(drain.running, "job")} left`;
   return (
     <p>
       <strong>{drain.running === 0 ? "Drained" : "Draining"}</strong>

@@ -1,12 +1,10 @@
 import { Link, useParams } from "react-router";
 import type { Event } from "../api/client";
-import { useNames } from "../api/members";
 import { Time } from "./Time";
 
 /** The history, newest first. */
 export function EventList({ events }: { events: Event[] }) {
   const project = useParams().project ?? "";
-  const name = useNames(project);
   if (events.length === 0) return <p className="quiet">Nothing yet.</p>;
   return (
     <ol className="events">
@@ -23,7 +21,7 @@ export function EventList({ events }: { events: Event[] }) {
             )}
           </span>
           <span className="quiet">
-            {event.actor && <>{event.actor_name ?? name(event.actor)} · </>}
+            {event.actor_name && <>{event.actor_name} · </>}
             <Time at={event.at} />
           </span>
         </li>

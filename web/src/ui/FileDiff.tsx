@@ -108,7 +108,7 @@ function Hunks({ hunks }: { hunks: Changed["hunks"] }) {
         ))}
       </pre>
       {all.length > MOST_LINES && (
-        <p className="quiet">The first {count(MOST_LINES)} lines of the comparison.</p>
+        <p className="quiet">The first {plural(MOST_LINES, "line")} of the comparison.</p>
       )}
     </>
   );

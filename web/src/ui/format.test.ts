@@ -39,6 +39,15 @@ describe("numbers and times", () => {
       "2,000 points",
     ]);
   });
+  it("are nowhere followed by a plural that one thing would get, too", () => {
+    const sources = import.meta.glob("../**/*.tsx", { query: "?raw", import: "default", eager: true });
+    const fixed = /(\{count\([^{}]*\)\}|\$\{count\([^{}]*\)\}|\.length\}) (?!of\b|is\b)[a-z]+s\b/;
+    const found = Object.entries(sources).flatMap(([path, text]) => {
+      const hit = fixed.exec(text as string);
+      return hit ? [`${path}: ${hit[0]}`] : [];
+    });
+    expect(found).toEqual([]);
+  });
   it("label the axes of pictures with at most four digits", () => {
     const axis = withFigures({ xAxis: { type: "log" }, yAxis: { type: "category" } });
     const label = (axis.xAxis as { axisLabel: { formatter: (value: number) => string } }).axisLabel;

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from easel.declare.counted import counted
 from easel.flow.apps.best import luck_among, luck_of
 from easel.flow.apps.infer import Models, served
 from easel.flow.apps.look import candidate_name
@@ -63,7 +64,8 @@ def card_blocks(facts: CardFacts) -> list[Block]:
     blocks: list[Block] = [
         Heading(f"Model card: {facts.app.name}", 1),
         Paragraph(
-            f"{facts.candidate}, kept as {facts.trial.model_set}, trained on {facts.trial.examples:,} examples"
+            f"{facts.candidate}, kept as {facts.trial.model_set}, "
+            f"trained on {counted(facts.trial.examples or 0, 'example')}"
             + (f", {facts.trial.ended_at:%d %B %Y}." if facts.trial.ended_at else ".")
         ),
         Heading("What it does"),
@@ -105,7 +107,8 @@ def score_told(facts: CardFacts) -> str:
         parts.append(f"; always giving the same answer scores {facts.trial.baseline:.4f}")
     rounds, validated = facts.result.get("rounds"), facts.result.get("validated_on")
     if validated:
-        parts.append(f"; validated on {validated:,} examples" + (f" in {rounds} rounds" if rounds else ""))
+        turns = f" in {counted(rounds, 'round')}" if rounds else ""
+        parts.append(f"; validated on {counted(validated, 'example')}{turns}")
     parts.append(f". {luck_told(facts, quality)}")
     return " ".join(parts).replace(" ;", ";").replace(" .", ".")
 
@@ -127,7 +130,7 @@ def luck_told(facts: CardFacts, quality: float) -> str:
 
 
 def _data(facts: CardFacts) -> list[Block]:
-    told = f"{facts.counts.total_on:,} examples are switched on, {facts.counts.off:,} off"
+    told = f"{counted(facts.counts.total_on, 'example')} switched on, {facts.counts.off:,} off"
     blocks: list[Block] = [Paragraph(f"{told}; they are kept as {facts.app.examples_set}.")]
     classes = {name: count for name, count in facts.counts.on.items() if name}
     if classes:

@@ -10,6 +10,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from easel.declare.counted import counted
 from easel.declare.parse import parse_program
 from easel.declare.program import ROLES, Program
 from easel.errors import InvalidInput
@@ -148,7 +149,7 @@ def _notes(
     keys = Counter(one.near for one in fresh if one.near is not None)
     again = sum(count - (key not in homes) for key, count in keys.items())
     if again:
-        told.append(f"{again} of {len(fresh)} new examples are nearly the same as another one")
+        told.append(f"{again:,} of {counted(len(fresh), 'new example')} nearly the same as another one")
     return tuple(told[:MOST_NOTES])
 
 

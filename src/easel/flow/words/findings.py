@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from easel.declare.counted import counted
+
 FINDINGS = "findings.json"
 """The file of an output set that holds them."""
 CHECKS = "checks.json"
@@ -18,7 +20,7 @@ CLEAR = 0.8
 def findings_told(found: Mapping[str, Any]) -> list[str]:
     """One sentence for each question: how it was judged, what matters, where it fails, what would help, how sure."""
     return [
-        f"Judged by {found['judged_by']} on {found['held_out']:,} examples that it had not seen: "
+        f"Judged by {found['judged_by']} on {counted(found['held_out'], 'example')} that it had not seen: "
         f"{found['metric']} {found['score']:.3f}.",
         *_what_matters(found),
         *_what_moves_it(found),
@@ -38,10 +40,10 @@ def _what_matters(found: Mapping[str, Any]) -> list[str]:
     parts = [f"What matters: {named or 'no single column'}."]
     if rest:
         parts.append(
-            f"{rest} of {len(columns)} columns could be left out one at a time without a loss that shows."
+            f"{rest} of {counted(len(columns), 'column')} could be left out one at a time without a loss that shows."
         )
     if found["columns_not_looked_at"]:
-        parts.append(f"{found['columns_not_looked_at']} columns were not looked at: time was over.")
+        parts.append(f"Not looked at, as time was over: {counted(found['columns_not_looked_at'], 'column')}.")
     return [" ".join(parts)]
 
 

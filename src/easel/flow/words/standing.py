@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from easel.declare.counted import counted
 from easel.flow.words.candidates import in_words
 from easel.flow.words.numbers import clock, duration, money
 from easel.records.standing import Obstacle, Standing
@@ -13,7 +14,7 @@ from easel.records.standing import Obstacle, Standing
 def running(candidates: Sequence[str], since: datetime, seconds: float, now: datetime) -> str:
     """`seconds` is what the trial that ends last was expected to take."""
     what = " and ".join(in_words(one) for one in candidates[:3])
-    more = f" and {len(candidates) - 3} others" if len(candidates) > 3 else ""
+    more = f" and {counted(len(candidates) - 3, 'other')}" if len(candidates) > 3 else ""
     took = (now - since).total_seconds()
     left = f"about {duration(seconds - took)} left" if took < seconds else "longer than was expected"
     return f"is trying {what}{more} since {clock(since, now)}, {left}"
@@ -76,7 +77,7 @@ def sentence(
             )
         case Standing.EXHAUSTED:
             tried = int(float(facts.get("tried", 0.0)))
-            return f"nothing left to try: {tried} candidates done{when}; it wakes when it is fed or refined"
+            return f"nothing left to try: {counted(tried, 'candidate')} done{when}; it wakes when it is fed or refined"
         case Standing.LITTLE_TO_GAIN:
             expected = 100 * float(facts["expected"])
             return (
@@ -121,7 +122,7 @@ def of_study(state: str, name: str, reason: str | None, since: datetime, now: da
 def of_queued_job(kind: Standing, ahead: int, needs: int) -> str:
     """A job in its queue whose queue lets jobs through."""
     if kind is Standing.WAITS_FOR_JOBS:
-        return f"waits for {needs} other job{'s' if needs != 1 else ''} whose output it reads"
+        return f"waits for {counted(needs, 'other job')} whose output it reads"
     line = f"{ahead} of its owner's jobs are ahead of it" if ahead else "it is the first of its owner's queue"
     return f"waits in the queue: {line}; it starts when a device has room"
 
