@@ -15,8 +15,8 @@ from easel.cli.app_words import facts_of as app_facts
 from easel.cli.apps import rm
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
-from easel.cli.output import counted, show_one, show_table
-from easel.cli.plain import Ago, Lasting, Size, size
+from easel.cli.output import show_one, show_table
+from easel.cli.plain import Ago, Lasting, Size
 from easel.cli.studies import EXAMPLE, _recommend
 from easel.declare.parse import parse_program
 from easel.match.templates import match_program
@@ -172,14 +172,6 @@ def test_people_read_units_and_spreadsheets_read_numbers(
     monkeypatch.setattr(output.chosen, "as_csv", True)
     show_table(["size", "takes", "took", "made"], [row])
     assert capsys.readouterr().out.splitlines()[1].startswith(f"{3 * 10**9},7200.0,,20")
-
-
-def test_what_is_counted_is_in_the_singular_where_there_is_one() -> None:
-    told = [counted(number, what) for number, what in ((1, "entry"), (2, "entry"), (0, "day"), (1.0, "GPU"))]
-    assert told == ["1 entry", "2 entries", "0 days", "1 GPU"]
-    assert [size(number) for number in (1, 999, 1500, 999_999, 267_264, 3.2e9)] == [
-        *("1 B", "999 B", "1.5 kB", "1.0 MB", "267 kB", "3.2 GB")
-    ]
 
 
 def test_a_point_that_will_not_meet_the_constraints_is_not_called_better(

@@ -65,7 +65,10 @@ def _command_lines(command: Any, path: str) -> list[str]:
     options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
     shown = " ".join(f"{p.name.upper()}" if p.required else f"[{p.name.upper()}]" for p in arguments)
     lines = [f"{depth} `{f'{path} {shown}'.strip()}`", "", (command.help or "").strip(), ""]
-    lines += [f"- `{'`, `'.join([*option.opts, *option.secondary_opts])}`: {option.help or ''}" for option in options]
+    lines += [
+        f"- `{'`, `'.join([*option.opts, *option.secondary_opts])}`: {option.help or ''}"
+        for option in options
+    ]
     return [*lines, ""] if options else lines
 
 
