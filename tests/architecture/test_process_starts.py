@@ -15,7 +15,7 @@ STARTS = {
     "run/exec_socket.py": "programs beside a running job, by `run/enter.py`",
     "run/egress.py": "the proxy beside a job",
     "run/enter.py": "a program inside the walls that a job has already",
-    "run/environments.py": "the installer's version, an empty environment; installing goes through the sandbox",
+    "run/installing.py": "the installer's version, an empty environment; installing goes through the sandbox",
     "run/executors/local.py": "the worker",
     "run/executors/ray.py": "the driver of Ray",
     "run/executors/ray_driver.py": "workers on Ray's machines",
@@ -76,7 +76,7 @@ def test_processes_are_started_only_where_it_is_known_what_they_run() -> None:
 
 
 def test_installing_packages_goes_through_the_sandbox() -> None:
-    tree = ast.parse((SOURCE / "run" / "environments.py").read_text())
+    tree = ast.parse((SOURCE / "run" / "installing.py").read_text())
     named = {
         f"{node.module}.{each.name}"
         for node in ast.walk(tree)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import io
 import json
 import os
 import platform
@@ -11,13 +13,16 @@ import sys
 import tarfile
 import time
 import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from easel.errors import InvalidInput
 from easel.run.conda import CondaFile
-from easel.run.environments import Environments, NoEnvironment, PackageIndex
+from easel.run.environments import Environments
+from easel.run.installing import NoEnvironment, PackageIndex
 from easel.run.python_versions import NoPython, Python, find_python
 from easel.run.requirements import PackageList, read_requirements
 from easel.run.sandbox import probe
@@ -41,6 +46,23 @@ def environments(tmp_path: Path) -> Environments:
     (tmp_path / "home" / "run").mkdir(parents=True)
     index = PackageIndex(wheels=tmp_path / "wheels")
     return Environments(tmp_path / "home" / "run" / "environments", probe(), index)
+
+
+def source_package(folder: Path, name: str, backend: str, files: Mapping[str, str] | None = None) -> None:
+    """A source package whose build backend is the given text."""
+    about = f'name = "{name}"\nversion = "1.0"\n'
+    contents = {
+        "backend.py": backend,
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        f"[project]\n{about}",
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        **(files or {}),
+    }
+    with tarfile.open(folder / f"{name}-1.0.tar.gz", "w:gz") as archive:
+        for path, text in contents.items():
+            member = tarfile.TarInfo(f"{name}-1.0/{path}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
 
 
 def run(folder: Path, *argv: str) -> str:
@@ -78,6 +100,18 @@ def test_what_was_not_used_for_long_goes_unless_a_job_uses_it(environments: Envi
         assert built.folder.is_dir()
     environments.clean()
     assert not built.folder.exists()
+
+
+def test_what_a_killed_agent_left_half_built_goes_and_what_another_builds_stays(
+    environments: Environments,
+) -> None:
+    for name in ("halved", "halved.growing", "busy", "busy.growing"):
+        (environments.folder / name).mkdir(parents=True)
+    with (environments.folder / "busy.building").open("w") as building:
+        fcntl.flock(building, fcntl.LOCK_EX)
+        environments.clean()
+    left = sorted(path.name for path in environments.folder.iterdir() if path.is_dir())
+    assert left == ["busy", "busy.growing"]
 
 
 def test_requirements_are_read_with_what_they_include(tmp_path: Path) -> None:
@@ -196,6 +230,30 @@ def test_an_environment_yml_is_built_where_micromamba_is(environments: Environme
 
 
 @pytest.mark.usefixtures("micromamba")
+@pytest.mark.parametrize("link", ["environment.json", "lib"])
+def test_what_conda_left_as_a_link_leads_to_nothing_of_the_host(
+    tmp_path: Path, environments: Environments, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    """Packages of an environment.yml run code as they are installed, and the folder is theirs to write."""
+    theirs = tmp_path / "theirs"
+    (theirs / "python3.11" / "site-packages").mkdir(parents=True)
+    (theirs / "own.txt").write_text("the host's own")
+    to = theirs if link == "lib" else theirs / "own.txt"
+    turn = f"""
+import shutil
+shutil.rmtree(prefix / "lib") if {link!r} == "lib" else None
+(prefix / {link!r}).symlink_to({str(to)!r})
+"""
+    program = shutil.which("micromamba")
+    assert program is not None
+    Path(program).write_text(MICROMAMBA + turn)
+    with suppress(NoEnvironment):
+        environments.get("astro", CondaFile(YML))
+    assert (theirs / "own.txt").read_text() == "the host's own"
+    assert sorted(path.name for path in theirs.rglob("*")) == ["own.txt", "python3.11", "site-packages"]
+
+
+@pytest.mark.usefixtures("micromamba")
 def test_an_environment_yml_that_cannot_be_solved_says_why_and_leaves_nothing(
     environments: Environments,
 ) -> None:
@@ -257,24 +315,65 @@ def test_a_package_that_runs_code_at_its_installation_stays_behind_the_walls(
 ) -> None:
     home = environments.folder.parent.parent
     (home / "secret").write_text("the server's own")
-    source = tmp_path / "curious-1.0"
-    source.mkdir()
-    (source / "backend.py").write_text(BACKEND)
-    (source / "targets.json").write_text(
-        json.dumps({"read": str(home / "secret"), "write": str(home / "left")})
-    )
-    (source / "pyproject.toml").write_text(
-        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-        '[project]\nname = "curious"\nversion = "1.0"\n'
-    )
-    with tarfile.open(tmp_path / "wheels" / "curious-1.0.tar.gz", "w:gz") as archive:
-        (source / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: curious\nVersion: 1.0\n")
-        archive.add(source, "curious-1.0")
+    targets = json.dumps({"read": str(home / "secret"), "write": str(home / "left")})
+    source_package(tmp_path / "wheels", "curious", BACKEND, {"targets.json": targets})
     built = environments.get("astro", PackageList(("curious==1.0",)))
     said = run(built.folder, "python", "-c", "import curious; print(curious.found)")
     assert "the server's own" not in said
     assert "Error" in said
     assert not (home / "left").exists()
+
+
+TURNCOAT = """
+import os, pathlib
+pathlib.Path("FOLDER").mkdir(parents=True, exist_ok=True)
+os.path.islink("/job/site") or os.symlink("FOLDER", "/job/site")
+"""
+
+
+@pytest.mark.skipif(probe() is None, reason="this machine has no sandbox")
+def test_a_folder_of_packages_that_became_a_link_takes_nothing_of_the_host(
+    tmp_path: Path, environments: Environments
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "precious").write_text("the host's own")
+    backend = TURNCOAT.replace("FOLDER", str(theirs)) + BACKEND.replace("curious", "turncoat")
+    source_package(tmp_path / "wheels", "turncoat", backend, {"targets.json": "{}"})
+    with pytest.raises(NoEnvironment, match="a link"):
+        environments.get("astro", PackageList(("turncoat==1.0",)))
+    assert (theirs / "precious").read_text() == "the host's own"
+    assert not [path for path in environments.folder.iterdir() if path.is_dir()]
+
+
+A_PYTHON = f"""#!/bin/sh
+# Makes environments that lead to itself, as a Python of an admin or of uv does; for the rest it is our own.
+case "$*" in
+  *"-m venv"*)
+    for folder in "$@"; do :; done
+    mkdir -p "$folder/bin" "$folder/lib/python3.11/site-packages"
+    ln -s "$0" "$folder/bin/python" ;;
+  *) exec {sys.executable} "$@" ;;
+esac
+"""
+
+
+def test_a_program_called_python_in_a_package_replaces_nobodys_python(
+    tmp_path: Path, environments: Environments
+) -> None:
+    program = tmp_path / "admins" / "bin" / "python3.11"
+    program.parent.mkdir(parents=True)
+    program.write_text(A_PYTHON)
+    program.chmod(0o755)
+    wheel(tmp_path / "wheels", "usurper", "1.0", "")
+    with zipfile.ZipFile(tmp_path / "wheels" / "usurper-1.0-py3-none-any.whl", "a") as archive:
+        archive.writestr("usurper-1.0.data/scripts/python", "#!/bin/sh\necho mine now\n")
+        archive.writestr("usurper-1.0.data/scripts/useful", "#!/bin/sh\necho kept\n")
+    python = Python(program, platform.python_version(), program.parents[1])
+    built = environments.get("astro", PackageList(("usurper==1.0",)), python=python)
+    assert program.read_text() == A_PYTHON
+    assert (built.folder / "bin" / "python").readlink() == program
+    assert run(built.folder, "useful") == "kept"
 
 
 def test_an_index_that_is_away_is_told_and_nothing_is_left(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from easel.run import seccomp
@@ -72,6 +74,21 @@ def test_ordinary_programs_notice_nothing_of_the_filter(tmp_path: Path) -> None:
     process = start(bwrap, program)
     said, complaint = process.communicate(timeout=60)
     assert said.decode().split("\n")[:4] == ["thread", "child", "[1, 2]", "end"], complaint
+
+
+def test_what_a_first_process_left_running_has_ended_when_it_has(tmp_path: Path) -> None:
+    """Whoever goes on with the files of such a program need not fear that somebody changes them meanwhile."""
+    bwrap = probe()
+    if bwrap is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    for name in ("work", "tmp"):
+        (tmp_path / name).mkdir()
+    walls = Walls(tmp_path / "work", tmp_path / "tmp", None, is_first=True)
+    mark = f"1000.{os.getpid()}"
+    argv = ["/bin/sh", "-c", f"setsid sleep {mark} & exit 3"]
+    process = start(bwrap, UserProgram("leaves", argv, {"PATH": "/usr/bin:/bin"}, walls))
+    assert process.wait(60) == 3
+    assert not [each for each in psutil.process_iter(["cmdline"]) if mark in (each.info["cmdline"] or ())]
 
 
 def test_each_way_has_its_own_name() -> None:

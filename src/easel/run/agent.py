@@ -36,17 +36,11 @@ from easel.run.entries import (
     StateReached,
     UsageSoFar,
 )
-from easel.run.environments import (
-    BuiltEnvironment,
-    Environments,
-    NoEnvironment,
-    PackageIndex,
-    Wanted,
-    environments_of,
-)
+from easel.run.environments import BuiltEnvironment, Environments, Wanted, environments_of
 from easel.run.exec_socket import ExecSocket, Inside, exec_socket_path
 from easel.run.failure import Failure, StopSignal
 from easel.run.images import Image, NoImage, images_of
+from easel.run.installing import NoEnvironment, PackageIndex
 from easel.run.interpreters import ForbiddenInterpreter
 from easel.run.journal import Journal, born
 from easel.run.launch import Folders, Launch, checkpoint_folder, prepare

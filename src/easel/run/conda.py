@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,10 +90,3 @@ def _name(package: str) -> str:
     """Returns the name in `conda-forge::python>=3.11`."""
     bare = package.rpartition("::")[2].strip()
     return bare[: next((i for i, sign in enumerate(bare) if sign in " =<>!~["), len(bare))].lower()
-
-
-def installed_by_conda(prefix: Path) -> Iterator[str]:
-    """Returns the packages that conda keeps account of, as name==version."""
-    for file in sorted((prefix / "conda-meta").glob("*.json")):
-        about = json.loads(file.read_bytes())
-        yield f"{about['name']}=={about['version']}"

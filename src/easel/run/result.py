@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import stat
 from pathlib import Path
 from typing import Any
 
 from easel.errors import InvalidInput
+from easel.run.untrusted_files import read_regular
 
 NAME = ".easel-result.json"
 MAX_BYTES = 1 << 20
@@ -21,32 +20,15 @@ REFUSED = "easel_result_refused"
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result as an object; None where there is none. One that cannot be kept becomes the reason for it."""
     try:
-        text = _read(folder / NAME)
+        text = read_regular(folder / NAME, MAX_BYTES)
         if text is None:
             return None
-        value = plain_json(json.loads(text, parse_constant=lambda _: None))
+        value = plain_json(json.loads(text.decode(), parse_constant=lambda _: None))
     except InvalidInput as error:
-        return {REFUSED: error.message}
+        return {REFUSED: f"{error.message}: leave large results in the output folder"}
     except (ValueError, RecursionError) as error:
         return {REFUSED: f"{NAME} is not JSON: {str(error)[:200] or 'nested too deeply'}"}
     return value if isinstance(value, dict) else {"value": value}
-
-
-def _read(path: Path) -> str | None:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(fd, "rb") as file:
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode):
-            return None
-        data = file.read(MAX_BYTES + 1) if about.st_size <= MAX_BYTES else b""
-    if about.st_size > MAX_BYTES or len(data) > MAX_BYTES:
-        raise InvalidInput(
-            f"{NAME} has more than {MAX_BYTES} bytes: leave large results in the output folder"
-        )
-    return data.decode()
 
 
 def plain_json(value: Any, depth: int = 0) -> Any:

@@ -85,6 +85,8 @@ class Walls:
     """A folder of the job's own that outlives its attempts."""
     building: Path | None = None
     """A folder that the program fills and that holds only at its own path, such as an environment of conda."""
+    is_first: bool = False
+    """Whether it is process 1 behind the walls: when it has ended, the kernel has ended all that it left running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def wrap(
     args += ["--uid", str(USER), "--gid", str(USER), "--hostname", "easel", "--disable-userns"]
     if walls.host_network:
         args.append("--share-net")
+    if walls.is_first:
+        args.append("--as-pid-1")
     args += _this_system(walls, given, place) if walls.root is None else ["--ro-bind", place(walls.root), "/"]
     args += ["--proc", "/proc", *_proc(), "--dev", "/dev"]
     args += ["--size", str(walls.shared_memory_mb << 20), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
