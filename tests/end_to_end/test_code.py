@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
+import linecache
 import os
+import secrets
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +20,11 @@ from tests.run.test_environments import wheel
 
 from easel.errors import EaselError, InvalidInput
 from easel.sdk.client import Client
-from easel.sdk.code import CARRIED_BYTES, DIFF
+from easel.sdk.code import CARRIED_BYTES, DIFF, set_name
+from easel.sdk.connection import ask
 from easel.testing.commands import run_as
 from easel.testing.server import ServerProcess, running
+from easel.wire.job import JobFields
 from easel.wire.lake import FileSet, Upload
 from easel.wire.model import Page
 
@@ -198,6 +204,79 @@ def test_a_cache_that_is_lost_or_damaged_costs_time_only(client: Client, folder:
     for file in cache.rglob("*.json"):
         file.write_text("{")
     assert client.jobs.send_code(folder).reference == first.reference
+
+
+def restored(client: Client, server: ServerProcess, folder: Path, cache: Path, versions: int) -> Client:
+    """Returns a server that was set back after code of the folder was sent: it has so many versions of other code."""
+    for text in ("print('older')\n", "print('old')\n"):
+        (folder / "train.py").write_text(text)
+        client.jobs.send_code(folder)
+    (ours,) = cache.rglob("sent-*.json")
+    name = f"restored-{secrets.token_hex(4)}"
+    server.client().projects.create(name)
+    elsewhere = server.client().in_project(name)
+    stand_in = folder.parent / "elsewhere" / folder.name
+    stand_in.mkdir(parents=True)
+    for n in range(max(versions, 1)):
+        (stand_in / "train.py").write_text(f"print('not what was sent: {n}')\n")
+        (stand_in / f"more{n}.py").write_text("")
+        if versions:
+            elsewhere.jobs.send_code(stand_in)
+    where = hashlib.sha256(f"{client.server} {name} {set_name(folder, None)}".encode()).hexdigest()[:16]
+    ours.rename(ours.with_name(f"sent-{where}.json"))
+    return elsewhere
+
+
+@pytest.mark.parametrize(
+    ("versions", "text"), [(0, "old"), (3, "old"), (0, "older"), (1, "older"), (3, "older"), (3, "new")]
+)
+def test_versions_that_hold_something_else_by_now_are_never_run_or_built_on(
+    client: Client, server: ServerProcess, folder: Path, cache: Path, versions: int, text: str
+) -> None:
+    back = restored(client, server, folder, cache, versions)
+    written = f"print({text!r})\n"
+    (folder / "train.py").write_text(written)
+    job = back.jobs.submit(["python", "train.py"], code=folder)
+    assert job.about.code_set is not None
+    assert paths(back, job.about.code_set) == {"train.py", "parts/model.py", ".gitignore"}
+    ran = back.lake.cat(f"/code/{set_name(folder, None)}/train.py@{job.about.code_set}")
+    assert ran.decode() == written
+    again = back.jobs.submit(["python", "train.py"], code=folder)
+    assert again.about.code_set == job.about.code_set
+
+
+@pytest.mark.parametrize(("runs", "versions"), [("function", 0), ("function", 3), ("step", 3)])
+def test_functions_pipelines_and_studies_notice_it_too(
+    client: Client,
+    server: ServerProcess,
+    folder: Path,
+    cache: Path,
+    runs: str,
+    versions: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (folder / f"answers{versions}.py").write_text("def answer():\n    return {'value': 42}\n")
+    back = restored(client, server, folder, cache, versions)
+    if runs == "function":
+        monkeypatch.syspath_prepend(str(folder))
+        made = back.jobs.submit(importlib.import_module(f"answers{versions}").answer).about.code_set
+    else:
+        run = {"kind": "command", "argv": ["python", "train.py"]}
+        made = back.jobs.with_code(ask(JobFields, run=run, code=str(folder))).code
+    assert made is not None
+    assert paths(back, made) == {"train.py", "parts/model.py", ".gitignore", f"answers{versions}.py"}
+
+
+def test_a_function_of_a_notebook_leaves_nothing_in_the_cache(
+    client: Client, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(sys.modules["__main__"], "__file__")  # as in a notebook
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    lines = "def nothing():\n    return {}\n"
+    linecache.cache["<cell>"] = (len(lines), None, lines.splitlines(keepends=True), "<cell>")
+    exec(compile(lines, "<cell>", "exec"), scope)
+    client.jobs.submit(scope["nothing"])
+    assert not list(cache.rglob("*.json"))
 
 
 def test_the_commit_and_what_was_not_committed_are_on_record(client: Client, folder: Path) -> None:

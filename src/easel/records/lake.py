@@ -49,6 +49,8 @@ class FileSetVersion:
     artifact: Artifact
     files: int
     sources: Sequence[str]
+    root: bytes = b""
+    """The digest of its manifest: paths, versions and bytes."""
 
     def __str__(self) -> str:
         return f"{self.artifact.name}:{self.artifact.version}"

@@ -10,7 +10,7 @@ import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,10 @@ class SentCode:
     sent: int = 0
     requirements: str | None = None
     """The file at its top that names the packages it needs, if there is one."""
+    digest: str = ""
+    """What the version holds; a server that has something else under this name by now refuses the job."""
+    on_trust: bool = False
+    """Whether the server was not asked if it still has it: the request that names it has to say `digest`."""
 
 
 def is_folder(code: str | os.PathLike[str]) -> bool:
@@ -65,9 +69,18 @@ def is_folder(code: str | os.PathLike[str]) -> bool:
 
 
 def send(
-    client: Client, code: str | os.PathLike[str], *, leave_out: Sequence[str] = (), name: str | None = None
+    client: Client,
+    code: str | os.PathLike[str],
+    *,
+    leave_out: Sequence[str] = (),
+    name: str | None = None,
+    trust: bool = False,
+    remember: bool = True,
 ) -> SentCode:
-    """Send a folder here, or what `git+URL@REV` names; nothing is sent that the server has."""
+    """Send a folder here, or what `git+URL@REV` names; nothing is sent that the server has.
+
+    With `trust` the version that was sent last is not looked up where the folder did not change since.
+    """
     if isinstance(code, str) and code.startswith("git+"):
         with tempfile.TemporaryDirectory(prefix="easel-code-") as place:
             folder = Path(place) / (_basename(split_address(code)[0]) or "code")
@@ -77,11 +90,17 @@ def send(
     folder = Path(code).expanduser().absolute()
     if folder.is_file():
         return _send_file(client, folder, name)
-    return _send_folder(client, folder, leave_out, name, cache=_cache_folder(folder))
+    cache = _cache_folder(folder) if remember else None
+    return _send_folder(client, folder, leave_out, name, cache, trust)
 
 
 def _send_folder(
-    client: Client, folder: Path, leave_out: Sequence[str], name: str | None, cache: Path | None
+    client: Client,
+    folder: Path,
+    leave_out: Sequence[str],
+    name: str | None,
+    cache: Path | None,
+    trust: bool = False,
 ) -> SentCode:
     with ThreadPoolExecutor(1) as pool:  # git looks at the folder while we do
         asked = pool.submit(git_state, folder)
@@ -99,7 +118,7 @@ def _send_folder(
     origin = _origin(folder, found, git)
     with tempfile.TemporaryDirectory(prefix="easel-code-") as place:
         with_diff = _with_diff(found, git, Path(place))
-        return _send(client, with_diff, chosen, origin, cache)
+        return _send(client, with_diff, chosen, origin, cache, trust)
 
 
 def _send_file(client: Client, file: Path, name: str | None) -> SentCode:
@@ -116,13 +135,20 @@ def _send_file(client: Client, file: Path, name: str | None) -> SentCode:
 
 
 def _send(
-    client: Client, found: CodeFolder, name: str, origin: wire_job.CodeOrigin, cache: Path | None
+    client: Client,
+    found: CodeFolder,
+    name: str,
+    origin: wire_job.CodeOrigin,
+    cache: Path | None,
+    trust: bool = False,
 ) -> SentCode:
     known = _Known.read(cache, client, name)
     tree = found.tree
-    reference = known.references.get(tree)
-    if reference is not None and _is_there(client, reference, known):
-        return SentCode(reference, origin, found.left_out, requirements=_requirements(found))
+    version = known.versions.get(tree)
+    on_trust = trust and version is not None and version == known.base
+    sent = SentCode("", origin, found.left_out, requirements=_requirements(found), on_trust=on_trust)
+    if version is not None and (on_trust or _is_there(client, version)):
+        return replace(sent, reference=version.reference, digest=version.digest)
     digests = {file.path: file.digest for file in found.files}
     base, before = (known.base, known.files) if known.base else (None, {})
     fresh = [file for file in found.files if before.get(file.path) != file.digest]
@@ -132,12 +158,33 @@ def _send(
     except NotFound:
         if base is None:
             raise
-        fresh = list(found.files)  # the version that this one would stand on is gone: send everything
+        # The server has not what was sent before: nothing that is remembered of it counts.
+        known.versions.clear()
+        fresh = list(found.files)
         made = _save(client, name, None, fresh, [])
-    reference = f"{made.name}:{made.version}"
-    known.remember(tree, reference, digests)
-    sent = sum(file.size for file in fresh)
-    return SentCode(reference, origin, found.left_out, sent, _requirements(found))
+    version = SentVersion(f"{made.name}:{made.version}", made.digest)
+    known.remember(tree, version, digests)
+    size = sum(file.size for file in fresh)
+    return replace(sent, reference=version.reference, digest=version.digest, sent=size)
+
+
+def requirements_of(environment: wire_job.Environment, sent: SentCode | None) -> str | None:
+    """Returns the file that names a job's packages: the one it says, else the folder's own where it can be used.
+
+    An interpreter by its path and an image have their packages; a version of Python has none yet.
+    """
+    named, python = environment.requirements, environment.python
+    if named == NO_ENVIRONMENT:
+        return None
+    has_its_own = environment.image or (python and Path(python).is_absolute())
+    if named or sent is None or has_its_own:
+        return named
+    if python and sent.requirements and sent.requirements.endswith((".yml", ".yaml")):
+        raise InvalidInput(
+            f"{sent.requirements} of the folder names its own Python: leave --python {python} out, or name another "
+            "file (--requirements requirements.txt; none: no packages)"
+        )
+    return sent.requirements
 
 
 def _requirements(found: CodeFolder) -> str | None:
@@ -145,24 +192,23 @@ def _requirements(found: CodeFolder) -> str | None:
     return next((name for name in REQUIREMENTS if name in paths), None)
 
 
-def _is_there(client: Client, reference: str, known: _Known) -> bool:
-    """The last version sent is taken on trust: submitting says so if it is gone. Older ones are looked up."""
-    if reference == known.base:
-        return True
+def _is_there(client: Client, version: SentVersion) -> bool:
     try:
-        return client.lake.file_set(reference).dropped_at is None
+        found = client.lake.file_set(version.reference)
     except NotFound:
         return False
+    return found.dropped_at is None and found.digest == version.digest
 
 
 def _save(
-    client: Client, name: str, base: str | None, fresh: Sequence[CodeFile], removed: Sequence[str]
+    client: Client, name: str, base: SentVersion | None, fresh: Sequence[CodeFile], removed: Sequence[str]
 ) -> wire.FileSet:
     root = f"/code/{name}/"
     without = [root + path for path in removed]
+    on = {"base": base.reference, "base_digest": base.digest or None} if base else {}
 
     def save(**added: Any) -> wire.FileSet:
-        body = ask(wire.SaveCode, name=name, base=base, without=without, **added)
+        body = ask(wire.SaveCode, name=name, without=without, **on, **added)
         return client.connection.post(f"{client.root}/filesets/code", body, wire.FileSet)
 
     if not fresh:
@@ -205,20 +251,25 @@ def _upload(client: Client, root: str, fresh: Sequence[CodeFile]) -> str:
     return client.lake.upload_files(files, name=checked).id
 
 
-def forget(client: Client, code: str | os.PathLike[str]) -> None:
-    """Forget what was sent of a folder: the server no longer has it."""
-    cache = _cache_folder(Path(code).expanduser().absolute())
-    for file in cache.glob("sent-*.json"):
-        file.unlink(missing_ok=True)
+@dataclass(frozen=True, slots=True)
+class SentVersion:
+    """A version of a file set and the digest of what it held when it was sent; empty from an older server."""
+
+    reference: str
+    digest: str
 
 
 @dataclass(slots=True)
 class _Known:
-    """What was sent of a folder to one project of one server."""
+    """What was sent of a folder to one project of one server: versions by the folder's content, the last one `base`.
+
+    The server may have been set back since, or another one may answer at its address. So nothing of this is used
+    without the version's digest, which the server compares.
+    """
 
     file: Path | None = None
-    references: dict[str, str] = field(default_factory=dict)
-    base: str | None = None
+    versions: dict[str, SentVersion] = field(default_factory=dict)
+    base: SentVersion | None = None
     files: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -229,16 +280,17 @@ class _Known:
         file = cache / f"sent-{where}.json"
         try:
             data: Mapping[str, Any] = json.loads(file.read_bytes())
-            return cls(file, dict(data["references"]), data["base"], dict(data["files"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            versions = {tree: SentVersion(*version) for tree, version in data["versions"].items()}
+            return cls(file, versions, SentVersion(*data["base"]), dict(data["files"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(file)
 
-    def remember(self, tree: str, reference: str, files: Mapping[str, str]) -> None:
+    def remember(self, tree: str, version: SentVersion, files: Mapping[str, str]) -> None:
         if self.file is None:
             return
-        older = [(key, value) for key, value in self.references.items() if key != tree]
-        references = dict([*older[1 - _REMEMBERED :], (tree, reference)])
-        data = {"references": references, "base": reference, "files": dict(files)}
+        older = [(key, value) for key, value in self.versions.items() if key != tree]
+        versions = {key: astuple(each) for key, each in [*older[1 - _REMEMBERED :], (tree, version)]}
+        data = {"versions": versions, "base": astuple(version), "files": dict(files)}
         write_private(self.file, json.dumps(data))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -202,18 +203,21 @@ class Jobs:
         A command is a list, or text that a shell runs. A function is sent by its source, with the folder of its
         module as code. `code` is a folder here (`"."`), a file set, a file of the lake or `git+URL@REV`.
         """
-        from easel.sdk.code import NO_ENVIRONMENT, forget, is_folder  # here: most commands send no code
+        from easel.sdk.code import is_folder, requirements_of  # here: most commands send no code
         from easel.sdk.code import send as send_code
 
-        sent: SentCode | None = None
+        send: Callable[[bool], SentCode] | None = None
         if callable(command):
             from easel.sdk.function import prepare_call
 
             call = prepare_call(command)
             run: dict[str, Any] = {"kind": "entry", "target": call.target, "arguments": dict(arguments or {})}
-            with call.folder(code) as folder:
-                sent = send_code(self._client, folder, name=call.set_name)
             name = name or call.target.partition(":")[2]
+
+            def send(trust: bool) -> SentCode:
+                with call.folder(code) as folder:
+                    kept = not call.source or code is not None
+                    return send_code(self._client, folder, name=call.set_name, trust=trust, remember=kept)
         elif entry is not None:
             run = {"kind": "entry", "target": entry, "arguments": dict(arguments or {})}
         elif notebook is not None:
@@ -222,23 +226,22 @@ class Jobs:
             run = {"kind": "command", "argv": ["sh", "-c", command]}
         else:
             run = {"kind": "command", "argv": list(command or ())}
-        if sent is None and code is not None and (is_folder(code) or str(code).startswith("git+")):
-            sent = self.send_code(code, output_folder=output_folder)
+        if send is None and code is not None and (is_folder(code) or str(code).startswith("git+")):
+            send = partial(self._send_code, code, output_folder)
+        sent = send(True) if send else None
         origin = sent.origin if sent else origin
-        asked = _fields(environment)
-        if sent is not None and not {"requirements", "python", "image"} & {k for k, v in asked.items() if v}:
-            asked["requirements"] = sent.requirements
-        if asked.get("requirements") == NO_ENVIRONMENT:
-            asked["requirements"] = None
+        asked = ask(wire.Environment, **_fields(environment))
+        asked = asked.model_copy(update={"requirements": requirements_of(asked, sent)})
         body = ask(
             wire.SubmitJob,
             name=name or "job",
             run=run,
             code=sent.reference if sent else code,
+            code_digest=(sent.digest or None) if sent else None,
             input=input,
             output_set=output_set,
             output_folder=output_folder,
-            environment=asked,
+            environment=asked.model_dump(),
             resources=_fields(resources),
             retry=_fields(retry),
             time_limit_s=time_limit_s,
@@ -254,13 +257,11 @@ class Jobs:
         try:
             about = self._client.connection.post(self._path, body, wire.Job, key)
         except NotFound:
-            if sent is None or code is None or not is_folder(code):
+            if send is None or sent is None or not sent.on_trust:
                 raise
-            # The server gave up the version that was sent last time: send the folder again.
-            forget(self._client, code)
-            again = self.send_code(code, output_folder=output_folder)
-            body = body.model_copy(update={"code": again.reference})
-            about = self._client.connection.post(self._path, body, wire.Job)
+            again = send(False)  # the server has not (any more) what was sent the last time
+            body = body.model_copy(update={"code": again.reference, "code_digest": again.digest or None})
+            about = self._client.connection.post(self._path, body, wire.Job, key)
         return JobHandle(self._client, about, sent.left_out if sent else ())
 
     def send_code(self, code: str | os.PathLike[str], *, output_folder: str = "output") -> SentCode:
@@ -268,24 +269,24 @@ class Jobs:
 
         The folder's own `input/` and output folder stay here: in a job they hold something else.
         """
+        return self._send_code(code, output_folder, False)
+
+    def _send_code(self, code: str | os.PathLike[str], output_folder: str, trust: bool) -> SentCode:
         from easel.sdk.code import send as send_code
 
         top = output_folder.removeprefix("./").strip("/")
-        return send_code(self._client, code, leave_out=("input/", f"{top}/"))
+        return send_code(self._client, code, leave_out=("input/", f"{top}/"), trust=trust)
 
     def with_code(self, job: wire.JobFields) -> wire.JobFields:
         """Returns a job's fields with its code sent along, where that is a folder here or `git+URL@REV`."""
-        from easel.sdk.code import NO_ENVIRONMENT, is_folder
+        from easel.sdk.code import is_folder, requirements_of
 
         code = job.code
         if code is None or not (is_folder(code) or code.startswith("git+")):
             return job
         sent = self.send_code(code, output_folder=job.output_folder)
-        asked = job.environment
-        if not (asked.requirements or asked.python or asked.image):
-            asked = asked.model_copy(update={"requirements": sent.requirements})
-        elif asked.requirements == NO_ENVIRONMENT:
-            asked = asked.model_copy(update={"requirements": None})
+        named = {"requirements": requirements_of(job.environment, sent)}
+        asked = job.environment.model_copy(update=named)
         return job.model_copy(update={"code": sent.reference, "origin": sent.origin, "environment": asked})
 
     def get(self, job_id: str) -> JobHandle:

@@ -172,6 +172,13 @@ def _origin(given: CodeOrigin | None) -> declare.CodeOrigin | None:
 
 
 class SubmitJob(JobFields):
+    code_digest: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[0-9a-f]{64}$",
+            description="The digest of the set that `code` names; where that holds something else, it is not found",
+        ),
+    ] = None
     after: Annotated[
         list[Annotated[str, Field(max_length=60)]],
         Field(max_length=1000, description="Jobs that must finish first; where one fails, this one does"),

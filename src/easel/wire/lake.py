@@ -145,6 +145,9 @@ class SaveCode(Request):
 
     name: SetName
     base: Annotated[str | None, Field(max_length=150, examples=["code-mnist:3"])] = None
+    base_digest: Annotated[
+        Hash | None, Field(description="What the base has to hold; otherwise it is not found")
+    ] = None
     upload: Annotated[str | None, Field(max_length=40)] = None
     files: Annotated[
         list[SmallFile],
@@ -162,6 +165,7 @@ class FileSet(Answer):
     created_at: Moment
     sources: list[str]
     dropped_at: Moment | None
+    digest: Annotated[str, Field(description="Names the content: paths, versions and bytes")] = ""
 
 
 class Difference(Answer):

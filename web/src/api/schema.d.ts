@@ -6122,6 +6122,12 @@ export interface components {
             created_at: string;
             /** Creator */
             creator: string;
+            /**
+             * Digest
+             * @description Names the content: paths, versions and bytes
+             * @default
+             */
+            digest?: string;
             /** Dropped At */
             dropped_at: string | null;
             /** Files */
@@ -8713,6 +8719,11 @@ export interface components {
              */
             base?: string | null;
             /**
+             * Base Digest
+             * @description What the base has to hold; otherwise it is not found
+             */
+            base_digest?: string | null;
+            /**
              * Files
              * @description Files below 256 kB, 1 MB in all: in place of an upload
              */
@@ -9396,6 +9407,11 @@ export interface components {
              * @description A file set, or one file such as /wordcount.zip
              */
             code?: string | null;
+            /**
+             * Code Digest
+             * @description The digest of the set that `code` names; where that holds something else, it is not found
+             */
+            code_digest?: string | null;
             /**
              * Description
              * @default

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from easel.errors import Conflict, EaselError
-from easel.flow.lake.code import root_of
+from easel.flow.lake.code import check_holds, root_of
 from easel.flow.lake.file_set import entries_of, find_file, find_set
 from easel.lake.manifest.node import Entry
 from easel.lake.paths import FileRef, parse, parse_set
@@ -40,10 +40,11 @@ class PinnedCode:
     set_id: int | None
 
 
-def pin_code(tx: Tx, caller: Caller, reference: str) -> PinnedCode:
-    """The version that a reference to code means now."""
+def pin_code(tx: Tx, caller: Caller, reference: str, digest: str | None = None) -> PinnedCode:
+    """The version that a reference to code means now; NotFound where a set holds something else than `digest` says."""
     if not is_path(reference):
         found_set = pin_set(tx, caller, reference)
+        check_holds(found_set, digest)
         return PinnedCode(str(found_set), found_set.artifact.id)
     ref = parse(reference)
     if not isinstance(ref, FileRef):

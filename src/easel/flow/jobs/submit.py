@@ -44,6 +44,8 @@ class Submission:
     ready: Mapping[str, str] = field(default_factory=dict)
     """Upstream steps that need not run, and the file sets that stand for their outputs."""
     id: JobId | None = None
+    code_digest: str | None = None
+    """What the version that `spec.code` names has to hold."""
 
 
 def submit_job(
@@ -54,10 +56,12 @@ def submit_job(
     parent_id: JobId | None = None,
     after: Sequence[str] = (),
     pool: Sequence[Device] | None = None,
+    code_digest: str | None = None,
 ) -> Job:
     """The usual way: one job; `after` are jobs that must finish before it starts."""
     needs: dict[str, JobId] = {job: JobId(job) for job in _unfinished(tx, caller, after)}
-    return submit_jobs(tx, caller, [Submission(spec, parent_id, needs=needs)], pool=pool)[0]
+    wanted = Submission(spec, parent_id, needs=needs, code_digest=code_digest)
+    return submit_jobs(tx, caller, [wanted], pool=pool)[0]
 
 
 def _unfinished(tx: Tx, caller: Caller, after: Sequence[str]) -> list[str]:
@@ -161,7 +165,7 @@ class _Checks:
     def __init__(self, tx: Tx, caller: Caller) -> None:
         self._tx, self._caller = tx, caller
         self._sets: dict[str, FileSetVersion] = {}
-        self._codes: dict[str, files.PinnedCode] = {}
+        self._codes: dict[tuple[str, str | None], files.PinnedCode] = {}
         self._writable: set[str] = set()
 
     def prepare(self, wanted: Submission) -> jobs.NewJob:
@@ -172,7 +176,7 @@ class _Checks:
             check_may_write(self._tx, self._caller, spec.output_set)
             self._writable.add(spec.output_set)
         found = self._input(wanted)
-        code = self._code(spec.code)
+        code = self._code(spec.code, wanted.code_digest)
         return jobs.NewJob(
             id=wanted.id or JobId(self._tx.mint("job")),
             project_id=self._caller.project_id,
@@ -201,9 +205,9 @@ class _Checks:
             self._sets[name] = files.pin_set(self._tx, self._caller, name)
         return self._sets[name]
 
-    def _code(self, reference: str | None) -> files.PinnedCode | None:
+    def _code(self, reference: str | None, digest: str | None) -> files.PinnedCode | None:
         if reference is None:
             return None
-        if reference not in self._codes:
-            self._codes[reference] = files.pin_code(self._tx, self._caller, reference)
-        return self._codes[reference]
+        if (reference, digest) not in self._codes:
+            self._codes[reference, digest] = files.pin_code(self._tx, self._caller, reference, digest)
+        return self._codes[reference, digest]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from easel.errors import InvalidInput
+from easel.errors import InvalidInput, NotFound
 from easel.flow.lake import upload as uploads
 from easel.flow.lake.file_set import Resolved, add_version, check_may_write, find_set, own_nodes
 from easel.lake.access import no_set
@@ -35,6 +35,7 @@ def save_code(
     name: str,
     *,
     base: str | None = None,
+    base_digest: str | None = None,
     upload_id: str | None = None,
     without: Sequence[str] = (),
 ) -> FileSetVersion:
@@ -51,7 +52,7 @@ def save_code(
     if outside is not None:
         raise InvalidInput(f"the code of {name} lies in {root_of(name)}, and {outside} does not")
     nodes = own_nodes(tx)
-    root = tree.edit(nodes, _base(tx, caller, nodes, name, base), changes)
+    root = tree.edit(nodes, _base(tx, caller, nodes, name, base, base_digest), changes)
     nodes.flush()
     newest = file_sets.find(tx, caller.project_id, name, None)
     if newest is not None and newest[1].digest == root.digest and newest[0].artifact.dropped_at is None:
@@ -59,13 +60,22 @@ def save_code(
     return add_version(tx, caller, name, Resolved((), root, frozenset()))
 
 
-def _base(tx: Tx, caller: Caller, nodes: SqlNodes, name: str, base: str | None) -> NodeRef:
+def _base(
+    tx: Tx, caller: Caller, nodes: SqlNodes, name: str, base: str | None, digest: str | None
+) -> NodeRef:
     if base is None:
         return tree.build(nodes, [])
     ref = parse_set(base)
     if ref.name != name:
         raise InvalidInput(f"a version of {name} cannot be based on {base}: name a version of the same set")
     found, root = find_set(tx, caller, rights_of(tx, caller), ref)
+    check_holds(found, digest)
     if found.artifact.dropped_at is not None:
         raise no_set(base)
     return root
+
+
+def check_holds(found: FileSetVersion, digest: str | None) -> None:
+    """NotFound where a version holds something else than its caller sent: the server was set back since."""
+    if digest is not None and found.root.hex() != digest:
+        raise NotFound(f"{found} holds something else than what was sent under this name: send it again")

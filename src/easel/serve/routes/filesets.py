@@ -62,7 +62,13 @@ def save_code(state: State, caller: Member, create: Create, body: wire.SaveCode)
             upload.commit(tx, caller, carried.id)
         upload_id = carried.id if carried is not None else body.upload
         made = code.save_code(
-            tx, caller, body.name, base=body.base, upload_id=upload_id, without=body.without
+            tx,
+            caller,
+            body.name,
+            base=body.base,
+            base_digest=body.base_digest,
+            upload_id=upload_id,
+            without=body.without,
         )
         return _shown(tx, [made])[0]
 
@@ -209,6 +215,7 @@ def _shown(tx: Tx, found: Sequence[FileSetVersion]) -> list[wire.FileSet]:
             created_at=each.artifact.created_at,
             sources=list(each.sources),
             dropped_at=each.artifact.dropped_at,
+            digest=each.root.hex(),
         )
         for each in found
     ]

@@ -65,7 +65,8 @@ def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response
     spec = body.spec()
 
     def make(tx: Tx) -> wire.Job:
-        return shown(submit.submit_job(tx, caller, spec, after=body.after))
+        made = submit.submit_job(tx, caller, spec, after=body.after, code_digest=body.code_digest)
+        return shown(made)
 
     return create(caller, body, make)
 

@@ -35,7 +35,7 @@ _LATEST = and_(
 def _version(row: AnyRow) -> tuple[FileSetVersion, NodeRef]:
     found = artifact(row[: len(COLUMNS)])
     root = NodeRef(row.first, Digest(bytes(row.root)), row.level, row.files, found.size)
-    return FileSetVersion(found, row.files, tuple(row.sources)), root
+    return FileSetVersion(found, row.files, tuple(row.sources), bytes(row.root)), root
 
 
 def _versions() -> Select[*tuple[Any, ...]]:
