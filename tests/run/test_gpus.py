@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from easel.match.loop import own_share
 from easel.records.attempt import EndReason
 from easel.run import gpus
 from easel.run.gpus import Card, CardUse, GpuWatch, given_by_cluster, notes_of, parse_cards, parse_use
-from easel.run.launch import card_memory_mb, cards, nodes, share_variables
+from easel.run.idle import IdleWatch
+from easel.run.launch import card_memory_mb, cards, gpu_use, nodes, share_variables
 from easel.run.order import Order
 from easel.run.trial import is_gpu_fault
 from easel.testing.executor import Listener
@@ -106,6 +108,42 @@ def test_slices_are_handed_to_jobs_by_their_own_names(driver: Path) -> None:
     assert nodes([2])[0] == Path("/dev/nvidia1")
     assert card_memory_mb([0, 1]) == 20480
     assert card_memory_mb([7]) == 0
+
+
+TWO_CARDS = "GPU 0: NVIDIA H200 (UUID: GPU-eb23)\nGPU 1: NVIDIA H200 (UUID: GPU-5c89)\n"
+
+
+@pytest.fixture
+def two_cards(driver: Path) -> Path:
+    """The second card is busy, the first is not; asked for some cards (`--id`), the driver tells of those alone."""
+    (driver / "list").write_text(TWO_CARDS)
+    program = driver / "nvidia-smi"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = -L ] && exec cat {driver}/list\n'
+        'for word; do case "$word" in --id=*) ids="${word#--id=}";; esac; done\n'
+        'for id in $(echo "${ids:-0,1}" | tr , " "); do case "$id" in 1|GPU-5c89) echo 97;; *) echo 0;; esac; done\n'
+    )
+    gpus.cards_here.cache_clear()
+    return driver
+
+
+def test_a_session_is_used_while_its_own_card_is_busy_not_another_one(two_cards: Path) -> None:
+    assert [gpu_use([0]), gpu_use([1]), gpu_use([0, 1]), gpu_use([])] == [0.0, 0.97, 0.97, 0.0]
+
+
+def test_a_clusters_worker_asks_for_the_cards_that_it_was_given(
+    two_cards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EASEL_GPU_IDS", "1")
+    assert gpu_use([0]) == 0.97
+    monkeypatch.setenv("EASEL_GPU_IDS", "GPU-5c89,0")
+    assert [gpu_use([0]), gpu_use([1])] == [0.97, 0.0]
+
+
+def test_an_idle_session_beside_a_busy_card_of_somebody_else_ends(two_cards: Path) -> None:
+    watch = IdleWatch(60.0, 0.0)
+    words = [watch.look(now, 0.0, 0.0, partial(gpu_use, [0])) for now in range(0, 70, 6)]
+    assert any(word is not None and word.over for word in words)
 
 
 def _looked(watch: GpuWatch, now: float) -> dict[str, str]:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from easel.clock import Clock
 from easel.declare.job import Notebook
@@ -23,10 +24,10 @@ from easel.run.exec_socket import ExecSocket
 from easel.run.failure import StopSignal
 from easel.run.idle import IdleWatch
 from easel.run.journal import Journal
-from easel.run.launch import Folders, card_memory_mb
+from easel.run.launch import Folders, card_memory_mb, gpu_use
 from easel.run.log_writer import FlushPace, LogWriter, forms_of
 from easel.run.order import Order
-from easel.run.sample import LoadCurve, Meter, gpu_use
+from easel.run.sample import LoadCurve, Meter
 from easel.run.tree import descendants, kill_descendants, reap, signal_all
 
 SAMPLE_S = 0.5
@@ -199,8 +200,8 @@ class CommandWatch:
         if self.idle is None or self.stopped_for is not None:
             return
         touched = self.exec_socket.touched if self.exec_socket is not None else now
-        gpus = bool(self.attempt.order.resources.gpus)
-        word = self.idle.look(now, touched, self.meter.cpu_seconds, gpu_use if gpus else lambda: 0.0)
+        busy = partial(gpu_use, self.attempt.gpus)
+        word = self.idle.look(now, touched, self.meter.cpu_seconds, busy)
         if word is not None:
             self.log.feed("platform", f"[easel] {word.text}\n".encode())
             if word.over:

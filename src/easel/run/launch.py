@@ -14,7 +14,7 @@ from easel.errors import InvalidInput
 from easel.run import tracking
 from easel.run.egress import VARIABLES
 from easel.run.environments import BuiltEnvironment
-from easel.run.gpus import cards_here, given_by_cluster
+from easel.run.gpus import ask, cards_here, given_by_cluster
 from easel.run.images import Image
 from easel.run.interpreters import interpreters
 from easel.run.order import Order
@@ -183,6 +183,19 @@ def cards(gpus: Sequence[int], environment: Mapping[str, str] = os.environ) -> l
     if not environment.get("EASEL_GPU_IDS") and any(card.slice for card in here):
         ours = [card.ident for card in here]
     return [ours[gpu] if gpu < len(ours) else str(gpu) for gpu in gpus]
+
+
+def gpu_use(gpus: Sequence[int]) -> float:
+    """How busy the busiest of our GPUs is, from 0 to 1; 0 where there is none, or its driver does not say.
+
+    The driver knows no use of a slice: there its whole card counts, where that is known.
+    """
+    if not gpus:
+        return 0.0
+    index = {card.ident: str(card.index) for card in cards_here()}
+    ours = ",".join(dict.fromkeys(index.get(name, name) for name in cards(gpus)))
+    answer = ask("--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", f"--id={ours}")
+    return max((int(word) for word in (answer or "").split() if word.isdigit()), default=0) / 100
 
 
 def nodes(gpus: Sequence[int]) -> tuple[Path, ...]:

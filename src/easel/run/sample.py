@@ -113,19 +113,6 @@ def gpu_memory_mb(pids: set[int]) -> float:
     return sum(float(used) for pid, used in rows if int(pid) in pids and used.strip().isdigit())
 
 
-def gpu_use() -> float:
-    """How busy the busiest NVIDIA card that we see is, from 0 to 1; 0 where there is none to ask."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return 0.0
-    query = [program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-    try:
-        answer = subprocess.run(query, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return 0.0
-    return max((int(line) for line in answer.stdout.split() if line.isdigit()), default=0) / 100
-
-
 def disk_mb(folder: Path) -> float:
     """Blocks that the files below `folder` take."""
     total = 0
