@@ -22,8 +22,9 @@ import torch
 
 from easel.match import loop
 from easel.match.augment import augmentation
+from easel.match.device import training_device
 from easel.match.device_data import Data
-from easel.match.loop import Schedule, batch_for, fit, predict, training_device
+from easel.match.loop import Schedule, batch_for, fit, predict
 from easel.match.objectives import ClassObjective
 from easel.match.split import FOLDS, assign_folds
 from easel.match.zoo.images import build_image_network

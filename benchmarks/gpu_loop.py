@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
 
+from easel.match.device import training_device
 from easel.match.device_data import ByteScale, Data
-from easel.match.loop import Schedule, fit, training_device
+from easel.match.loop import Schedule, fit
 from easel.match.objectives import ClassObjective
 from easel.match.zoo.images import build_image_network
 from gpu_zoo import train_rate

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import torch
 
+from easel.match.device import training_device
 from easel.match.device_data import Data
-from easel.match.loop import Diverged, Schedule, fit, training_device
+from easel.match.loop import Diverged, Schedule, fit
 from easel.match.objectives import ClassObjective
 from easel.match.packed import PackedMember, fit_together
 from easel.match.zoo.images import build_image_network
@@ -82,7 +83,7 @@ def main() -> None:
             PackedMember(network(), *folds[fold], Schedule(epochs, rate, patience=10**6))
             for fold, rate in members
         ]
-        runs = fit_together(pack, data, ClassObjective(), seed=seed, out_of_time=lambda: False)
+        runs = fit_together(pack, data, ClassObjective(), seed=seed)
         return [float("nan") if isinstance(run, Diverged) else run.best_loss for run in runs]
 
     # Kernels are built once on a machine and kept on its disk: both sides begin with theirs.

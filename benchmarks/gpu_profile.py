@@ -28,8 +28,9 @@ import torch
 from torch import nn
 
 from easel.match import checkpoint, loop, packed_branches, packed_merged, train_steps, validation
+from easel.match.device import training_device
 from easel.match.device_data import ByteScale, Data
-from easel.match.loop import Schedule, batch_for, fit, training_device
+from easel.match.loop import Schedule, batch_for, fit
 from easel.match.objectives import ClassObjective
 from easel.match.packed import PackedMember, fit_together
 from easel.match.zoo.images import build_image_network
@@ -204,7 +205,7 @@ def trials_section() -> dict[str, Any]:
                     out_of_time=lambda: False,
                 )
             else:
-                fit_together(members, data, ClassObjective(), seed=0, out_of_time=lambda: False)
+                fit_together(members, data, ClassObjective(), seed=0)
         found[f"{count} folds {len(found)}"] = dict(spent)
         print(count, "folds", {k: round(v, 4) for k, v in spent.items()}, flush=True)
     return found

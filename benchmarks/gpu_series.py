@@ -23,8 +23,8 @@ import numpy as np
 import torch
 
 from easel.declare.parse import parse_program
-from easel.match import loop
 from easel.match.candidate import Candidate
+from easel.match.device import training_device
 from easel.match.read import read_example
 from easel.match.split import assign_folds
 from easel.match.train import Conditions, train
@@ -57,7 +57,7 @@ def measure(name: str, x: list[np.ndarray], y: list[str], family: str) -> dict[s
     return {
         "data": name,
         "family": family,
-        "device": loop.training_device().type,
+        "device": training_device().type,
         "quality": round(trained.measurement.quality, 4),
         "seconds": round(time.perf_counter() - began, 2),
     }

@@ -13,11 +13,14 @@ from tests.match import worlds
 from tests.match.test_train import CONDITIONS, candidate_of, run
 from torch import nn
 
-from easel.match import compiling, fit_rounds, loop, train_steps, validation
+from easel.match import compiling, device_data, fit_packed, fit_rounds, loop, train_steps, validation
 from easel.match.candidate import Candidate
+from easel.match.checkpoint import TrainingState
 from easel.match.compiling import compiling_pays, compiling_s, searching_pays
+from easel.match.device import own_free_bytes
 from easel.match.device_data import Data
-from easel.match.fit_rounds import inner_split, mean_of, seeds_of
+from easel.match.fit_rounds import mean_of
+from easel.match.fitting import inner_split, seeds_of
 from easel.match.loop import Schedule, fit
 from easel.match.objectives import ClassObjective, smoothed_loss
 from easel.match.packed import PackedMember, fit_together
@@ -142,10 +145,124 @@ def test_out_of_memory_halves_the_batches_and_the_training_goes_on(monkeypatch: 
     monkeypatch.setattr(training._eager, "run", run_out)
     # The part of the loop that is for GPUs, on the CPU: the device says so, and nothing else is asked of it.
     training.device = SimpleNamespace(type="cuda")  # type: ignore[assignment]
-    lost = training._whole(0, seed=0)
+    lost = training.epoch(0, 0, TrainingState(), lambda: False)
     assert asked == [40, 20, 10]
     assert training.halved == 2
     assert torch.isfinite(lost)
+
+
+def test_memory_that_is_taken_in_a_later_epoch_halves_the_batches_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = some_pictures()
+    network = build_image_network("convnet", (1, 12, 12), 4, 0.25)
+    training = loop._Training(
+        network, data, ClassObjective(), Schedule(3, 1e-2), lambda batch: batch, data.device
+    )
+    training.device = SimpleNamespace(type="cuda")  # type: ignore[assignment]
+    training.epoch(0, 0, TrainingState(), lambda: False)
+    real, short = training._eager.run, [True]
+
+    def run_out(places: torch.Tensor, rates: list[float]) -> torch.Tensor:
+        if short and short.pop():
+            raise torch.cuda.OutOfMemoryError("somebody else took it")
+        return real(places, rates)
+
+    monkeypatch.setattr(training._eager, "run", run_out)
+    training.epoch(1, 0, TrainingState(epoch=1), lambda: False)
+    assert (training.halved, training.steps) == (1, 8)
+
+
+def test_a_long_epoch_on_a_gpu_stops_between_its_steps_and_goes_on_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "PART_STEPS", 2)
+    waits: list[int] = []
+    stream = SimpleNamespace(synchronize=lambda: waits.append(1))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
+    data, asked = some_pictures(), iter([False, True])
+
+    def training(batch: int) -> loop._Training:
+        torch.manual_seed(0)
+        network = build_image_network("convnet", (1, 12, 12), 4, 0.25)
+        schedule = Schedule(2, 1e-2, batch=batch)
+        made = loop._Training(network, data, ClassObjective(), schedule, lambda batch: batch, data.device)
+        made.device = SimpleNamespace(type="cuda")  # type: ignore[assignment]
+        return made
+
+    whole, part, state = training(20), training(20), TrainingState()
+    part.epoch(0, 0, state, lambda: next(asked))
+    assert (state.steps, state.batch, len(waits)) == (4, 20, 2)
+    part.epoch(0, 0, state, lambda: False)
+    assert state.steps == 0
+    whole.epoch(0, 0, TrainingState(), lambda: False)
+    # The same path, stopped or not.
+    torch.testing.assert_close(part._network.state_dict(), whole._network.state_dict())
+    # Where batches are half as large, what was seen is not seen again.
+    smaller, seen = training(10), []
+
+    def noted(places: torch.Tensor, rates: list[float]) -> torch.Tensor:
+        seen.append(len(places))
+        return torch.zeros(())
+
+    monkeypatch.setattr(smaller._eager, "run", noted)
+    smaller.epoch(0, 0, TrainingState(steps=4, batch=20), lambda: False)
+    assert sum(seen) == 16 - 8
+
+
+def test_examples_on_a_gpu_take_no_more_than_our_share_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu, gb = torch.device("cuda", 0), 2**30
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (8 * gb, 8 * gb))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: gb)
+    monkeypatch.setenv("EASEL_GPU_SHARE", "0.25")
+    assert own_free_bytes(gpu) == gb
+    monkeypatch.delenv("EASEL_GPU_SHARE")
+    assert own_free_bytes(gpu) == 7 * gb
+
+
+def test_examples_stay_on_the_host_where_somebody_takes_the_memory_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = some_pictures()
+
+    def full(*_: object) -> None:
+        raise torch.cuda.OutOfMemoryError("somebody else took it")
+
+    monkeypatch.setattr(device_data, "own_free_bytes", lambda device: 2**40)
+    monkeypatch.setattr(device_data, "_moved", full)
+    assert data.resident(torch.device("cuda", 0)) is data
+
+
+def test_a_trial_brings_its_examples_to_a_gpu_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[int] = []
+    real = Data.resident
+
+    def noted(data: Data, device: torch.device) -> Data:
+        moved.append(len(data))
+        return real(data, device)
+
+    monkeypatch.setattr(Data, "resident", noted)
+    world = worlds.pictures()
+    for together in ((), ("cpu",)):
+        moved.clear()
+        monkeypatch.setattr(fit_packed, "PACKED_DEVICES", together)
+        run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
+        assert moved.count(len(world[1])) == 1  # the trainings ask again for their parts, which are there
+    moved.clear()
+    waves = worlds.waves(24)
+    run(waves, candidate_of(waves, "minirocket"), CONDITIONS)
+    assert not moved
+
+
+def test_examples_that_do_not_fit_a_share_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_rounds, "training_device", lambda: torch.device("cuda", 0))
+    monkeypatch.setattr(Data, "resident", lambda data, device: data)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    world = worlds.pictures()
+    for share, halved in (("0.25", 1), ("1", 0)):
+        monkeypatch.setenv("EASEL_GPU_SHARE", share)
+        trained = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
+        assert trained.learned.halved == halved
 
 
 def test_the_last_epoch_is_kept_where_the_recipe_wants_it() -> None:
@@ -157,7 +274,7 @@ def test_the_last_epoch_is_kept_where_the_recipe_wants_it() -> None:
     assert alone.best_epoch == 3
     assert alone.best_loss == alone.curve[-1][1]
     member = PackedMember(network, torch.arange(120), torch.arange(120, 160), schedule)
-    (packed,) = fit_together([member], data, ClassObjective(), seed=0, out_of_time=lambda: False)
+    (packed,) = fit_together([member], data, ClassObjective(), seed=0)
     assert packed.best_epoch == 3  # type: ignore[union-attr]
 
 
@@ -187,7 +304,7 @@ def test_a_candidate_with_a_bag_has_so_many_networks(monkeypatch: pytest.MonkeyP
     bagged = Candidate(base.family, (*base.settings, ("bag", 2)))
     assert [seeds_of(base), seeds_of(bagged)] == [1, 2]
     for devices in ((), ("cpu",)):
-        monkeypatch.setattr(fit_rounds, "PACKED_DEVICES", devices)
+        monkeypatch.setattr(fit_packed, "PACKED_DEVICES", devices)
         one = run(world, base, replace(CONDITIONS, epochs=1))
         two = run(world, bagged, replace(CONDITIONS, epochs=1))
         assert two.measurement.validated_on == len(world[1])

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as reference
 
 from easel.errors import InvalidInput
-from easel.match.fit_rounds import FEWEST_TO_PART, inner_split
+from easel.match.fitting import FEWEST_TO_PART, inner_split
 from easel.match.judge import (
     Calibration,
     baseline,

@@ -13,10 +13,14 @@ import torch
 from tests.match import worlds
 from tests.match.test_train import CONDITIONS, candidate_of, run
 
-from easel.match import fit_rounds, packed, train_network
-from easel.match.device_data import ByteScale, Data, batches
+from easel.match import fit_packed, packed, train_network
+from easel.match.candidate import Candidate
+from easel.match.checkpoint import state_in
+from easel.match.device_data import Batch, ByteScale, Data, batches
 from easel.match.encode.images import fit_pictures
 from easel.match.examples import Example, Single
+from easel.match.fit_rounds import RATES
+from easel.match.kinds import OUT_OF_TIME
 from easel.match.loop import Diverged, Schedule, TrainingRun, batch_for, fit
 from easel.match.objectives import ClassObjective
 from easel.match.packed import PackedMember, fit_together
@@ -57,7 +61,7 @@ def members(rates: tuple[float, ...], epochs: int = 4) -> list[PackedMember]:
 def test_a_member_that_diverges_leaves_the_others_as_they_were(pictures: Data) -> None:
     torch.manual_seed(1)
     three = members((1e-2, 1e30, 1e-2), epochs=12)
-    runs = fit_together(three, pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    runs = fit_together(three, pictures, ClassObjective(), seed=0)
     assert isinstance(runs[1], Diverged)
     for good in (runs[0], runs[2]):
         assert isinstance(good, TrainingRun)
@@ -70,7 +74,7 @@ def test_together_is_as_good_as_alone(pictures: Data) -> None:
     torch.manual_seed(1)
     (member,) = members((1e-2,), epochs=12)
     alone = copy.deepcopy(member.network)
-    (packed,) = fit_together([member], pictures, ClassObjective(), seed=3, out_of_time=lambda: False)
+    (packed,) = fit_together([member], pictures, ClassObjective(), seed=3)
     assert isinstance(packed, TrainingRun)
     train, validate = pictures.only(member.train), pictures.only(member.validate)
     lone = fit(
@@ -81,13 +85,15 @@ def test_together_is_as_good_as_alone(pictures: Data) -> None:
 
 
 def test_out_of_time_ends_all_members_with_what_they_have(pictures: Data) -> None:
-    runs = fit_together(members((1e-2, 1e-3)), pictures, ClassObjective(), seed=0, out_of_time=lambda: True)
+    runs = fit_together(
+        members((1e-2, 1e-3)), pictures, ClassObjective(), seed=0, stop=lambda number: OUT_OF_TIME
+    )
     assert [one.stopped for one in runs if isinstance(one, TrainingRun)] == ["out of time"] * 2
 
 
 def test_a_trial_with_packed_rounds_validates_every_example(monkeypatch: pytest.MonkeyPatch) -> None:
     world = worlds.pictures()
-    monkeypatch.setattr(fit_rounds, "PACKED_DEVICES", ("cpu",))
+    monkeypatch.setattr(fit_packed, "PACKED_DEVICES", ("cpu",))
     trained = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=2))
     assert trained.measurement.validated_on == len(world[1])
 
@@ -112,23 +118,35 @@ def test_one_that_is_killed_leaves_and_the_others_go_on(pictures: Data) -> None:
         pictures,
         ClassObjective(),
         seed=0,
-        out_of_time=lambda: False,
-        leave=lambda number: number == 1,
+        stop=lambda number: packed.LEFT if number == 1 else "",
     )
     assert isinstance(runs[0], TrainingRun)
     assert (runs[0].epochs, runs[0].stopped) == (3, "finished")
-    assert isinstance(runs[1], Diverged)
+    assert isinstance(runs[1], TrainingRun)
+    assert (runs[1].epochs, runs[1].stopped) == (1, packed.LEFT)
 
 
-def test_many_are_stacked_and_learn_too(pictures: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "MOST_BRANCHES", 1)
+def test_more_than_fit_at_once_take_turns(pictures: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "MOST_AT_ONCE", 2)
     torch.manual_seed(1)
-    runs = fit_together(
-        members((1e-2, 1e30), epochs=12), pictures, ClassObjective(), seed=0, out_of_time=lambda: False
-    )
-    assert isinstance(runs[0], TrainingRun)
-    assert runs[0].best_loss < 0.2
+    runs = fit_together(members((1e-2, 1e30, 1e-2), epochs=12), pictures, ClassObjective(), seed=0)
     assert isinstance(runs[1], Diverged)
+    for good in (runs[0], runs[2]):
+        assert isinstance(good, TrainingRun)
+        assert (good.best_loss < 0.2, good.epochs) == (True, 12)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_each_member_is_augmented_as_it_wants(pictures: Data) -> None:
+    three, seen = members((1e-2, 1e-2, 1e-2), epochs=1), []
+
+    def noted(batch: Batch) -> Batch:
+        seen.append(len(batch["x"]))
+        return batch
+
+    three[2] = replace(three[2], augment=noted)
+    fit_together(three, pictures, ClassObjective(), seed=0)
+    assert seen == [50] * 4  # of the third member's batches, and of nobody else's
 
 
 def test_of_64_together_one_that_diverges_and_one_that_is_killed_leave_62(pictures: Data) -> None:
@@ -140,13 +158,12 @@ def test_of_64_together_one_that_diverges_and_one_that_is_killed_leave_62(pictur
         pictures,
         ClassObjective(),
         seed=0,
-        out_of_time=lambda: False,
-        leave=lambda number: number == 40,
+        stop=lambda number: packed.LEFT if number == 40 else "",
     )
-    assert {number for number, one in enumerate(runs) if isinstance(one, Diverged)} == {17, 40}
-    for one in runs:
+    assert {number for number, one in enumerate(runs) if isinstance(one, Diverged)} == {17}
+    for number, one in enumerate(runs):
         if isinstance(one, TrainingRun):
-            assert (one.epochs, one.stopped) == (3, "finished")
+            assert (one.epochs, one.stopped) == ((1, packed.LEFT) if number == 40 else (3, "finished"))
             assert np.isfinite(one.best_loss)
 
 
@@ -157,7 +174,7 @@ def test_a_checkpoint_of_a_packed_member_goes_on_alone(pictures: Data, tmp_path:
         replace(one, schedule=replace(one.schedule, until=2), checkpoint=tmp_path / f"round-{i}.safetensors")
         for i, one in enumerate(members((1e-2, 1e-2)))
     ]
-    runs = fit_together(two, pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    runs = fit_together(two, pictures, ClassObjective(), seed=0)
     assert [(one.stopped, one.reached) for one in runs if isinstance(one, TrainingRun)] == [
         ("end of the slice", 0.5)
     ] * 2
@@ -175,28 +192,76 @@ def test_a_checkpoint_of_a_packed_member_goes_on_alone(pictures: Data, tmp_path:
     )
     assert (alone.resumed, alone.epochs) == (2, 4)
     again = [replace(one, schedule=replace(one.schedule, until=None)) for one in two]
-    whole = fit_together(again, pictures, ClassObjective(), seed=0, out_of_time=lambda: False)
+    whole = fit_together(again, pictures, ClassObjective(), seed=0)
     # The second member's checkpoint is at the end by now; the first goes on from where it was.
     assert [one.resumed for one in whole if isinstance(one, TrainingRun)] == [2, 4]
+    # Asked again for the slice that is there already, they say how far they are.
+    longer = [replace(one, schedule=replace(one.schedule, until=4, epochs=8)) for one in two]
+    runs = fit_together(longer, pictures, ClassObjective(), seed=0)
+    assert [(one.stopped, one.reached) for one in runs if isinstance(one, TrainingRun)] == [
+        ("end of the slice", 0.5)
+    ] * 2
+
+
+def test_each_of_many_has_a_checkpoint_and_one_that_stops_early_at_once(
+    pictures: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "MOST_AT_ONCE", 2)
+    many = [
+        replace(one, checkpoint=tmp_path / f"round-{i}.safetensors")
+        for i, one in enumerate(members((1e-2, 1e-2, 1e-2, 1e-2)))
+    ]
+    fit_together(
+        many, pictures, ClassObjective(), seed=0, stop=lambda number: "gave way" if number == 2 else ""
+    )
+    assert [state_in(one.checkpoint).epoch for one in many] == [4, 4, 1, 4]
+    again = fit_together(many[2:3], pictures, ClassObjective(), seed=0)
+    assert isinstance(again[0], TrainingRun)
+    assert (again[0].resumed, again[0].epochs) == (1, 4)
+
+
+def test_all_rates_of_a_grid_are_trained_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    world = worlds.pictures()
+    base = candidate_of(world, "convnet")
+    settings = tuple((name, "grid" if name == "lr" else value) for name, value in base.settings)
+    grid, here = Candidate(base.family, settings), replace(CONDITIONS, epochs=4)
+    in_turn = run(world, grid, here)
+    monkeypatch.setattr(fit_packed, "PACKED_DEVICES", ("cpu",))
+    given: list[int] = []
+    real = fit_together
+
+    def watched(pack: list[PackedMember], *rest: Any, **named: Any) -> Any:
+        given.append(len(pack))
+        return real(pack, *rest, **named)
+
+    monkeypatch.setattr(fit_packed, "fit_together", watched)
+    together = run(world, grid, replace(here, checkpoints=tmp_path))
+    rounds = together.measurement.rounds
+    assert given == [len(RATES) * rounds]
+    assert len(list(tmp_path.glob("rate-*-round-*.safetensors"))) == len(RATES) * rounds
+    assert together.measurement.quality == pytest.approx(in_turn.measurement.quality, abs=0.15)
+    again = run(world, grid, replace(here, checkpoints=tmp_path))
+    assert again.learned.resumed == len(RATES) * rounds * 4
 
 
 def test_rounds_that_do_not_fit_together_train_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     world = worlds.pictures()
-    monkeypatch.setattr(fit_rounds, "PACKED_DEVICES", ("cpu",))
+    monkeypatch.setattr(fit_packed, "PACKED_DEVICES", ("cpu",))
 
     def full(*_: object, **__: object) -> None:
         raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(fit_rounds, "fit_together", full)
+    monkeypatch.setattr(fit_packed, "fit_together", full)
     trained = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
     assert trained.measurement.validated_on == len(world[1])
+    assert trained.learned.halved == 1
 
 
 def test_packed_rounds_never_choose_their_epoch_by_the_fold_that_scores_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = worlds.pictures(80)
-    monkeypatch.setattr(fit_rounds, "PACKED_DEVICES", ("cpu",))
+    monkeypatch.setattr(fit_packed, "PACKED_DEVICES", ("cpu",))
     given: list[PackedMember] = []
     real = fit_together
 
@@ -204,7 +269,7 @@ def test_packed_rounds_never_choose_their_epoch_by_the_fold_that_scores_them(
         given.extend(pack)
         return real(pack, *rest, **named)
 
-    monkeypatch.setattr(fit_rounds, "fit_together", watched)
+    monkeypatch.setattr(fit_packed, "fit_together", watched)
     run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
     used = [set(torch.cat([one.train, one.validate]).tolist()) for one in given]
     assert len(used) > 1

@@ -14,7 +14,7 @@ from tests.run.executors.test_local import local
 from easel.declare.job import Trial
 from easel.declare.resources import Resources, share_with
 from easel.errors import InvalidInput
-from easel.match.loop import own_share
+from easel.match.device import own_share
 from easel.records.attempt import EndReason
 from easel.run import gpus
 from easel.run.gpus import Card, CardUse, GpuWatch, given_by_cluster, notes_of, parse_cards, parse_use

@@ -87,6 +87,8 @@ def test_what_a_trial_took_on_a_gpu_is_learned_for_that_kind(engine: EngineUnder
     # It ran out of memory: the next time it asks for twice the share.
     small = DataSummary(examples=24, cells=64, classes=2, side=8)
     assert after.gpu_share(app, one, small) == 2 * before.gpu_share(app, one, small)
+    # Twice that was too little again.
+    assert Costs((past, past)).gpu_share(app, one, small) == 4 * before.gpu_share(app, one, small)
 
 
 def test_without_gpus_networks_run_on_cores_as_ever(engine: EngineUnderTest, app: str) -> None:

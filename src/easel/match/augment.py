@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from easel.match.device_data import Batch
 AUGMENTATIONS = ("none", "affine", "flip", "warp")
 
 
+@cache
 def augmentation(name: str) -> Callable[[Batch], Batch]:
     """`affine`: turn ±12°, scale ±12 %, shift ±10 %. `flip`: mirror half of them, shift ±12 %. `warp`: as `affine`,
     with shear, and bent smoothly as handwriting and cells are."""

@@ -8,9 +8,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -29,7 +30,12 @@ class TrainingState:
     best_loss: float = math.inf
     curve: list[tuple[float, float]] = field(default_factory=list)
     steps: int = 0
-    """Of the epoch after those, where it was stopped in the middle."""
+    """Of the epoch after those, where it was stopped in the middle; each of `batch` examples."""
+    batch: int = 0
+
+    def waited(self, patience: int) -> bool:
+        """Whether nothing got better for so many epochs: it is over."""
+        return self.epoch - self.best_epoch > patience and self.epoch > 0
 
 
 Learners = Mapping[str, tuple[nn.Module, torch.optim.Optimizer]]
@@ -49,11 +55,19 @@ def snapshot(learners: Learners, best: Mapping[str, Tensor]) -> dict[str, Tensor
     return copied
 
 
+class Checkpoint(NamedTuple):
+    """Where it goes, and what it holds."""
+
+    path: Path
+    tensors: dict[str, Tensor]
+    state: TrainingState
+
+
 class CheckpointWriter:
     """Writes checkpoints behind the training, and no more of them than a tenth of its time allows."""
 
-    def __init__(self, path: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path, self._clock = path, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._thread: threading.Thread | None = None
         self._next_at = 0.0
 
@@ -61,15 +75,15 @@ class CheckpointWriter:
     def due(self) -> bool:
         """Whether a checkpoint given now would be written at once."""
         busy = self._thread is not None and self._thread.is_alive()
-        return self._path is not None and not busy and self._clock() >= self._next_at
+        return not busy and self._clock() >= self._next_at
 
-    def write(self, tensors: dict[str, Tensor], state: TrainingState) -> None:
-        """Starts to write; waits for the one before."""
-        if self._path is None:
+    def write(self, *given: Checkpoint) -> None:
+        """Starts to write, one after the other; waits for those before."""
+        if not given:
             return
         self.close()
-        note = json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve, state.steps])
-        self._thread = threading.Thread(target=self._save, args=(tensors, note), name="checkpoint")
+        noted = [(one, _note(one.state)) for one in given]
+        self._thread = threading.Thread(target=self._save_all, args=(noted,), name="checkpoint")
         self._thread.start()
 
     def close(self) -> None:
@@ -78,21 +92,30 @@ class CheckpointWriter:
             self._thread.join()
             self._thread = None
 
-    def _save(self, tensors: dict[str, Tensor], note: str) -> None:
-        """Replaces the file in one step: a trial killed while writing keeps the one before, and so does one that finds
-        the disk full. It goes on learning; only whoever continues it has further to go."""
-        assert self._path is not None
+    def _save_all(self, noted: Sequence[tuple[Checkpoint, str]]) -> None:
         began = self._clock()
-        partial = self._path.with_suffix(".partial")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            save_file(_on_host(tensors), partial, {"state": note})
-            partial.replace(self._path)
-        except (OSError, SafetensorError) as error:
-            log.warning("the checkpoint %s could not be written: %s", self._path.name, error)
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+        for one, note in noted:
+            _save(one.path, one.tensors, note)
         self._next_at = self._clock() + 9 * (self._clock() - began)
+
+
+def _note(state: TrainingState) -> str:
+    """Returns how far the training is by now: it goes on while this is written."""
+    return json.dumps([state.epoch, state.best_epoch, state.best_loss, state.curve, state.steps, state.batch])
+
+
+def _save(path: Path, tensors: dict[str, Tensor], note: str) -> None:
+    """Replaces the file in one step: a trial killed while writing keeps the one before, and so does one that finds
+    the disk full. It goes on learning; only whoever continues it has further to go."""
+    partial = path.with_suffix(".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(_on_host(tensors), partial, {"state": note})
+        partial.replace(path)
+    except (OSError, SafetensorError) as error:
+        log.warning("the checkpoint %s could not be written: %s", path.name, error)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def _on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -108,12 +131,17 @@ def _on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def restore(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]]:
     """Returns how far the training was and its best weights, after putting the learners back to that moment."""
     with safe_open(path, framework="pt") as stored:
-        epoch, best_epoch, best_loss, curve, *rest = json.loads(stored.metadata()["state"])
+        state = _state(stored.metadata()["state"])
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     put_back(tensors, learners)
-    steps = int(rest[0]) if rest else 0
-    state = TrainingState(epoch, best_epoch, best_loss, [(a, b) for a, b in curve], steps)
     return state, below("best.", tensors)
+
+
+def _state(note: str) -> TrainingState:
+    """Returns what a note says; those of earlier versions say less."""
+    epoch, best_epoch, best_loss, curve, *rest = json.loads(note)
+    steps, batch = [*rest, 0, 0][:2]
+    return TrainingState(epoch, best_epoch, best_loss, [(a, b) for a, b in curve], int(steps), int(batch))
 
 
 def restored(path: Path, learners: Learners) -> tuple[TrainingState, dict[str, Tensor]] | None:
@@ -150,15 +178,15 @@ def put_back_in_place(before: Mapping[str, Tensor], learners: Learners) -> None:
                 tensor.zero_() if earlier is None else tensor.copy_(earlier)
 
 
-def epochs_in(path: Path | None) -> int:
-    """Returns how many epochs a checkpoint has behind it; 0 where there is none that can be read."""
+def state_in(path: Path | None) -> TrainingState:
+    """Returns how far the training of a checkpoint is; at the beginning where there is none that can be read."""
     if path is None or not path.exists():
-        return 0
+        return TrainingState()
     try:
         with safe_open(path, framework="pt") as stored:
-            return int(json.loads(stored.metadata()["state"])[0])
+            return _state(stored.metadata()["state"])
     except (SafetensorError, OSError, ValueError, TypeError, KeyError):
-        return 0
+        return TrainingState()
 
 
 def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

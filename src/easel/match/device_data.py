@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,9 +12,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from easel.match.device import own_free_bytes
+
+log = logging.getLogger("easel.match")
 Batch = Mapping[str, Tensor]
 RESIDENT_SHARE = 0.4
-"""Of the GPU's free memory, what examples may take; the rest is for the network and its steps."""
+"""Of the GPU's memory that is free for us, what examples may take; the rest is for the network and its steps."""
 AHEAD = 4
 """Batches that are gathered before they are needed, where examples stay on the host."""
 
@@ -95,16 +99,21 @@ class Data:
         }
 
     def resident(self, device: torch.device) -> Data:
-        """Returns the same data with all of it on `device`, or itself where it does not fit there."""
+        """Returns the same data with all of it on `device`; itself, to be streamed, where it does not fit."""
         if device == self.device or device.type == "cpu":
             return self
         tensors = [*self.inputs.values(), *self.targets.values()]
         needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        if needed > RESIDENT_SHARE * torch.cuda.mem_get_info(device)[0]:
+        if needed > RESIDENT_SHARE * own_free_bytes(device):
             return self
         rows = None if self.rows is None else self.rows.to(device)
-        scales = {name: scale.to(device) for name, scale in self.scales.items()}
-        return Data(_moved(self.inputs, device), _moved(self.targets, device), rows, scales)
+        try:
+            scales = {name: scale.to(device) for name, scale in self.scales.items()}
+            return Data(_moved(self.inputs, device), _moved(self.targets, device), rows, scales)
+        except torch.cuda.OutOfMemoryError:
+            log.warning("somebody else took the GPU's memory meanwhile: examples stay on the host")
+        torch.cuda.empty_cache()
+        return self
 
 
 def _pick(tensors: Batch, rows: Tensor, device: torch.device) -> Batch:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from easel.match.checkpoint import (
+    Checkpoint,
     CheckpointWriter,
     Learners,
     TrainingState,
@@ -28,6 +28,7 @@ from easel.match.checkpoint import (
     snapshot,
 )
 from easel.match.compiling import compiling_pays, searching_pays
+from easel.match.device import training_device
 from easel.match.device_data import Batch, Data
 from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.train_steps import (
@@ -44,7 +45,6 @@ from easel.match.validation import Validation, at_once
 log = logging.getLogger("easel.match")
 Progress = Callable[[float, float], None]
 """`(share done, validation loss)`."""
-SHARE = "EASEL_GPU_SHARE"
 LARGEST_BATCH = 1024
 TIMED = 3
 """When this epoch begins, it is known how long one takes."""
@@ -121,27 +121,6 @@ class TrainingRun:
     """How often batches were halved for want of GPU memory."""
 
 
-def training_device() -> torch.device:
-    """Returns the GPU where there is one that works, else the CPU. Of a GPU that is shared, no more than our share of
-    its memory is taken (`EASEL_GPU_SHARE`)."""
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    device = torch.device("cuda", torch.cuda.current_device())
-    share = own_share()
-    if share < 1.0:
-        torch.cuda.set_per_process_memory_fraction(share, device)
-    return device
-
-
-def own_share(environment: Mapping[str, str] = os.environ) -> float:
-    """Returns the share of a GPU that this process was given; all of it where nothing is said."""
-    try:
-        share = float(environment.get(SHARE, "1"))
-    except ValueError:
-        return 1.0
-    return share if 0.0 < share < 1.0 else 1.0
-
-
 def batch_for(batch: int, examples: int, device: torch.device, epochs: int = 0) -> int:
     """Returns the size of a training batch: larger on a GPU with many examples, smaller where they are few.
 
@@ -177,19 +156,17 @@ def fit(
         state, best = restored(checkpoint, training.learners) or (state, best)
     resumed, stopped = state.epoch, "finished"
     # An attempt that had stopped by itself is over: one more epoch would be another path than it took.
-    waited = state.epoch - state.best_epoch > schedule.patience
+    waited = state.waited(schedule.patience)
     if waited:
         stopped = "no better for a while"
-    writer = CheckpointWriter(checkpoint)
+    writer = CheckpointWriter()
     until = schedule.last
     validation = Validation(network, validate.resident(training.device), objective, until - state.epoch)
     try:
         if not waited and state.epoch >= until < schedule.epochs:
             stopped = SLICE_ENDED  # it is as far as this slice goes, and not over
         for epoch in range(state.epoch, state.epoch if waited else until):
-            trained, state.steps = training.epoch(
-                epoch, seed, state.steps, lambda: give_way() or out_of_time()
-            )
+            trained = training.epoch(epoch, seed, state, lambda: give_way() or out_of_time())
             if state.steps:
                 # Asked in the middle of a long epoch: it goes on from this very step.
                 stopped = GAVE_WAY if give_way() else OUT_OF_TIME
@@ -197,7 +174,7 @@ def fit(
                     found = float(validation.loss())
                     state.best_loss, state.best_epoch, best = found, epoch, _weights(network)
                 if checkpoint is not None:
-                    writer.write(snapshot(training.learners, best), state)
+                    writer.write(Checkpoint(checkpoint, snapshot(training.learners, best), state))
                 break
             lost, found = torch.stack([trained, validation.loss()]).tolist()
             if not math.isfinite(found):
@@ -217,8 +194,8 @@ def fit(
             if stopped == "finished" and state.epoch == until < schedule.epochs:
                 stopped = SLICE_ENDED
             last = stopped != "finished" or state.epoch == schedule.epochs
-            if writer.due or (last and checkpoint is not None):
-                writer.write(snapshot(training.learners, best), state)
+            if checkpoint is not None and (last or writer.due):
+                writer.write(Checkpoint(checkpoint, snapshot(training.learners, best), state))
             if stopped != "finished":
                 break
     finally:
@@ -271,20 +248,33 @@ class _Training:
         """How many an epoch has."""
         return max(1, len(self._train) // self._batch)
 
-    def epoch(self, number: int, seed: int, begun: int, stop: Callable[[], bool]) -> tuple[Tensor, int]:
-        """Trains for one epoch, of which `begun` steps are done; returns the mean loss, on the device, and 0.
+    def epoch(self, number: int, seed: int, state: TrainingState, stop: Callable[[], bool]) -> Tensor:
+        """Trains for one epoch, or for what `state` leaves of it; returns the mean loss, on the device.
 
-        On a CPU `stop` is asked every few steps: where it says so, returns how many steps are done.
+        Every few steps of a longer epoch `stop` is asked: where it says so, `state.steps` is how many are done.
         """
-        if self.device.type == "cpu":
-            return self._parts(number, seed, begun, stop)
-        self._begun.append(time.perf_counter())
+        on_gpu = self.device.type == "cuda"
+        if on_gpu:
+            self._begun.append(time.perf_counter())
         if len(self._begun) == TIMED:
             # The epoch before this one was recorded already: so long takes each that is left.
             left_s = (self._schedule.last - number) * (self._begun[-1] - self._begun[-2])
             if self._recordable and compiling_pays(self._network, left_s):
                 self._compile(left_s)
-        return self._whole(number, seed), 0
+        may_run_out = on_gpu and (self._steps is None or self._steps is self._eager)
+        held = snapshot(self.learners, {}) if may_run_out else {}
+        while True:
+            try:
+                return self._parts(number, seed, state, stop)
+            except torch.cuda.OutOfMemoryError:
+                if self._batch <= 2 or not held:
+                    raise
+            # Not before the exception is gone, which holds what the step had allocated.
+            self._eager.as_it_is()
+            self._steps, self._batch, self.halved = None, self._batch // 2, self.halved + 1
+            log.warning("out of GPU memory: the training goes on with batches of %d", self._batch)
+            torch.cuda.empty_cache()
+            put_back(held, self.learners)
 
     def _compile(self, left_s: float) -> None:
         """Goes on with a compiled network; as before, where it cannot be compiled or has no room for that."""
@@ -303,50 +293,35 @@ class _Training:
         self._eager.as_it_is()
         self._steps = before
 
-    def _parts(self, number: int, seed: int, begun: int, stop: Callable[[], bool]) -> tuple[Tensor, int]:
+    def _parts(self, number: int, seed: int, state: TrainingState, stop: Callable[[], bool]) -> Tensor:
         self._network.train()
-        steps, total = self.steps, torch.zeros(())
-        torch.manual_seed(seed * 100_003 + number)
-        order = torch.randperm(len(self._train))[: steps * self._batch].view(steps, self._batch)
-        rates = self._schedule.rates(number, steps)
-        done = begun
-        while done < steps:
-            if done:
-                torch.manual_seed((seed * 100_003 + number) * 1_009 + done)
-            end = min(done + PART_STEPS, steps)
-            total += self._eager.run(order[done:end], rates[done:end]) * (end - done)
-            done = end
-            if done < steps and stop():
-                return total / (done - begun), done
-        return total / (steps - begun), 0
-
-    def _whole(self, number: int, seed: int) -> Tensor:
-        if self._steps is not None:
-            return self._epoch(number, seed)
-        held = snapshot(self.learners, {}) if self.device.type == "cuda" else {}
-        while True:
-            try:
-                return self._epoch(number, seed)
-            except torch.cuda.OutOfMemoryError:
-                if self._batch <= 2:
-                    raise
-                self._eager.as_it_is()
-                self._steps, self._batch, self.halved = None, self._batch // 2, self.halved + 1
-                log.warning("out of GPU memory: the training goes on with batches of %d", self._batch)
-                torch.cuda.empty_cache()
-                put_back(held, self.learners)
-
-    def _epoch(self, number: int, seed: int) -> Tensor:
-        self._network.train()
-        steps = max(1, len(self._train) // self._batch)
+        steps = self.steps
         if self._steps is None:
             self._steps = self._recorded(steps) if self._recordable else self._eager
         torch.manual_seed(seed * 100_003 + number)
         # Drawn where it is used: the host need not wait, and nothing is copied.
         order = torch.randperm(len(self._train), device=self._train.device)[: steps * self._batch]
         order = order.view(steps, self._batch)
-        scale = math.sqrt(max(1.0, self._batch / self._schedule.batch))
-        return self._steps.run(order, self._schedule.rates(number, steps, scale))
+        rates = self._schedule.rates(number, steps, math.sqrt(max(1.0, self._batch / self._schedule.batch)))
+        # Batches may have another size on another device: what counts is how many examples were seen.
+        begun = min(state.steps * (state.batch or self._batch) // self._batch, steps - 1)
+        total, done = torch.zeros((), device=order.device), begun
+        while done < steps:
+            if done:
+                torch.manual_seed((seed * 100_003 + number) * 1_009 + done)
+            end = min((done // PART_STEPS + 1) * PART_STEPS, steps)
+            lost = self._steps.run(order[done:end], rates[done:end])
+            total = total.to(lost.device) + lost * (end - done)
+            done = end
+            if done == steps:
+                break
+            if self.device.type == "cuda":
+                torch.cuda.current_stream(self.device).synchronize()  # else it asks long before they are done
+            if stop():
+                state.steps, state.batch = done, self._batch
+                return total / (done - begun)
+        state.steps, state.batch = 0, self._batch
+        return total / (steps - begun)
 
     def _recorded(self, steps: int) -> Steps:
         before = snapshot(self.learners, {})

@@ -20,7 +20,6 @@ from easel.match.loop import batch_for
 from easel.match.packed_member import PackedMember
 from easel.match.train_steps import (
     GRAPH_STEPS,
-    Augment,
     EagerSteps,
     Objective,
     autocast,
@@ -36,9 +35,7 @@ AT_ONCE = 2048
 class BranchedPack:
     """Networks with an optimiser each; one recorded step and one recorded validation for all of them."""
 
-    def __init__(
-        self, members: Sequence[PackedMember], data: Data, objective: Objective, augment: Augment
-    ) -> None:
+    def __init__(self, members: Sequence[PackedMember], data: Data, objective: Objective) -> None:
         self._members, self._data, self._objective = members, data, objective
         self.device = data.device
         self._schedule = members[0].schedule
@@ -52,8 +49,8 @@ class BranchedPack:
         ]
         self._best = [_weights(network) for network in networks]
         self._eager = [
-            EagerSteps(network, optimiser, data, objective, augment)
-            for network, optimiser in zip(networks, optimisers, strict=True)
+            EagerSteps(one.network, optimiser, data, objective, one.augment)
+            for one, optimiser in zip(members, optimisers, strict=True)
         ]
         self._rates_now = [optimiser.param_groups[0] for optimiser in optimisers]
         shortest = min(len(member.train) for member in members)

@@ -20,11 +20,10 @@ from easel.match.compiling import searching_pays
 from easel.match.device_data import Batch, Data
 from easel.match.loop import batch_for
 from easel.match.objectives import BitObjective, ClassObjective, ValueObjective
-from easel.match.packed_member import PackedMember
+from easel.match.packed_member import PackedMember, augmented
 from easel.match.train_steps import (
     CLIP,
     GRAPH_STEPS,
-    Augment,
     Objective,
     autocast,
     half_precision,
@@ -155,10 +154,8 @@ def _shaped(rows: Tensor, shape: torch.Size) -> Tensor:
 class MergedPack:
     """Weights in rows with AdamW over them; one recorded step and one recorded validation."""
 
-    def __init__(
-        self, members: Sequence[PackedMember], data: Data, objective: Objective, augment: Augment
-    ) -> None:
-        self._members, self._data, self._objective, self._augment = members, data, objective, augment
+    def __init__(self, members: Sequence[PackedMember], data: Data, objective: Objective) -> None:
+        self._members, self._data, self._objective = members, data, objective
         self.device, count = data.device, len(members)
         self._schedule = members[0].schedule
         networks = [member.network.to(self.device) for member in members]
@@ -303,7 +300,7 @@ class MergedPack:
 
     def _step(self) -> None:
         inputs, targets = self._data.take(self._places.index_select(0, self._number)[0], self.device)
-        losses = self._losses(self._augment(inputs), targets, training=True)
+        losses = self._losses(augmented(self._members, inputs), targets, training=True)
         self._weights.backward(losses)
         self._update(self._rates.index_select(0, self._number)[0])
         self._total.add_(losses.detach())

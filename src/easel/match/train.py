@@ -160,7 +160,7 @@ class Learned:
     reached: float = 1.0
     """The share of the whole trial that is done; one that stopped by itself is done."""
     halved: int = 0
-    """How often its batches were halved for want of GPU memory."""
+    """How often it had to do with less of a GPU's memory than it wanted (`fitting.Bag`)."""
 
 
 def _fold_rows(plan: Sequence[Round], validated: NDArray[np.intp]) -> list[NDArray[np.intp]]:

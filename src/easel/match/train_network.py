@@ -13,6 +13,7 @@ from torch import Tensor
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
+from easel.match.device import training_device
 from easel.match.device_data import ByteScale, Data
 from easel.match.embeddings import some_vectors
 from easel.match.encode.images import PictureEncoder
@@ -20,9 +21,9 @@ from easel.match.encode.series import SeriesEncoder
 from easel.match.encode.texts import MOST_WORDS, fit_texts
 from easel.match.encoders import fit_source, fit_target
 from easel.match.examples import Example, Object
-from easel.match.fit_rounds import Fitting, Vectors, best_bag, solve_on_all
+from easel.match.fit_rounds import best_bag, solve_on_all
+from easel.match.fitting import Fitting, Vectors
 from easel.match.kinds import Task
-from easel.match.loop import training_device
 from easel.match.model import Model
 from easel.match.network_body import NetworkBody, tensors, unscale_channels
 from easel.match.networks import Wiring

@@ -235,8 +235,8 @@ class GraphSteps:
                 step()
 
     def run(self, places: Tensor, rates: Sequence[float]) -> Tensor:
-        self._places.copy_(places, non_blocking=True)
-        self._rates.copy_(torch.tensor(rates), non_blocking=True)
+        self._places[: len(places)].copy_(places, non_blocking=True)
+        self._rates[: len(rates)].copy_(torch.tensor(rates), non_blocking=True)
         self._number.zero_()
         self._total.zero_()
         for _ in range(len(places)):

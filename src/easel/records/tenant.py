@@ -67,7 +67,7 @@ class PastTrial:
     """The kind of GPU on which it ran, and there it took `kind_s`; empty on a CPU."""
     kind_s: float | None = None
     halved: int = 0
-    """How often it halved its batches for want of GPU memory."""
+    """How often it had to do with less of the GPU's memory: smaller batches, networks in turn, examples on the host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ class Costs:
                 there.setdefault(p.kind, []).append(took)
             if p.halved:
                 key = (p.app_id, p.candidate)
-                self._halved[key] = max(self._halved.get(key, 0), p.halved)
+                self._halved[key] = self._halved.get(key, 0) + p.halved
         self._times_on = {kind: RunTimes(some) for kind, some in there.items()}
         self._peaks: dict[tuple[str, str], float] = {}
         for one in past:
