@@ -47,6 +47,19 @@ def test_secrets_stand_in_no_argument(tmp_path: Path) -> None:
     assert "hidden" not in " ".join(wrap("bwrap", launch.walls, launch.argv))
 
 
+def test_mlflow_in_a_job_without_walls_trusts_the_authority_that_its_worker_trusts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folders, tracked = Folders(tmp_path / "a"), order(tracking="https://easel.lab/mlflow/astro")
+    monkeypatch.setenv("EASEL_CA_FILE", "/lab/authority.pem")
+    bare = prepare(tracked, folders, [], None, tmp_path).environment
+    assert bare["MLFLOW_TRACKING_URI"] == "https://easel.lab/mlflow/astro"
+    assert bare["MLFLOW_TRACKING_SERVER_CERT_PATH"] == "/lab/authority.pem"
+    walled = prepare(tracked, folders, [], "/usr/bin/bwrap", tmp_path).environment
+    assert walled["MLFLOW_TRACKING_URI"] == "http://127.0.0.1:3129/mlflow/astro"
+    assert "MLFLOW_TRACKING_SERVER_CERT_PATH" not in walled
+
+
 def test_the_machines_own_network_is_shared_only_where_an_admin_says_so(tmp_path: Path) -> None:
     walls = Walls(tmp_path, tmp_path, None)
     assert "--share-net" not in wrap("bwrap", walls, ["true"])

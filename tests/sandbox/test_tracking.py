@@ -14,6 +14,7 @@ import pytest
 
 from easel.run.sandbox import UserProgram, Walls, probe, start
 from easel.run.tracking import inside, reachable
+from easel.testing.tls import own_certificate
 
 ASK = r"""
 import http.client, json, sys
@@ -105,6 +106,31 @@ def test_a_server_that_is_away_is_told_so_that_clients_try_again(tmp_path: Path)
         503,
         '{"error_code": "TEMPORARILY_UNAVAILABLE", "message": "the server does not answer: try again shortly"}',
     ]
+
+
+def test_a_server_with_a_certificate_of_its_own_is_reached_by_its_authority(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = own_certificate(tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Server) as made:
+        made.socket = own.server.wrap_socket(made.socket, server_side=True)
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        address = f"https://127.0.0.1:{made.server_port}/mlflow/lab"
+        monkeypatch.delenv("EASEL_CA_FILE", raising=False)
+        (stranger,) = ask(tmp_path, address, ("GET", "/mlflow/lab/x", None))[:1]
+        monkeypatch.setenv("EASEL_CA_FILE", str(own.authority))
+        (told,) = ask(tmp_path, address, ("GET", "/mlflow/lab/x", None))[:1]
+        monkeypatch.setenv("EASEL_CA_FILE", str(tmp_path / "nothing.pem"))
+        (misled,) = ask(tmp_path, address, ("GET", "/mlflow/lab/x", None))[:1]
+        made.shutdown()
+    for refused, why in ((stranger, "is not trusted"), (misled, "nothing.pem")):
+        assert isinstance(refused, list)
+        status, said = refused
+        assert status == 400  # clients repeat what answers with 503 for minutes
+        assert json.loads(said)["error_code"] == "INVALID_STATE"
+        assert why in said
+        assert "EASEL_CA_FILE" in said
+    assert told == [200, "GET /mlflow/lab/x Bearer t "]
 
 
 @pytest.mark.parametrize(

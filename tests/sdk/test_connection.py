@@ -7,14 +7,17 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from easel.errors import EaselError, InvalidInput, NotFound, QuotaExhausted, TryLater
+from easel.errors import EaselError, InvalidInput, Misconfigured, NotFound, QuotaExhausted, TryLater
 from easel.sdk.connection import Connection
+from easel.sdk.websocket import WebSocket
 from easel.testing.clock import FakeClock
+from easel.testing.tls import own_certificate
 
 
 class Thing(BaseModel):
@@ -181,3 +184,20 @@ def test_a_stream_goes_on_where_it_broke_off(script: Script, connection: Connect
     stream = connection.events("/events", after=3)
     assert [next(stream), next(stream)] == [{"line": 4}, {"line": 5}]
     assert [headers["Last-Event-ID"] for _, _, headers in script.asked] == ["3", "4"]
+
+
+def test_a_certificate_that_nobody_signed_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clock: FakeClock
+) -> None:
+    own = own_certificate(tmp_path)
+    monkeypatch.delenv("EASEL_CA_FILE", raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as made:
+        made.socket = own.server.wrap_socket(made.socket, server_side=True)
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        address = f"https://127.0.0.1:{made.server_port}"
+        with pytest.raises(Misconfigured, match="EASEL_CA_FILE"):
+            Connection(address, "a-token", clock=clock).get("/thing", Thing)
+        with pytest.raises(Misconfigured, match="EASEL_CA_FILE"):
+            WebSocket(f"{address}/terminal", {})
+        made.shutdown()
+    assert clock.monotonic() == 0

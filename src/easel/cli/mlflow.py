@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.filesize import decimal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from easel.cli.connect import connect
-from easel.cli.output import AsJson, InProject, say
+from easel.cli.output import AsJson, InProject, errors, say
 from easel.declare.counted import counted
+from easel.sdk.mlflow.http import same_server
 from easel.sdk.mlflow.mlruns import MlrunsFolder
-from easel.sdk.mlflow.move import MlflowMove, MoveSummary
+from easel.sdk.mlflow.move import MlflowMove
 from easel.sdk.mlflow.server import TrackingServer
+from easel.sdk.mlflow.transfer import MoveStep, MoveSummary
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
@@ -43,7 +46,7 @@ def import_mlflow(
     """Bring experiments, runs, histories, files, logged and registered models. Repeating continues where it stopped."""
     with connect(project) as client:
         here = _here(client)
-        there = TrackingServer(source) if "://" in source else MlrunsFolder(Path(source))
+        there = _other(client, source) if "://" in source else MlrunsFolder(Path(source))
         _finish(_moved(MlflowMove(there, here)), as_json)
 
 
@@ -55,21 +58,42 @@ def export_mlflow(
 ) -> None:
     """Write the project's runs, their histories and files, logged and registered models to an MLflow server."""
     with connect(project) as client:
-        _finish(_moved(MlflowMove(_here(client), TrackingServer(target))), as_json)
+        _finish(_moved(MlflowMove(_here(client), _other(client, target))), as_json)
 
 
 def _here(client: Client) -> TrackingServer:
-    return TrackingServer(
-        f"{client.server}/mlflow/{client.project}",
-        client.connection.authorization.partition(" ")[2],
-    )
+    return TrackingServer(f"{client.server}/mlflow/{client.project}", _token(client))
+
+
+def _other(client: Client, address: str) -> TrackingServer:
+    """Our own token opens other projects of our own server, and is sent to no other."""
+    ours = same_server(address, client.server) and "@" not in address
+    return TrackingServer(address, _token(client) if ours else None)
+
+
+def _token(client: Client) -> str:
+    return client.connection.authorization.partition(" ")[2]
 
 
 def _moved(move: MlflowMove) -> MoveSummary:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, transient=True) as progress:
-        task = progress.add_task("looking", total=None)
-        move.told = lambda word: progress.update(task, description=word[:80])
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[size]}"),
+        TimeRemainingColumn(),
+    )
+    shown = errors().is_terminal
+    with Progress(*columns, console=errors(), disable=not shown, transient=True) as progress:
+        task = progress.add_task("", total=None, size="")
+
+        def told(step: MoveStep) -> None:
+            size = decimal(step.bytes) if step.bytes else ""
+            progress.update(
+                task, description=step.word[:40], completed=step.done, total=step.total or None, size=size
+            )
+
+        move.told = told
         return move.everything()
 
 
@@ -84,6 +108,9 @@ def _finish(summary: MoveSummary, as_json: bool) -> None:
             f"{counted(summary.logged_models, 'logged model')}; {counted(summary.models, 'registered model')} "
             f"with {counted(summary.versions, 'version')}."
         )
+        if summary.open:
+            still = counted(len(summary.open), "run")
+            say(f"{still} had not ended: repeat the command to bring what they log after this.")
         for each in summary.failed:
             say(f"not moved: {each}")
     if summary.failed:

@@ -20,6 +20,7 @@ from easel.run.interpreters import interpreters
 from easel.run.order import Order
 from easel.run.sandbox import CHECKPOINT, INSIDE, Walls
 from easel.run.tree import MARK
+from easel.sdk.plain_http import CA_FILE
 
 _THREADS = (
     "OMP_NUM_THREADS",
@@ -160,7 +161,11 @@ def _tracking(order: Order, walled: bool) -> dict[str, str]:
         return {}
     apart = walled and not order.host_network
     address = tracking.inside(order.tracking) if apart else order.tracking
-    return {"MLFLOW_TRACKING_URI": address, "MLFLOW_RUN_ID": order.job_id}
+    told = {"MLFLOW_TRACKING_URI": address, "MLFLOW_RUN_ID": order.job_id}
+    authority = os.environ.get(CA_FILE)
+    if authority and not walled:  # behind walls the file is not to be seen
+        told["MLFLOW_TRACKING_SERVER_CERT_PATH"] = authority
+    return told
 
 
 def _lasting(image: Image, order: Order) -> dict[str, str]:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from urllib.parse import unquote, urlsplit
 
+from easel.errors import EaselError
 from easel.run.egress import listener_in
+from easel.sdk.plain_http import is_untrusted, tls_context, unreachable
 
 PORT = 3129
 _AT_ONCE = 64
@@ -80,12 +84,19 @@ class TrackingWay(ThreadingHTTPServer):
         self.socket = listener
         parts = urlsplit(address)
         self.prefix = parts.path.rstrip("/") + "/"
-        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self._tls, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
         self._room = threading.BoundedSemaphore(_AT_ONCE)
 
     def connect(self) -> HTTPConnection:
-        kind = HTTPSConnection if self._secure else HTTPConnection
-        return kind(self._host, self._port, timeout=_ANSWER_S)
+        """A connection that trusts what the worker's own does, the authority in EASEL_CA_FILE too."""
+        if self._tls:
+            return HTTPSConnection(self._host, self._port, timeout=_ANSWER_S, context=self._trusted)
+        return HTTPConnection(self._host, self._port, timeout=_ANSWER_S)
+
+    @cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        return tls_context()
 
     def process_request_thread(self, request: object, client_address: object) -> None:
         if not self._room.acquire(blocking=False):
@@ -114,7 +125,11 @@ class _Passing(BaseHTTPRequestHandler):
         if (chunked and length is not None) or not (length is None or length.isdecimal()):
             self._refuse(400, "INVALID_PARAMETER_VALUE", "the length of the body is not clear")
             return
-        connection = self.server.connect()
+        try:
+            connection = self.server.connect()
+        except EaselError as error:  # EASEL_CA_FILE names no usable file
+            self._refuse(400, "INVALID_STATE", error.message)
+            return
         try:
             connection.putrequest(self.command, self.path, skip_accept_encoding=True)
             for name, value in self.headers.items():
@@ -127,8 +142,11 @@ class _Passing(BaseHTTPRequestHandler):
                 connection.putheader("Content-Length", length or "0")
                 connection.endheaders(_pieces(self.rfile, int(length or 0)))
             answer = connection.getresponse()
-        except (OSError, HTTPException):
-            self._refuse(503, "TEMPORARILY_UNAVAILABLE", "the server does not answer: try again shortly")
+        except (OSError, HTTPException) as error:
+            if is_untrusted(error):  # clients try again for minutes what answers with 503
+                self._refuse(400, "INVALID_STATE", unreachable(self.server.origin, error).message)
+            else:
+                self._refuse(503, "TEMPORARILY_UNAVAILABLE", "the server does not answer: try again shortly")
         else:
             self._answer(answer)
         finally:

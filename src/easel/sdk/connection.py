@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from easel import errors
 from easel.clock import Clock, SystemClock
 from easel.sdk.plain_http import (
-    CA_FILE,
     CONNECT_S,
     PlainHttp,
     Reply,
     TransportFailed,
     has_proxy,
+    is_untrusted,
     tls_context,
+    unreachable,
 )
 from easel.version import __version__
 from easel.wire.model import BaseModel, Page, ValidationError
@@ -172,7 +172,7 @@ class Connection:
                         yield data
             except TransportFailed as error:
                 failures += 1
-                if failures >= self._attempts:
+                if failures >= self._attempts or is_untrusted(error.cause):
                     raise self._unreachable(error.cause) from error
             self._clock.sleep(self._pause(failures, None))
 
@@ -202,7 +202,7 @@ class Connection:
             try:
                 response = send()
             except TransportFailed as error:
-                if attempt == self._attempts:
+                if attempt == self._attempts or is_untrusted(error.cause):
                     raise self._unreachable(error.cause) from error
                 self._clock.sleep(self._pause(attempt, None))
                 continue
@@ -226,18 +226,7 @@ class Connection:
         return float(min(30.0, max(backoff, asked)))
 
     def _unreachable(self, error: Exception) -> errors.EaselError:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error) or isinstance(error, ssl.SSLCertVerificationError):
-            return errors.Misconfigured(
-                f"the certificate of {self.server} is not trusted ({error}): name the file of the authority that "
-                f"signed it in {CA_FILE}"
-            )
-        if "SSL" in str(error).upper():
-            return errors.Misconfigured(
-                f"{self.server} does not speak TLS as expected ({error}): is it http:// rather than https://?"
-            )
-        return errors.TryLater(
-            f"no answer from {self.server} ({type(error).__name__}): is it running, and is the address right?"
-        )
+        return unreachable(self.server, error)
 
     def close(self) -> None:
         if self._plain is not None:

@@ -73,6 +73,27 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
+def is_untrusted(error: Exception) -> bool:
+    """Whether a server's certificate was refused: no later attempt finds a better one."""
+    return isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error)
+
+
+def unreachable(server: str, error: Exception) -> errors.EaselError:
+    """Returns why no answer came from a server, and what to do about it."""
+    if is_untrusted(error):
+        return errors.Misconfigured(
+            f"the certificate of {server} is not trusted ({error}): name the file of the authority that "
+            f"signed it in {CA_FILE}"
+        )
+    if "SSL" in str(error).upper():
+        return errors.Misconfigured(
+            f"{server} does not speak TLS as expected ({error}): is it http:// rather than https://?"
+        )
+    return errors.TryLater(
+        f"no answer from {server} ({type(error).__name__}): is it running, and is the address right?"
+    )
+
+
 def has_proxy() -> bool:
     """Whether the environment names a proxy, which the larger client knows how to use."""
     return any(os.environ.get(name) or os.environ.get(name.upper()) for name in _PROXIES)

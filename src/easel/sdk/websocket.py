@@ -7,17 +7,26 @@ import hashlib
 import os
 import secrets
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from easel.errors import TryLater
-from easel.sdk.plain_http import tls_context
+from easel.sdk.plain_http import tls_context, unreachable
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _MOST = 64 << 20
+
+
+def _wrapped(stream: socket.socket, host: str, server: str) -> ssl.SSLSocket:
+    try:
+        return tls_context().wrap_socket(stream, server_hostname=host)
+    except OSError as error:
+        stream.close()
+        raise unreachable(server, error) from error
 
 
 class WebSocket:
@@ -32,7 +41,7 @@ class WebSocket:
         except OSError as error:
             raise TryLater(f"{host}:{port} does not answer: {error}") from error
         if secure:
-            stream = tls_context().wrap_socket(stream, server_hostname=host)
+            stream = _wrapped(stream, host, f"https://{where.netloc}")
         self._stream, self._lock = stream, threading.Lock()
         self._file = stream.makefile("rb")
         try:

@@ -16,6 +16,7 @@ from easel.records.job import StoredFile
 from easel.run.depots import BlobDepot
 from easel.run.entries import Kept
 from easel.sdk.connection import Connection
+from easel.sdk.plain_http import tls_context
 from easel.wire import worker as wire
 
 ROOT = "/api/v1/worker"
@@ -173,7 +174,7 @@ class _AttemptBlobs:
     def _http(self) -> httpx.Client:
         """Returns a client without our token: a bucket's address carries its own permission."""
         if self._bytes is None:
-            self._bytes = httpx.Client(timeout=httpx.Timeout(60.0, connect=5.0))
+            self._bytes = httpx.Client(timeout=httpx.Timeout(60.0, connect=5.0), verify=tls_context())
         return self._bytes
 
     def _absolute(self, address: str) -> str:

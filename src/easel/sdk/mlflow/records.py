@@ -101,9 +101,16 @@ class MovedModel:
 
 
 class TrackingSource(Protocol):
-    """Whoever has runs to be moved."""
+    """Whoever has runs to be moved. What is asked for and cannot be read raises an EaselError or an OSError."""
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """What was left out of lists since it could not be read, and why."""
+        ...
 
     def experiments(self) -> list[MovedExperiment]: ...
+
+    def count_runs(self, experiment_id: str) -> int: ...
 
     def runs(self, experiment_id: str) -> Iterator[MovedRun]: ...
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
-import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 
-from easel.clock import Clock, SystemClock
-from easel.errors import Denied, EaselError, InvalidInput, NotFound, TryLater, Unauthenticated
+from easel.clock import Clock
+from easel.errors import InvalidInput, NotFound
+from easel.sdk.mlflow.http import TrackingHttp
 from easel.sdk.mlflow.records import (
     MovedExperiment,
     MovedFile,
@@ -26,15 +25,13 @@ from easel.sdk.mlflow.records import (
 )
 
 ARTIFACTS = "mlflow-artifacts:"
-_AGAIN = frozenset({429, 502, 503, 504})
-_REFUSALS = {401: Unauthenticated, 403: Denied, 404: NotFound}
 PAGE = 1000
 _LOGGED_PAGE = 50
 
 
 class TrackingServer:
-    """`address` is what MLFLOW_TRACKING_URI would be. Credentials come from it, from `token`, or from MLflow's own
-    variables."""
+    """`address` is what MLFLOW_TRACKING_URI would be. Credentials come from `token`, from the address, or from MLflow's
+    own variables."""
 
     def __init__(
         self,
@@ -45,23 +42,9 @@ class TrackingServer:
         clock: Clock | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        parts = urlsplit(address.rstrip("/"))
-        if parts.scheme not in ("http", "https"):
-            raise InvalidInput(
-                f"{address!r} is no address of an MLflow server: write http(s)://host[:port][/path]"
-            )
-        host = parts.netloc.rpartition("@")[2]
-        self.address = urlunsplit((parts.scheme, host, parts.path, "", ""))
-        headers, login = {}, None
-        if token or os.environ.get("MLFLOW_TRACKING_TOKEN"):
-            headers["Authorization"] = f"Bearer {token or os.environ['MLFLOW_TRACKING_TOKEN']}"
-        elif parts.username:
-            login = (parts.username, parts.password or "")
-        elif os.environ.get("MLFLOW_TRACKING_USERNAME"):
-            login = (os.environ["MLFLOW_TRACKING_USERNAME"], os.environ.get("MLFLOW_TRACKING_PASSWORD", ""))
-        self.http = httpx.Client(headers=headers, auth=login, timeout=120.0, transport=transport)
-        self._attempts, self._clock = attempts, clock or SystemClock()
-        self._rng = random.Random()  # noqa: S311 - spreads retries
+        self.http = TrackingHttp(address, token, attempts=attempts, clock=clock, transport=transport)
+        self.address = self.http.address
+        self.troubles: Sequence[str] = ()
 
     def close(self) -> None:
         self.http.close()
@@ -71,23 +54,17 @@ class TrackingServer:
     ) -> dict[str, Any]:
         """One call of the API below `/api/2.0/mlflow/`."""
         given = {name: value for name, value in params.items() if value is not None}
-        answer = self._send(verb, f"/api/2.0/mlflow/{endpoint}", json=body, params=given)
-        found: dict[str, Any] = answer.json()
-        return found
+        return self._asked(verb, f"/api/2.0/mlflow/{endpoint}", json=body, params=given)
 
-    def _send(self, verb: str, path: str, **more: Any) -> httpx.Response:
-        for attempt in range(self._attempts):
-            last = attempt == self._attempts - 1
-            try:
-                answer = self.http.request(verb, self.address + path, **more)
-            except httpx.TransportError as error:
-                if last:
-                    raise TryLater(f"{self.address} does not answer: {error}") from error
-            else:
-                if answer.status_code not in _AGAIN or last:
-                    return _checked(answer)
-            self._clock.sleep(min(30.0, 0.5 * 2**attempt) * (0.5 + self._rng.random()))
-        raise AssertionError("the last attempt returns or raises")
+    def _asked(self, verb: str, path: str, **more: Any) -> dict[str, Any]:
+        answer = self.http.send(verb, path, **more)
+        try:
+            found = answer.json()
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise InvalidInput(f"{self.address} does not answer as MLflow does: is the address right?")
+        return found
 
     # Reading. ---------------------------------------------------------------------------------------------------
 
@@ -111,6 +88,9 @@ class TrackingServer:
             "order_by": ["attributes.start_time ASC"],
         }
         return (_run(each) for each in self._pages("runs/search", "runs", body))
+
+    def count_runs(self, experiment_id: str) -> int:
+        return sum(1 for _ in self.runs(experiment_id))
 
     def run(self, run_id: str) -> MovedRun:
         return _run(self.call("GET", "runs/get", run_id=run_id)["run"])
@@ -144,14 +124,7 @@ class TrackingServer:
                     yield MovedFile(each["path"], int(each.get("file_size", 0)))
 
     def read(self, run: MovedRun, path: str) -> Iterator[bytes]:
-        return self._bytes("/get-artifact", {"run_id": run.id, "path": path})
-
-    def _bytes(self, path: str, params: Mapping[str, str] | None = None) -> Iterator[bytes]:
-        with self.http.stream("GET", self.address + path, params=params) as answer:
-            if answer.status_code >= 400:
-                answer.read()
-                _checked(answer)
-            yield from answer.iter_bytes(1 << 20)
+        return self.http.stream("/get-artifact", {"run_id": run.id, "path": path})
 
     def logged_models(self, experiment_id: str) -> Iterator[MovedLoggedModel]:
         """Returns the models that runs logged; a server before 3.0 knows none."""
@@ -180,7 +153,7 @@ class TrackingServer:
                     yield MovedFile(each["path"], int(each.get("file_size", 0)))
 
     def read_logged(self, model: MovedLoggedModel, path: str) -> Iterator[bytes]:
-        return self._bytes(
+        return self.http.stream(
             f"/ajax-api/2.0/mlflow/logged-models/{quote(model.id)}/artifacts/files",
             {"artifact_file_path": path},
         )
@@ -228,13 +201,16 @@ class TrackingServer:
         )
 
     def version_files(self, version: MovedVersion) -> Iterator[MovedFile]:
-        if not version.source.startswith(ARTIFACTS):
-            return
-        root, folders = artifact_path(version.source), [""]
+        if version.source.startswith(ARTIFACTS):
+            yield from self.stored_files(version.source)
+
+    def stored_files(self, folder: str) -> Iterator[MovedFile]:
+        """Returns the files below an address of the artifact store, with paths from there."""
+        root, folders = artifact_path(folder), [""]
         while folders:
             folder = folders.pop()
             path = f"{root}/{folder}".rstrip("/")
-            listed = self._send("GET", "/api/2.0/mlflow-artifacts/artifacts", params={"path": path}).json()
+            listed = self._asked("GET", "/api/2.0/mlflow-artifacts/artifacts", params={"path": path})
             for each in listed.get("files", []):
                 below = f"{folder}/{each['path']}".lstrip("/")
                 if each.get("is_dir"):
@@ -244,7 +220,7 @@ class TrackingServer:
 
     def read_version(self, version: MovedVersion, path: str) -> Iterator[bytes]:
         full = quote(f"{artifact_path(version.source)}/{path}")
-        return self._bytes(f"/api/2.0/mlflow-artifacts/artifacts/{full}")
+        return self.http.stream(f"/api/2.0/mlflow-artifacts/artifacts/{full}")
 
     def _pages(self, path: str, field: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         token: str | None = None
@@ -257,17 +233,15 @@ class TrackingServer:
 
     # Writing. ---------------------------------------------------------------------------------------------------
 
-    def put_file(self, to: MovedRun | MovedLoggedModel, path: str, chunks: Iterable[bytes]) -> None:
-        if not to.artifact_uri.startswith(ARTIFACTS):
+    def put_file(self, folder: str, path: str, read: Callable[[], Iterable[bytes]]) -> None:
+        """Write a file below `folder`, an address of the artifact store. `read` is called for each attempt."""
+        if not folder.startswith(ARTIFACTS):
             raise InvalidInput(
-                f"{self.address} keeps files at {to.artifact_uri}, where only it can write: start it with "
+                f"{self.address} keeps files at {folder}, where only it can write: start it with "
                 "--serve-artifacts"
             )
-        full = quote(f"{artifact_path(to.artifact_uri)}/{path}")
-        answer = self.http.put(
-            f"{self.address}/api/2.0/mlflow-artifacts/artifacts/{full}", content=iter(chunks)
-        )
-        _checked(answer)
+        full = quote(f"{artifact_path(folder)}/{path}")
+        self.http.put(f"/api/2.0/mlflow-artifacts/artifacts/{full}", read)
 
     def log_points(self, run_id: str, key: str, points: Sequence[MovedPoint]) -> None:
         metrics = [
@@ -349,15 +323,3 @@ def _number(value: float) -> float | str:
     if math.isnan(value):
         return "NaN"
     return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-
-
-def _checked(answer: httpx.Response) -> httpx.Response:
-    if answer.status_code < 400:
-        return answer
-    try:
-        told = answer.json()
-        said = f"{told.get('error_code', '')}: {told.get('message') or told.get('detail', '')}"
-    except ValueError:
-        said = answer.text[:300]
-    kind = _REFUSALS.get(answer.status_code, EaselError)
-    raise kind(f"{answer.request.url.copy_with(query=None)} answered {answer.status_code} {said}")
