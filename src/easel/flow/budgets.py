@@ -1,8 +1,8 @@
-"""Budgets of projects: set, look, refuse new jobs. (`flow/price/watch_budgets.py` stops running ones.)"""
+"""Budgets of projects: set, look, refuse new jobs, say what may begin. (`flow/price/watch_budgets.py` stops jobs.)"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from easel.declare.resources import Resources
 from easel.errors import QuotaExhausted
 from easel.flow.prices import book_now, draw_bill, price_history
 from easel.ids import ProjectId
-from easel.price.bill import BillLine, micros_after
+from easel.price.bill import BillLine, PriceChange, micros_after
 from easel.price.budget import (
     Budget,
     Period,
@@ -19,8 +19,8 @@ from easel.price.budget import (
     RunningSpend,
     Spending,
     admit,
-    is_spent,
 )
+from easel.price.budget import headroom as headroom_of
 from easel.records.identity import Caller
 from easel.store import billing, job_attempts, profiles
 from easel.store.billing import KeptBudget
@@ -28,11 +28,19 @@ from easel.store.engine import Tx
 from easel.store.upsert import lock
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
-STOPS_IN = timedelta(seconds=7)
-"""How long a job may go on after its budget is spent: until somebody looks, and then the grace that it has."""
+LOOKED_AT = timedelta(seconds=2)
+"""How long a spent budget may go unnoticed: the ledger looks every second."""
 
 
-_SMALLEST = Resources(0.5, 128)
+def stops_in(grace_s: float) -> timedelta:
+    """Returns how long a job may go on after its budget is spent: until somebody looks, and then the grace it has."""
+    return LOOKED_AT + timedelta(seconds=grace_s)
+
+
+USUALLY = stops_in(5.0)
+"""For whoever only says why something waits: what launches and what stops jobs knows the setting."""
+
+_LEAST = {"resources": asdict(Resources(0.5, 128))}
 
 
 def set_budget(tx: Tx, caller: Caller, budget: Budget | None) -> None:
@@ -65,8 +73,11 @@ def budget_of(kept: KeptBudget) -> Budget:
     return Budget(kept.limit_micros, Period(kept.period), tuple(kept.warn_at), kept.hard_stop)
 
 
-def spending_of(tx: Tx, project_id: ProjectId, period: Period) -> Spending:
-    """What the project was billed in the current period, and what its running jobs have run up in it."""
+def spending_of(tx: Tx, project_id: ProjectId, period: Period, stops: timedelta = USUALLY) -> Spending:
+    """What the project was billed in the current period, and what its running jobs have run up in it.
+
+    `stops` is how long it takes to stop them.
+    """
     month = tx.now.strftime("%Y-%m") if period is Period.MONTH else None
     prices = price_history(tx)
     held = billing.held(tx, project_id)
@@ -80,14 +91,18 @@ def spending_of(tx: Tx, project_id: ProjectId, period: Period) -> Spending:
     for row in held:
         until = max(tx.now, row.since)
         accrued = cost(row.spec, row.since, until)
-        soon = cost(row.spec, row.since, until + STOPS_IN) - accrued
+        soon = cost(row.spec, row.since, until + stops) - accrued
         running.append(RunningSpend(row.job_id, accrued, promised.get(row.job_id, 0), soon))
     ended = sum(
         cost(row.spec, row.held_at, row.held_at + timedelta(seconds=row.seconds))
         for row in job_attempts.unbilled_of(tx, project_id)
     )
     billed = billing.billed_micros(tx, project_id, month) + ended
-    return Spending(billed, tuple(running), profiles.waiting_micros(tx, project_id))
+    begin = tuple(
+        RunningSpend(job, 0, soon_micros=cost(spec, tx.now, tx.now + stops))
+        for job, spec in billing.launching(tx, project_id)
+    )
+    return Spending(billed, tuple(running), profiles.waiting_micros(tx, project_id), begin)
 
 
 def spent_after(tx: Tx, project_id: ProjectId, moment: datetime) -> int:
@@ -113,24 +128,34 @@ def check_admission(tx: Tx, caller: Caller, estimate_micros: int = 0) -> None:
         return
     lock(tx, f"budget {caller.project_id}")
     spending = spending_of(tx, caller.project_id, budget.period)
-    answer = admit(budget, spending, estimate_micros, _reserve(tx), book_now(tx).currency)
+    reserve = micros_to_stop(_LEAST, tx.now, USUALLY, price_history(tx))
+    answer = admit(budget, spending, estimate_micros, reserve, book_now(tx).currency)
     if isinstance(answer, Refuse):
         raise QuotaExhausted(answer.why)
 
 
-def spent_projects(tx: Tx) -> frozenset[ProjectId]:
-    """Projects whose hard budget is spent: their queues wait until it is raised or the next period begins."""
-    found: list[ProjectId] = []
-    rows = billing.all_budgets(tx)
-    reserve = _reserve(tx) if rows else 0
-    for row in rows:
+def headroom(tx: Tx, stops: timedelta = USUALLY) -> dict[ProjectId, int]:
+    """What each project with a hard budget may let begin now, in millionths: what that uses until it is stopped."""
+    found: dict[ProjectId, int] = {}
+    for row in billing.all_budgets(tx):
         project_id, budget = ProjectId(row.project_id), budget_of(row)
-        if budget.hard_stop and is_spent(budget, spending_of(tx, project_id, budget.period), reserve):
-            found.append(project_id)
-    return frozenset(found)
+        if budget.hard_stop:
+            found[project_id] = headroom_of(budget, spending_of(tx, project_id, budget.period, stops))
+    return found
 
 
-def _reserve(tx: Tx) -> int:
-    """What the smallest job uses until it is stopped: with less left nothing need begin."""
-    bill = draw_bill({"resources": asdict(_SMALLEST)}, tx.now, tx.now + STOPS_IN, price_history(tx))
-    return bill.micros
+def micros_to_stop(
+    spec: Mapping[str, Any], now: datetime, stops: timedelta, prices: Sequence[PriceChange]
+) -> int:
+    """What a job of this spec uses at least when it begins: until it is stopped."""
+    return draw_bill(spec, now, now + stops, prices).micros
+
+
+def spent_projects(tx: Tx, left: Mapping[ProjectId, int] | None = None) -> frozenset[ProjectId]:
+    """Projects whose hard budget has no room for the smallest job: their queues wait until it is raised or the next
+    period begins. `left` is the headroom of each, where the caller has looked."""
+    left = headroom(tx) if left is None else left
+    if not left:
+        return frozenset()
+    least = micros_to_stop(_LEAST, tx.now, USUALLY, price_history(tx))
+    return frozenset(project for project, micros in left.items() if micros < max(least, 1))

@@ -63,6 +63,8 @@ class Spending:
     billed_micros: int
     running: tuple[RunningSpend, ...] = ()
     waiting_micros: int = 0
+    launching: tuple[RunningSpend, ...] = ()
+    """What a device was given and has not begun: it may any moment, and then it must still be possible to stop it."""
 
     @property
     def so_far(self) -> int:
@@ -76,6 +78,11 @@ class Spending:
     def soon(self) -> int:
         """What will have been spent when jobs that are told now to stop have stopped."""
         return self.so_far + sum(job.soon_micros for job in self.running)
+
+    @property
+    def reserved(self) -> int:
+        """What jobs that are about to begin use at least, until they are stopped."""
+        return sum(job.soon_micros for job in self.launching)
 
 
 @dataclass(frozen=True)
@@ -130,12 +137,12 @@ def admit(
     return Admit()
 
 
-def is_spent(budget: Budget, spending: Spending, reserve_micros: int = 0) -> bool:
-    """Whether nothing may run any more: jobs take a moment to stop, and what they use in it must still fit.
+def headroom(budget: Budget, spending: Spending) -> int:
+    """What jobs that begin now may use until they are stopped, all of them together; a hard budget is not passed then.
 
-    `reserve_micros` is what one more job would use in it.
+    Jobs take a moment to stop, and what those use in it that run or are about to begin must still fit.
     """
-    return spending.soon + reserve_micros >= budget.limit_micros
+    return max(budget.limit_micros - spending.soon - spending.reserved - 1, 0)
 
 
 def watch(
@@ -151,11 +158,20 @@ def watch(
         for share in sorted(budget.warn_at)
         if share not in warned and spending.so_far >= share * budget.limit_micros
     ]
-    if budget.hard_stop and spending.running and is_spent(budget, spending):
-        dearest = sorted(spending.running, key=lambda job: (-job.accrued_micros, job.job))
+    if budget.hard_stop and (stopped := _too_many(budget, spending)):
         why = f"the {budget.period} budget of {money(budget.limit_micros, currency)} is spent"
-        acts.append(Stop(tuple(job.job for job in dearest), why))
+        acts.append(Stop(tuple(job.job for job in stopped), why))
     return acts
+
+
+def _too_many(budget: Budget, spending: Spending) -> list[RunningSpend]:
+    """Returns the jobs to stop, the dearest first: those that have not begun go before any that runs."""
+    if spending.soon + spending.reserved < budget.limit_micros:
+        return []
+    found = list(spending.launching)
+    if spending.soon >= budget.limit_micros:
+        found += spending.running
+    return sorted(found, key=lambda job: (-job.accrued_micros, job.job))
 
 
 def money(micros: int, currency: str = "") -> str:

@@ -184,7 +184,10 @@ def hosted(
     books = threading.Thread(
         target=keep_books,
         args=(controller.store, stopping, controller.launcher.half_life_s),
-        kwargs={"max_active": controller.launcher.max_active},
+        kwargs={
+            "max_active": controller.launcher.max_active,
+            "grace_s": controller.launcher.limits.grace_s,
+        },
         name="ledger",
         daemon=True,
     )

@@ -10,6 +10,7 @@ import logging
 import threading
 
 from easel.errors import EaselError
+from easel.flow.budgets import stops_in
 from easel.flow.jobs.promises import PromiseKeeper
 from easel.flow.price.billing import anything_to_bill, bill_ended
 from easel.flow.price.profile import watch_profiles
@@ -29,12 +30,13 @@ def keep_books(
     half_life_s: float = HALF_LIFE_S,
     every: float = EVERY_S,
     max_active: int = 8,
+    grace_s: float = 5.0,
 ) -> None:
     """Bills until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
     promised = PromiseKeeper(store, max_active, half_life_s)
     while not stopping.wait(every):
         try:
-            turn(store, half_life_s)
+            turn(store, half_life_s, grace_s)
             promised.turn()
         except EaselError as error:
             log.warning("the ledger waits: %s", error)
@@ -42,15 +44,15 @@ def keep_books(
             log.exception("the ledger could not be kept; trying again")
 
 
-def turn(store: Store, half_life_s: float = HALF_LIFE_S) -> None:
-    """One round: everything that can be settled now is."""
+def turn(store: Store, half_life_s: float = HALF_LIFE_S, grace_s: float = 5.0) -> None:
+    """One round: everything that can be settled now is. Jobs that are stopped have `grace_s` to end."""
     while _bill(store, half_life_s):
         pass
     with store.read() as tx:
         budgets = billing.all_budgets(tx)
     if budgets:
         with store.write() as tx:
-            watch_budgets(tx)
+            watch_budgets(tx, stops_in(grace_s))
     watch_profiles(store)
     compare_promises(store)
 

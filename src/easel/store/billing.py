@@ -47,6 +47,14 @@ def held(tx: Tx, project_id: ProjectId | None = None) -> list[HeldDevice]:
     return [HeldDevice(*row) for row in tx.execute(query)]
 
 
+def launching(tx: Tx, project_id: ProjectId) -> list[tuple[str, Mapping[str, Any]]]:
+    """Returns the jobs of a project that were given to a device and hold none yet, with what they ask for."""
+    query = select(jobs.c.id, jobs.c.spec).where(
+        IS_ACTIVE, jobs.c.held_at.is_(None), jobs.c.project_id == project_id
+    )
+    return [(row.id, row.spec) for row in tx.execute(query.order_by(jobs.c.seq))]
+
+
 # Bills. ------------------------------------------------------------------------------------------------------
 
 

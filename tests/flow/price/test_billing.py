@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from easel.declare.job import Command, JobSpec
-from easel.declare.resources import Resources
+from easel.declare.page import PageRequest
+from easel.declare.resources import Resources, Room
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, QuotaExhausted
 from easel.flow.budgets import (
@@ -20,10 +21,14 @@ from easel.flow.budgets import (
     spending_of,
     spent_after,
     spent_projects,
+    stops_in,
 )
 from easel.flow.jobs.advance import Advance, Advancer, columns_of, life_of
+from easel.flow.jobs.launch import Launcher
+from easel.flow.jobs.orders import OrderLimits
 from easel.flow.jobs.reports import AttemptReport
 from easel.flow.jobs.submit import submit_job
+from easel.flow.jobs.waiting import why_waiting
 from easel.flow.lake.upload import Lake
 from easel.flow.price.billing import bill_ended
 from easel.flow.price.watch_budgets import watch_budgets
@@ -46,8 +51,9 @@ from easel.run.entries import (
     UsageSoFar,
 )
 from easel.run.lifecycle import Dequeued, step
+from easel.run.secret_store import SecretStore
 from easel.serve.ledger import turn
-from easel.store import billing, identity, job_attempts, jobs, profiles
+from easel.store import billing, devices, identity, job_attempts, jobs, profiles
 from easel.store.engine import Store
 from easel.testing.clock import FakeClock
 
@@ -70,7 +76,8 @@ class World:
     journals: dict[AttemptKey, list[JournalEntry]] = field(default_factory=dict)
 
     def job(self, **fields: Any) -> Job:
-        spec = JobSpec(name="test", run=Command(("true",)), resources=Resources(1.0, 1024), **fields)
+        fields = {"resources": Resources(1.0, 1024), **fields}
+        spec = JobSpec(name="test", run=Command(("true",)), **fields)
         with self.store.write() as tx:
             return submit_job(tx, self.ana, spec)
 
@@ -303,13 +310,13 @@ def test_running_jobs_count_and_a_spent_budget_stops_them_once(world: World) -> 
     world.later(3000)
     with world.store.write() as tx:
         assert spending_of(tx, world.ana.project_id, Period.MONTH).so_far == 833_333
-        assert watch_budgets(tx) == 2  # half, and eight tenths
+        assert watch_budgets(tx, stops_in(5.0)) == 2  # half, and eight tenths
     with world.store.read() as tx:
         assert not jobs.find(tx, world.ana.project_id, job.id).kill_requested
     world.later(700)
     with world.store.write() as tx:
-        assert watch_budgets(tx) == 2  # the last warning, and the end of the job
-        assert watch_budgets(tx) == 0
+        assert watch_budgets(tx, stops_in(5.0)) == 2  # the last warning, and the end of the job
+        assert watch_budgets(tx, stops_in(5.0)) == 0
     world.end(key, AttemptEnded(EndReason.STOPPED, "stopped"))
     with world.store.read() as tx:
         stopped = jobs.find(tx, world.ana.project_id, job.id)
@@ -366,7 +373,7 @@ def test_jobs_that_outgrow_a_hard_budget_end_before_it_is_exceeded(world: World)
     while running:
         world.later(1.0)
         with world.store.write() as tx:
-            watch_budgets(tx)
+            watch_budgets(tx, stops_in(5.0))
             rows = jobs.rows(tx, [key.job_id for key in running])
         for key in [key for key in running if rows[key.job_id].kill_requested]:
             grace[key] -= 1.0  # it ignores the signal as long as it may
@@ -382,6 +389,68 @@ def test_jobs_that_outgrow_a_hard_budget_end_before_it_is_exceeded(world: World)
     with world.store.read() as tx:
         left = limit - billed
         assert (world.ana.project_id in spent_projects(tx)) == (left <= 973)
+
+
+def test_forty_jobs_of_which_nobody_knows_what_they_cost_stay_below_a_hard_budget(
+    world: World, tmp_path: Path
+) -> None:
+    """They wait in the queue, there is room for all, and each goes on after its signal for as long as it may."""
+    limit, grace_s = 500_000, 20.0
+    stops = stops_in(grace_s)
+    launcher = Launcher(world.store, SecretStore(tmp_path / "s"), OrderLimits(grace_s=grace_s), 100, 256)
+    with world.store.write() as tx:
+        set_budget(tx, world.ana, Budget(limit))
+        devices.seen(tx, "here", "local", Room(100.0, 400_000), {})
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: world.job(resources=Resources(4.0, 1024)), range(40)))
+    running: dict[AttemptKey, float] = {}
+    began, idle = 0, 0
+    while idle < 3:
+        for order in launcher.launch("here", lambda _: None):
+            key = AttemptKey.parse(order.key)
+            world.write(key, StateReached(JobState.DOWNLOADING), StateReached(JobState.RUNNING))
+            world.read(key)
+            running[key] = grace_s
+            began += 1
+        world.later(1.0)
+        with world.store.write() as tx:
+            watch_budgets(tx, stops)
+            rows = jobs.rows(tx, [key.job_id for key in running])
+        for key in [key for key in running if rows[key.job_id].kill_requested]:
+            running[key] -= 1.0
+            if running[key] <= 0:
+                del running[key]
+                world.end(key, AttemptEnded(EndReason.STOPPED, "stopped"))
+        idle = 0 if running else idle + 1
+    while world.bill():
+        pass
+    with world.store.read() as tx:
+        billed = billing.billed_micros(tx, world.ana.project_id, None)
+        left = [job.state for job in jobs.list_jobs(tx, world.ana.project_id, PageRequest(limit=50)).items]
+    assert limit * 0.7 < billed <= limit
+    assert left.count(JobState.QUEUED) + began == 40  # the others wait for a larger budget, and were not lost
+
+
+def test_a_job_for_which_a_hard_budget_has_no_room_says_so(world: World) -> None:
+    with world.store.write() as tx:
+        set_budget(tx, world.ana, Budget(10_000))
+    large, small = world.job(resources=Resources(8.0, 1024)), world.job()
+    with world.store.read() as tx:
+        assert "too little is left of the project's budget" in (why_waiting(tx, large, 8) or "")
+        assert why_waiting(tx, small, 8) == "it is next in turn"
+
+
+def test_what_was_launched_and_has_not_begun_is_stopped_before_it_could_pass_a_hard_budget(
+    world: World,
+) -> None:
+    with world.store.write() as tx:
+        set_budget(tx, world.ana, Budget(10_000))
+    begun, launched = world.begin(world.job()), world.launch(world.job())
+    world.later(25.0)
+    with world.store.write() as tx:
+        watch_budgets(tx, stops_in(5.0))
+        rows = jobs.rows(tx, [begun.job_id, launched.job_id])
+    assert (rows[begun.job_id].kill_requested, rows[launched.job_id].kill_requested) == (False, True)
 
 
 def test_the_budget_and_the_bills_say_the_same(world: World) -> None:

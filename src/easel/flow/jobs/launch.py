@@ -9,12 +9,13 @@ from typing import Any
 from easel import traces
 from easel.declare.resources import Resources
 from easel.errors import EaselError
-from easel.flow.budgets import spent_projects
+from easel.flow.budgets import headroom, micros_to_stop, spent_projects, stops_in
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.jobs.orders import OrderLimits, order_of
 from easel.flow.jobs.people import Owners
 from easel.flow.jobs.shares import usage_now, with_shares
-from easel.ids import ProjectId, UserId
+from easel.flow.prices import price_history
+from easel.ids import JobId, ProjectId, UserId
 from easel.records.attempt import EndReason
 from easel.records.device import Device
 from easel.records.queue import Line, Owner
@@ -55,7 +56,9 @@ class Launcher:
             pool, connected = _pool(tx)
             if connected and not pool:  # all of it is being emptied
                 return []
-            if sum(self._room(tx, pool)) <= 0 or not any(line.waiting for line in self._lines(tx, 1, pool)):
+            if sum(self._room(tx, pool)) <= 0:
+                return []
+            if not any(line.waiting for line in self._lines(tx, 1, pool, self._headroom(tx))):
                 return []
         with self.store.write() as tx:
             guard(tx)
@@ -64,14 +67,15 @@ class Launcher:
             turn = job_queues.last_turn(tx)
             typical = job_attempts.typical_seconds(tx) or UNKNOWN_JOB_S
             usage, known = usage_now(tx, held, typical, self.half_life_s)
-            lines = with_shares(self._lines(tx, room + beyond, pool), usage, known, typical)
+            left = self._headroom(tx)
+            lines = with_shares(self._lines(tx, room + beyond, pool, left), usage, known, typical)
             kept = min(_kept_for_apps(tx, pool, held), room)
-            of_apps = self._lines(tx, kept, pool, "trial") if kept else []
+            of_apps = self._lines(tx, kept, pool, left, "trial") if kept else []
             own = choose(with_shares(of_apps, usage, known, typical), kept, turn, usage)
             rest = choose(
                 without(lines, own), room - len(own.jobs), turn + len(own.jobs), usage, beyond=beyond
             )
-            chosen = (*own.jobs, *rest.jobs)
+            chosen = self._affordable(tx, (*own.jobs, *rest.jobs), left)
             rows = jobs.rows(tx, chosen)
             launched = [_launch(tx, rows[job], device) for job in chosen]
             jobs.change(tx, [(row, values) for row, values, _ in launched])
@@ -108,13 +112,44 @@ class Launcher:
         now = (self.buffer, launching, cores, busy, job_attempts.typical_seconds(tx) or 0.0)
         return launch_room(*now), newcomer_room(*now)
 
-    def _lines(self, tx: Tx, at_most: int, pool: Sequence[Device], kind: str | None = None) -> list[Line]:
-        """The queues that may launch: those of projects whose budget is spent wait, and jobs that no devices that are
-        connected could hold together."""
-        spent = spent_projects(tx)
+    def _lines(
+        self,
+        tx: Tx,
+        at_most: int,
+        pool: Sequence[Device],
+        left: Mapping[ProjectId, int],
+        kind: str | None = None,
+    ) -> list[Line]:
+        """The queues that may launch, with the jobs that may begin: those wait for which a hard budget has no room, and
+        those that no devices that are connected could hold together."""
+        spent = spent_projects(tx, left)
         able = _able(pool, reservations.kept_now(tx))
         found = job_queues.lines(tx, self.max_active, at_most, able, kind)
-        return [line for line in found if line.owner[0] not in spent]
+        found = [line for line in found if line.owner[0] not in spent]
+        if not any(line.owner[0] in left for line in found):
+            return found
+        return [replace(line, waiting=self._affordable(tx, line.waiting, left)) for line in found]
+
+    def _headroom(self, tx: Tx) -> dict[ProjectId, int]:
+        return headroom(tx, stops_in(self.limits.grace_s))
+
+    def _affordable(self, tx: Tx, ids: Sequence[JobId], left: Mapping[ProjectId, int]) -> tuple[JobId, ...]:
+        """Those of these jobs for which hard budgets have room, were they all to begin now. A project's first that has
+        none ends its turn: what comes behind does not go before it."""
+        if not left:
+            return tuple(ids)
+        rows, prices = jobs.rows(tx, ids), price_history(tx)
+        room = dict(left)
+        found = []
+        for job in ids:
+            project = ProjectId(rows[job].project_id)
+            if project in room:
+                needs = micros_to_stop(rows[job].spec, tx.now, stops_in(self.limits.grace_s), prices)
+                room[project] = room[project] - needs if needs <= room[project] else -1
+                if room[project] < 0:
+                    continue
+            found.append(job)
+        return tuple(found)
 
     def orders(self, ids: Sequence[str], guard: Guard) -> list[Order]:
         """The orders of launching jobs. One that cannot be made ends its job with the reason."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from easel.declare.job import JobSpec
 from easel.errors import InvalidInput
-from easel.flow.budgets import spent_projects
+from easel.flow.budgets import USUALLY, headroom, micros_to_stop, spent_projects
+from easel.flow.prices import price_history
 from easel.records.device import Device
 from easel.records.job import Job, JobState
 from easel.store import devices, job_queues, jobs, reservations
@@ -75,8 +76,11 @@ def why_waiting(tx: Tx, job: Job, max_active: int) -> str | None:
 def _why_queued(tx: Tx, job: Job, max_active: int) -> str | None:
     if needed := jobs.waits_for(tx, job.id):
         return f"it waits for {', '.join(needed[:3])}" + (" and others" if len(needed) > 3 else "")
-    if job.project_id in spent_projects(tx):
+    left = headroom(tx)
+    if job.project_id in spent_projects(tx, left):
         return "the budget of the project is spent: an admin can raise it"
+    if job.project_id in left and _to_stop(tx, job) > left[job.project_id]:
+        return "too little is left of the project's budget to begin it and stop it in time: an admin can raise it"
     mine = [q for q in job_queues.states(tx, job.project_id, max_active) if q.user_id == job.user_id]
     if not mine:
         return None
@@ -91,6 +95,10 @@ def _why_queued(tx: Tx, job: Job, max_active: int) -> str | None:
     if able and len(closed) == len(able):
         return f"every device that could run it is reserved until {min(c.end for c in closed):%Y-%m-%d %H:%M} UTC"
     return "it is next in turn"
+
+
+def _to_stop(tx: Tx, job: Job) -> int:
+    return micros_to_stop(jobs.rows(tx, [job.id])[job.id].spec, tx.now, USUALLY, price_history(tx))
 
 
 def _has(device: Device, wants: Mapping[str, str]) -> bool:

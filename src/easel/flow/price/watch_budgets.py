@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from easel.flow.budgets import budget_of, spending_of
 from easel.flow.jobs.advance import columns_of, life_of
 from easel.flow.prices import book_now
@@ -13,15 +15,18 @@ from easel.store import billing, jobs
 from easel.store.engine import Tx
 
 
-def watch_budgets(tx: Tx) -> int:
-    """Announce shares that were passed, and stop the jobs of projects whose hard budget is spent."""
+def watch_budgets(tx: Tx, stops: timedelta) -> int:
+    """Announce shares that were passed, and stop the jobs of projects whose hard budget is spent.
+
+    `stops` is how long stopping takes.
+    """
     acts = 0
     currency = book_now(tx).currency
     for row in billing.all_budgets(tx):
         project_id, budget = ProjectId(row.project_id), budget_of(row)
         period = tx.now.strftime("%Y-%m") if budget.period is Period.MONTH else "total"
         warned = list(row.warned) if row.warned_in == period else []
-        for act in watch(budget, spending_of(tx, project_id, budget.period), warned, currency):
+        for act in watch(budget, spending_of(tx, project_id, budget.period, stops), warned, currency):
             match act:
                 case Warn(share, spent):
                     warned.append(share)
