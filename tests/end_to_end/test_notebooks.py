@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,46 @@ def test_a_cell_that_prints_without_end_stays_readable_and_a_kernel_that_dies_is
     assert cells[1]["outputs"][0]["text"] == "after\n"
     assert job.about.reason is not None
     assert job.about.reason.startswith("cell 3: the kernel died")
+
+
+def test_a_notebook_is_reproduced_as_it_ran(client: Client, folder: Path) -> None:
+    (folder / "books").mkdir()
+    (folder / "books" / "beside.txt").write_text("beside the notebook")
+    data = folder.parent / "counted"
+    data.mkdir()
+    (data / "counted.txt").write_text("one two three")
+    client.lake.upload(data, "/counted/")
+    client.lake.create_file_set("counted", ["/counted/"])
+    write(
+        folder / "books" / "n.ipynb",
+        code("lr = 1.0\ndata = '.'\nname = ''", "parameters"),
+        code("print('expensive')\nBASE = 2"),
+        code(
+            "from pathlib import Path\n"
+            "print(lr + BASE, name, Path('beside.txt').read_text(), "
+            "Path(data, 'counted', 'counted.txt').read_text())"
+        ),
+    )
+    job = client.jobs.submit(
+        notebook="books/n.ipynb",
+        parameters={"lr": 0.25, "data": "$EASEL_INPUT", "name": "it's 'quoted'"},
+        code=folder,
+        input="counted:1",
+        environment={"requirements": "none"},
+    ).kill()
+    again = client.jobs.get(job.id).rerun(from_cell=4).kill()  # counted with the cell that sets parameters
+    where = folder.parent / "again"
+    done = easel(client, folder, "reproduce", again.id, str(where))
+    assert done.returncode == 0, done.stderr
+    ran = subprocess.run(
+        ["sh", str(where / "reproduce.sh")], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ran.returncode, ran.stdout) == (
+        0,
+        "2.25 it's 'quoted' beside the notebook one two three\n",
+    ), ran.stderr
+    executed = json.loads((where / "output" / "n.ipynb").read_text())["cells"]
+    assert "2.25" in executed[-1]["outputs"][0]["text"]
 
 
 def test_cells_are_told_while_it_runs_and_stay_when_it_is_killed(client: Client, folder: Path) -> None:

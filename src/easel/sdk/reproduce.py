@@ -6,6 +6,7 @@ import json
 import shlex
 import zipfile
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 SCRIPT = "reproduce.sh"
 RECORD = "job.json"
+RUNNER, CALL, CELLS = ".easel-notebook.py", ".easel-call.json", ".easel-cells.jsonl"
+"""What runs a notebook, as in a job, what it is called with, and what it says of each cell."""
 
 
 def reproduce(client: Client, job: wire.Job, folder: Path) -> Path:
@@ -33,10 +36,20 @@ def reproduce(client: Client, job: wire.Job, folder: Path) -> Path:
     if job.input_set is not None:
         client.lake.download(f"/@{job.input_set}", folder / "input")
     (folder / RECORD).write_text(json.dumps(job.model_dump(mode="json"), indent=2) + "\n")
+    if job.spec["run"]["kind"] == "notebook":
+        _lay_out_runner(folder, job.spec["run"])
     script = folder / SCRIPT
     script.write_text(script_of(job))
     script.chmod(0o755)
     return script
+
+
+def _lay_out_runner(folder: Path, run: Mapping[str, Any]) -> None:
+    """Lays out what runs a notebook in a job, and what it was called with."""
+    runner = resources.files("easel").joinpath("run", "notebook_runner.py")
+    (folder / RUNNER).write_text(runner.read_text(encoding="utf-8"), encoding="utf-8")
+    call = {name: run[name] for name in ("path", "parameters", "first")}
+    (folder / CALL).write_text(json.dumps(call, indent=2) + "\n")
 
 
 def _fetch_code(client: Client, reference: str, folder: Path) -> None:
@@ -64,14 +77,15 @@ def script_of(job: wire.Job) -> str:
     """A shell script with the job's variables and command; secrets are named, not known."""
     spec: Mapping[str, Any] = job.spec
     environment = spec.get("environment") or {}
-    variables = {
-        **environment.get("variables", {}),
-        "EASEL_INPUT": "input",
-        "EASEL_OUTPUT": spec["output_folder"],
-    }
+    output = spec["output_folder"]
     lines = ["#!/bin/sh", f"# Runs what job {job.id} ran, on the same code and input.", "set -e"]
-    lines += ['cd "$(dirname "$0")"', f"mkdir -p input {shlex.quote(spec['output_folder'])}"]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
+    lines += ['cd "$(dirname "$0")"', f"mkdir -p input {shlex.quote(output)}"]
+    lines += [
+        f"export {name}={shlex.quote(value)}"
+        for name, value in sorted(environment.get("variables", {}).items())
+    ]
+    # In full, for what runs in another folder: a notebook does in its own.
+    lines += ['export EASEL_INPUT="$PWD/input"', f'export EASEL_OUTPUT="$PWD/"{shlex.quote(output)}']
     lines += [
         f"# export {name}=…  (the secret {secret} of the project)"
         for name, secret in sorted(environment.get("secrets", {}).items())
@@ -85,8 +99,8 @@ def _command(run: Mapping[str, Any]) -> str:
     if run["kind"] == "command":
         return f"exec {shlex.join(run['argv'])}"
     if run["kind"] == "notebook":
-        given = [part for name, value in run["parameters"].items() for part in ("-r", name, str(value))]
-        return f"exec papermill {shlex.join([run['path'], '-', *given])}  # pip install papermill"
+        needs = "# It needs nbclient and ipykernel: pip install nbclient ipykernel"
+        return f"{needs}\nrm -f {CELLS}\nexec python {RUNNER} {CALL}"
     module, _, name = run["target"].partition(":")
     call = f"print({name}(**json.loads({json.dumps(run['arguments'])!r})))"
     text = f"import json, sys; sys.path.insert(0, '.'); from {module} import {name}; {call}"
