@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,22 @@ def test_people_log_in_over_the_api_and_get_what_their_groups_give(
         assert "correct horse" not in right.text
         assert http.get("/api/v1/me").json()["user"]["name"] == "eva"
         assert [each["name"] for each in http.get("/api/v1/projects").json()["items"]] == ["astro"]
+
+
+def test_passwords_are_not_guessed_beyond_a_few_a_minute_however_they_are_asked(
+    directory: LdapSettings, sqlite_store: Store, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path / "home", directories=(directory,), failed_logins_per_minute=3)
+    with TestClient(create_app(settings, sqlite_store)) as http:
+
+        def tried(user: str, password: str) -> int:
+            body = {"user": user, "password": password}
+            return http.post("/api/v1/sign-on/lab/password", json=body).status_code
+
+        assert tried("eva", "correct horse") == 200
+        with ThreadPoolExecutor(6) as threads:  # all at once is no way around it
+            statuses = list(threads.map(lambda number: tried("eva", f"guess {number}"), range(6)))
+        assert sorted(statuses) == [401] * 3 + [429] * 3
+        assert tried("eva", "correct horse") == 429  # else an answer would say that it was right
+        assert tried(" EVA", "correct horse") == 429  # whom the directory takes for the same
+        assert tried("tom", "battery staple") == 200  # behind the same address

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from anyio import to_thread
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute
 
-from easel.clock import Clock
 from easel.declare.verbs import Verb
-from easel.errors import Denied, EaselError, QuotaExhausted, Unauthenticated
+from easel.errors import Denied, EaselError, Unauthenticated
 from easel.flow.authenticate import LOOK, Act, Level, Secret, authenticate
 from easel.flow.secrets import csrf_token, hashed, same
 from easel.flow.workers.tokens import check as check_worker
@@ -25,6 +23,11 @@ SESSION_COOKIE = "easel_session"
 CSRF_HEADER = "x-csrf-token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITES, _MANAGES = Act(Verb.WRITE), Act(Verb.MANAGE)
+
+
+def address_of(connection: HTTPConnection) -> str:
+    """Where a request comes from, as the server was told by whom it trusts."""
+    return connection.client.host if connection.client else "unknown"
 
 
 class Access:
@@ -42,7 +45,6 @@ class Access:
 
     def check(self, request: Request) -> Caller:
         state = app_state(request)
-        address = request.client.host if request.client else "unknown"
         note_route(request.scope["route"].path)
         try:
             secret = self.secret(request)
@@ -58,7 +60,7 @@ class Access:
         except EaselError as error:
             note_refusal()
             if isinstance(error, Unauthenticated) and secret is not None:
-                state.failures.note(address)
+                state.failed_logins.note(address_of(request))
             raise
 
 
@@ -127,28 +129,6 @@ def presented_secret(request: Request) -> Secret | None:
     return Secret(session, is_session=True)
 
 
-class Failures:
-    """Wrong tokens by address. A right token always passes, so one bad script does not lock out a lab."""
-
-    def __init__(self, clock: Clock, per_minute: int) -> None:
-        self._clock, self._per_minute = clock, per_minute
-        self._times: dict[str, deque[float]] = {}
-        self._lock = threading.Lock()
-
-    def note(self, address: str) -> None:
-        now = self._clock.monotonic()
-        with self._lock:
-            times = self._times.setdefault(address, deque(maxlen=self._per_minute))
-            full = len(times) == self._per_minute and now - times[0] < 60
-            if not full:
-                times.append(now)
-            if len(self._times) > 10_000:  # forget the quiet ones: a scan must not fill the memory
-                self._times = {a: t for a, t in self._times.items() if now - t[-1] < 60}
-        if full:
-            wait = max(1, round(60 - (now - times[0])))
-            raise QuotaExhausted(f"too many wrong tokens from this address: wait {wait} s", retry_after=wait)
-
-
 class WorkerAccess(Access):
     """Yields the hash of a worker's secret. A worker that was just served is known; others are looked up."""
 
@@ -167,7 +147,7 @@ class WorkerAccess(Access):
             try:
                 await to_thread.run_sync(check_worker, state.store, secret_hash)
             except Unauthenticated:
-                state.failures.note(request.client.host if request.client else "unknown")
+                state.failed_logins.note(address_of(request))
                 raise
         return secret_hash
 

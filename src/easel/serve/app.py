@@ -21,10 +21,11 @@ from easel.flow.operate.measure import measure
 from easel.flow.workers.seal import Seal
 from easel.lake.blobs.signing import Signer
 from easel.serve import documents, pages, problems
-from easel.serve.access import Access, Anyone, Failures
+from easel.serve.access import Access, Anyone
 from easel.serve.audit import open_audit
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.exec_client import ExecClient
+from easel.serve.failed_logins import FailedLogins
 from easel.serve.fair import FairMiddleware, UserLimits
 from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
 from easel.serve.metrics import Metrics
@@ -64,7 +65,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses={"default": {"model": Problem, "description": "What went wrong and what to do"}},
     )
-    failures = Failures(store.clock, settings.failed_logins_per_minute)
+    failed_logins = FailedLogins(store.clock, settings.failed_logins_per_minute)
     lake = open_lake(settings, store)
     key = signing_key(settings.folder)
     addresses = Addresses(lake, Signer(key))
@@ -76,7 +77,18 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     models = (Models(options.models), ModelPool(options))
     recent: tuple[Recent[Any], Recent[Any]] = (_recent(store), _recent(store))
     app.state.easel = AppState(
-        settings, store, metrics, failures, lake, addresses, batcher, visits, inside, audit, *models, *recent
+        settings,
+        store,
+        metrics,
+        failed_logins,
+        lake,
+        addresses,
+        batcher,
+        visits,
+        inside,
+        audit,
+        *models,
+        *recent,
     )
     app.state.easel.providers = _providers(settings, store)
     app.state.easel.directories = {each.name: each for each in settings.directories}

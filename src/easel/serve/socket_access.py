@@ -12,7 +12,7 @@ from easel.errors import Denied, NotFound, Unauthenticated
 from easel.flow.authenticate import Act, Level, Secret, authenticate
 from easel.flow.jobs.sessions import no_session, project_of
 from easel.records.identity import Caller
-from easel.serve.access import SESSION_COOKIE, Access, presented_secret
+from easel.serve.access import SESSION_COOKIE, Access, address_of, presented_secret
 from easel.serve.state import AppState, app_state
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -50,7 +50,7 @@ class SocketAccess(Access):
         try:
             return self.admit(state, secret, socket)
         except Unauthenticated:
-            state.failures.note(socket.client.host if socket.client else "unknown")
+            state.failed_logins.note(address_of(socket))
             raise
 
 

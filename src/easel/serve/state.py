@@ -27,8 +27,8 @@ from easel.store.engine import Tx as Tx  # for routes, which know nothing else o
 if TYPE_CHECKING:
     from easel.flow.sign_on.oidc import OidcProvider
     from easel.records.identity import Caller
-    from easel.serve.access import Failures
     from easel.serve.answers import Serving
+    from easel.serve.failed_logins import FailedLogins
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class AppState:
     settings: Settings
     store: Store
     metrics: Metrics
-    failures: Failures
+    failed_logins: FailedLogins
     lake: Lake
     addresses: Addresses
     batcher: ExchangeBatcher

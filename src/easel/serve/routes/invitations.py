@@ -9,7 +9,7 @@ from fastapi import Path, Request, Response
 from easel.errors import Unauthenticated
 from easel.flow.people import invitations
 from easel.flow.people.invitations import list_invitations
-from easel.serve.access import ProjectAdmin, SignedIn, State, anyone
+from easel.serve.access import ProjectAdmin, SignedIn, State, address_of, anyone
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
 from easel.serve.router import Router
@@ -61,7 +61,7 @@ def accept(request: Request, state: State, body: wire.AcceptInvitation) -> wire.
         with state.store.write() as tx:
             project, member, token = invitations.accept(tx, body.code.strip(), body.name)
     except Unauthenticated:
-        state.failures.note(request.client.host if request.client else "unknown")
+        state.failed_logins.note(address_of(request))
         raise
     return wire.Accepted(project=project.name, member=shown(member), token=issued(token))
 
@@ -73,6 +73,6 @@ def join(request: Request, state: State, caller: SignedIn, body: wire.JoinProjec
         with state.store.write() as tx:
             project, member = invitations.join(tx, caller, body.code.strip())
     except Unauthenticated:
-        state.failures.note(request.client.host if request.client else "unknown")
+        state.failed_logins.note(address_of(request))
         raise
     return wire.Joined(project=project.name, member=shown(member))

@@ -11,7 +11,7 @@ from easel.flow.log_in import SESSION_LASTS, log_in, log_out
 from easel.flow.prices import book_now
 from easel.flow.secrets import csrf_token
 from easel.records.identity import Caller
-from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone, presented_secret
+from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, address_of, anyone, presented_secret
 from easel.serve.audit import note_caller
 from easel.serve.router import Router
 from easel.serve.state import AppState
@@ -33,7 +33,7 @@ def open_session(request: Request, response: Response, state: State, body: LogIn
         caller, secret = log_in(state.store, body.token.strip())
         note_caller(caller)
     except Unauthenticated:
-        state.failures.note(request.client.host if request.client else "unknown")
+        state.failed_logins.note(address_of(request))
         raise
     response.set_cookie(
         SESSION_COOKIE,

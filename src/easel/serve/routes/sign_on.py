@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import parse_qs
 
@@ -16,7 +17,8 @@ from easel.flow.issue_token import IssuedToken
 from easel.flow.log_in import SESSION_LASTS
 from easel.flow.sign_on import browser, device, providers
 from easel.flow.sign_on.device import Wait
-from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, anyone
+from easel.records.identity import Caller
+from easel.serve.access import SESSION_COOKIE, SignedIn, State, acts, address_of, anyone
 from easel.serve.audit import note_caller
 from easel.serve.lake import signing_key
 from easel.serve.router import Router
@@ -103,12 +105,10 @@ def password(
         raise NotFound(f"there is no directory {provider!r} here")
     from easel.flow.sign_on.ldap import check_password
 
-    try:
-        person = check_password(rules, body.user, body.password.get_secret_value())
-        made = browser.open_session(state.store, rules, person, "/")
-    except Unauthenticated:
-        _failed(request, state)
-        raise
+    account, given = f"{provider} {body.user}", body.password.get_secret_value()
+    with state.failed_logins.guessing(address_of(request), account, "passwords", wrong=Unauthenticated):
+        person = check_password(rules, body.user, given)
+    made = browser.open_session(state.store, rules, person, "/")
     _open(response, state, made)
     return wire.SignedOn(name=made.caller.user.name)
 
@@ -180,12 +180,8 @@ def look_at_device(
     request: Request, state: State, caller: SignedIn, user_code: Annotated[str, Path(max_length=20)]
 ) -> wire.DeviceLogin:
     """What waits for this code."""
-    try:
-        with state.store.read() as tx:
-            return wire.DeviceLogin.model_validate(device.look(tx, user_code))
-    except NotFound:
-        _failed(request, state)
-        raise
+    with _guessing(request, state, caller), state.store.read() as tx:
+        return wire.DeviceLogin.model_validate(device.look(tx, user_code))
 
 
 @router.post("/device/{user_code}", response_model=wire.DeviceLogin)
@@ -198,14 +194,10 @@ def answer_device(
     body: wire.AnswerDevice,
 ) -> wire.DeviceLogin:
     """Allow or deny the log-in of a command line."""
-    try:
-        with state.store.write() as tx:
-            found = wire.DeviceLogin.model_validate(device.answer(tx, caller, user_code, body.allow))
-        proof = device.proof(signing_key(state.settings.folder), user_code) if body.allow else None
-        return found.model_copy(update={"code": proof})
-    except NotFound:
-        _failed(request, state)
-        raise
+    with _guessing(request, state, caller), state.store.write() as tx:
+        found = wire.DeviceLogin.model_validate(device.answer(tx, caller, user_code, body.allow))
+    proof = device.proof(signing_key(state.settings.folder), user_code) if body.allow else None
+    return found.model_copy(update={"code": proof})
 
 
 def _begin(store: Store, client: str, address: str, loopback: bool) -> device.DeviceCode:
@@ -238,9 +230,13 @@ def _open(response: Response, state: AppState, made: browser.Opened) -> None:
     )
 
 
+def _guessing(request: Request, state: AppState, caller: Caller) -> AbstractContextManager[None]:
+    """Around a look for a short code: who guesses them must wait."""
+    return state.failed_logins.guessing(address_of(request), caller.user.id, "codes", wrong=NotFound)
+
+
 def _failed(request: Request, state: AppState) -> None:
-    """Count it: whoever guesses codes or passwords must wait."""
-    state.failures.note(request.client.host if request.client else "unknown")
+    state.failed_logins.note(address_of(request))
 
 
 def _origin(request: Request, state: AppState) -> str:

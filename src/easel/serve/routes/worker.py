@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import anyio
 from fastapi import Path, Query, Request, Response, WebSocket
 
 from easel.declare.resources import Room
-from easel.errors import EaselError, TooLarge, Unauthenticated
+from easel.errors import EaselError, QuotaExhausted, TooLarge, Unauthenticated
 from easel.flow.secrets import hashed
 from easel.flow.workers import bytes as pool_bytes
 from easel.flow.workers.exchange import Said
@@ -16,7 +17,7 @@ from easel.lake.blobs.store import Incoming, PackMember, Stage
 from easel.lake.digest import from_hex
 from easel.records.attempt import EndReason
 from easel.run.entries import decode_entry
-from easel.serve.access import State, WorkerHash
+from easel.serve.access import State, WorkerHash, address_of
 from easel.serve.incoming import arriving
 from easel.serve.lake import VALID_SECONDS
 from easel.serve.router import Router
@@ -90,7 +91,8 @@ async def carry_visit(worker: WebSocket, key: Key, visit: Annotated[str, Path(ma
         await anyio.to_thread.run_sync(pool_bytes.check_attempt, state.store, hashed(token.strip()), key)
     except EaselError as error:
         if isinstance(error, Unauthenticated):
-            state.failures.note(worker.client.host if worker.client else "unknown")
+            with suppress(QuotaExhausted):
+                state.failed_logins.note(address_of(worker))
         await worker.close(1008)
         return
     await worker.accept()
