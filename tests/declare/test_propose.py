@@ -141,3 +141,23 @@ def test_numbers_of_people_are_left_out_where_each_has_one_row_and_may_be_groups
 def test_a_picture_that_cannot_be_read_is_counted_apart_and_named() -> None:
     found = propose_from_folder({"a/1.png": (4, 4, 1), "b/2.png": (4, 4, 1), "b/torn.png": None})
     assert "all 2 pictures are 4×4×1; 1 cannot be read, such as b/torn.png" in found.reasons
+
+
+def test_a_word_for_nothing_that_a_target_repeats_is_a_class() -> None:
+    rows = {"x": [str(i / 7) for i in range(40)], "treatment": ["none", "drug"] * 20}
+    proposal = propose_from_table(rows)
+    assert proposal.program.output.fields == (Category(("drug", "none"), "treatment"),)
+    assert not any("missing" in reason for reason in proposal.reasons)
+
+
+@pytest.mark.parametrize("mark", ["", "NA", "NaN", "?"])
+def test_what_programs_write_for_a_gap_is_no_class_of_a_target(mark: str) -> None:
+    rows = {"x": [str(i / 7) for i in range(40)], "vote": ["yes", "no", "yes", mark] * 10}
+    proposal = propose_from_table(rows)
+    assert proposal.program.output.fields == (Category(("no", "yes"), "vote"),)
+    assert any('"vote" is missing in 10 of 40 rows' in reason for reason in proposal.reasons)
+
+
+def test_a_word_for_nothing_among_numbers_to_predict_is_a_gap() -> None:
+    rows = {"x": [str(i / 7) for i in range(40)], "price": [*(str(i * 1.5) for i in range(36)), *["unknown"] * 4]}
+    assert propose_from_table(rows).program.output.fields == (Number(1, "price"),)

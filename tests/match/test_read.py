@@ -14,10 +14,11 @@ from easel.declare.program import Tensor
 from easel.match.examples import Chain, ExampleError, Single, Tree
 from easel.match.pictures import SizePolicy, decode_picture
 from easel.match.raw import Picture
-from easel.match.read import read_example, read_object
+from easel.match.read import read_asked, read_example, read_object
 
 COLUMNS = "{[age :: Number?, town :: Category[Bern, Chur], note :: Text], []}"
 TABLE = parse_program(f"{{input: {COLUMNS}, output: {{[Category[no, yes]], []}}}}")
+TOWNS = "{input: {[town :: Category[Bern, Chur]?], []}, output: {[Number], []}}"
 IMAGE = parse_program("{input: {[Tensor[2, 2, 1]], []}, output: {[Tensor[3]], []}}")
 SERIES = parse_program("{input: {[Tensor[2]], [next]}, output: {[Number], []}}")
 TREE = parse_program("{input: {[Number], [l, r]}, output: {[Number], []}}")
@@ -140,3 +141,23 @@ def test_a_damaged_picture_is_refused() -> None:
 def test_a_decompression_bomb_is_refused_before_it_is_unpacked() -> None:
     with pytest.raises(ExampleError, match="pixels"):
         decode_picture(encoded(20_000, 5_000, mode="1"), Tensor((8, 8, 1)))
+
+
+@pytest.mark.parametrize("word", ["none", "unknown", "missing", "na", "-", "?"])
+def test_a_word_that_the_program_lists_is_never_missing(word: str) -> None:
+    program = parse_program(
+        f'{{input: {{[kind :: Category["{word}", other]?], []}}, output: {{[Category["{word}", sick]], []}}}}'
+    )
+    read = read_example(program, {"kind": word}, word)
+    assert isinstance(read.input, Single)
+    assert isinstance(read.output, Single)
+    assert (read.input.values, read.output.values) == ((word,), (word,))
+    asked, notes = read_asked(program.input, {"kind": word}, "object 1")
+    assert isinstance(asked, Single)
+    assert (asked.values, notes) == ((word,), [])
+
+
+def test_a_word_for_a_gap_that_no_class_has_stays_a_gap() -> None:
+    read = read_object(parse_program(TOWNS).input, {"town": "none"}, "input")
+    assert isinstance(read, Single)
+    assert read.values == (None,)

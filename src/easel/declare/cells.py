@@ -14,6 +14,8 @@ MISSING = frozenset(
     | {"not available", "not known", "#n/a", "(blank)", "<na>"}
 )
 """How people write that a value is missing (compared in lower case, without blanks)."""
+MARKS = MISSING - {"none", "nil", "unknown", "missing", "not known", "-", "--"}
+"""Those that programs write, or that name no class: `none` and `unknown` may be answers of their own."""
 _CURRENCY = "$€£¥₹"
 _NUMBER = re.compile(
     rf"(?P<before>[{_CURRENCY}]|CHF|EUR|USD|GBP)?\s*"

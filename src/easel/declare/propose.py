@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from easel.declare.cells import is_missing, moment_form, read_number, style_of
+from easel.declare.cells import MARKS, is_missing, moment_form, read_number, style_of
 from easel.declare.counted import counted
 from easel.declare.program import Category, DataType, Date, Field, Number, Program, ProgramError, Tensor, Text
 
@@ -54,7 +54,7 @@ def propose_from_table(columns: Mapping[str, Sequence[str]], target: str | None 
         goal, reason = _describe_target(name, columns[name])
         goals.append(goal)
         reasons.append(reason)
-        gaps = sum(map(is_missing, columns[name]))
+        gaps = len(columns[name]) - len(_answers(columns[name]))
         if gaps:
             reasons.append(
                 f'"{name}" is missing in {gaps} of {len(columns[name])} rows: feed with --skip-bad to leave them out'
@@ -188,8 +188,18 @@ def _is_who(name: str, numbers: Sequence[float]) -> bool:
     return whole and _WHO_NAME.match(name.strip()) is not None and len(set(numbers)) > 20
 
 
+def _answers(cells: Sequence[str]) -> list[str]:
+    """The cells of a column to predict that hold an answer: among words, a repeated `none` or `unknown` is one."""
+    given = [cell.strip() for cell in cells if not is_missing(cell)]
+    style = style_of(given)
+    if given and style is not None and all(read_number(cell, style) is not None for cell in given):
+        return given
+    words = Counter(cell.strip() for cell in cells if cell.strip().lower() not in MARKS)
+    return [cell.strip() for cell in cells if not is_missing(cell) or words[cell.strip()] > 1]
+
+
 def _describe_target(name: str, cells: Sequence[str]) -> tuple[Field, str]:
-    present = [cell.strip() for cell in cells if not is_missing(cell)]
+    present = _answers(cells)
     different = Counter(present)
     if len(different) < 2:
         raise ProgramError(f'"{name}" holds only one value; there is nothing to predict')

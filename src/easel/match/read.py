@@ -79,8 +79,14 @@ def _empty(field: Field) -> Value:
 
 def _unknown(field: Field, raw: Any) -> bool:
     if isinstance(field, Category) and field.values and isinstance(raw, str | int | float):
-        return _blank(raw) or (str(raw).strip() not in field.values and _close_to_none(field.values, raw))
+        known = _listed(field.values, raw)
+        return not known and (_blank(raw) or _close_to_none(field.values, raw))
     return _blank(raw) if not isinstance(field, Text) else raw is None
+
+
+def _listed(values: tuple[str, ...], raw: Any) -> bool:
+    """Whether the program lists this very word: then it is a value, though others write it for a gap."""
+    return raw is not None and str(raw).strip() in values
 
 
 def _close_to_none(values: tuple[str, ...], raw: Any) -> bool:
@@ -134,7 +140,7 @@ def read_field(field: Field, raw: Any, where: str) -> Value:
                 return None
             return _read_date(raw, where)
         case Category(values):
-            if _blank(raw) and (field.optional or "" not in values):
+            if _blank(raw) and not _listed(values, raw):
                 if not field.optional:
                     raise ExampleError(f"{where}: the category is missing; write Category? if it may be")
                 return None
