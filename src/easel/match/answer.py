@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from easel.declare.program import Program
-from easel.match.encode.tables import TableEncoder
-from easel.match.examples import ExampleError, Object, Single
+from easel.match.examples import Chain, ExampleError, Object, Single, Tree, Value
 from easel.match.model import Model, present
 from easel.match.raw import Files, no_files, open_value
 from easel.match.read import read_asked
@@ -68,24 +67,37 @@ def answer(
             answers = [
                 {"error": question.bad[k]} if k in question.bad else next(rest) for k in range(question.count)
             ]
-        notes = [*question.notes, *new_words(model, question.inputs)]
+        notes = [*question.notes, *told_words(new_words(model, question.inputs))]
         found.append((answers, notes[:MOST_NOTES]))
     return found
 
 
-def new_words(model: Model, inputs: Sequence[Object]) -> list[str]:
-    """A note for each category column that holds words which no example held."""
-    if not isinstance(model.source, TableEncoder):
-        return []
-    found = []
-    for k, coder in enumerate(model.source.columns):
-        if not coder.vocabulary:
-            continue
-        known = set(coder.vocabulary)
-        words = {
-            v for one in inputs if isinstance(one, Single) and isinstance(v := one.values[k], str)
-        } - known
+def new_words(model: Model, inputs: Sequence[Object]) -> dict[str, list[str]]:
+    """For each category the words that the model does not know."""
+    found = {}
+    for k, name in enumerate(model.program.input.field_names):
+        known = model.known_words.get(name)
+        words = set() if known is None else {v for one in inputs for v in _values(one, k)} - known
         if words:
-            name = model.program.input.field_names[k]
-            found.append(f"{name}: no example held {', '.join(sorted(words)[:5])[:200]}: answered without it")
+            found[name] = sorted(words)
     return found
+
+
+def told_words(new: Mapping[str, Sequence[str]]) -> list[str]:
+    """A note for each category column that holds words which no example held."""
+    return [
+        f"{name}: no example held {', '.join(words[:5])[:200]}: answered without it"
+        for name, words in new.items()
+    ]
+
+
+def _values(one: Object, k: int) -> Iterator[str]:
+    """The words in one field of an object, of all its steps or nodes."""
+    match one:
+        case Single(values):
+            found: Iterable[Value] = (values[k],)
+        case Chain(columns):
+            found = columns[k]
+        case Tree():
+            found = (node.values[k] for node in one.nodes())
+    return (value for value in found if isinstance(value, str))

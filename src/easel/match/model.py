@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -74,6 +75,16 @@ class Model:
     target: Any
     body: Body
     calibration: Calibration = NONE
+
+    @cached_property
+    def known_words(self) -> Mapping[str, frozenset[str]]:
+        """For each category column the words that the model, or any member of an ensemble, can tell apart."""
+        found: dict[str, frozenset[str]] = {}
+        for member in getattr(self.body, "members", ()):
+            for name, words in member.known_words.items():
+                found[name] = found.get(name, frozenset()) | words
+        own = zip(self.program.input.field_names, getattr(self.source, "vocabularies", ()), strict=False)
+        return found | {name: frozenset(words) for name, words in own if words}
 
     def predict(self, inputs: Sequence[Object]) -> NDArray[Any]:
         raw = self.body.predict(inputs)

@@ -114,6 +114,15 @@ def test_a_missing_value_is_answered_with_a_note_and_formulas_stay_words(model: 
     assert [row["remark"] for row in rows] == ["'=cmd()", "-3"]
 
 
+def test_a_word_that_no_example_held_is_noted_once_for_the_file(model: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = "".join(f"{k},{'Genf' if k % 2 else 'Bern'}\n" for k in range(1100))
+    (data / "a.csv").write_text(f"size,town\n{rows}")
+    result, _ = scored(model, data, tmp_path)
+    assert result["notes"] == ["town: no example held Genf: answered without it"]
+
+
 def test_files_that_cannot_be_scored_are_refused_in_words(model: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

@@ -16,6 +16,7 @@ from easel.declare.parse import parse_program
 from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.flow.apps.rows import READ, AskedRow, CsvWriter, objects_in
+from easel.match.answer import new_words, told_words
 from easel.match.encode.images import PictureEncoder
 from easel.match.examples import ExampleError
 from easel.match.model import Model, load_model, present
@@ -86,7 +87,13 @@ class _Told:
     def __init__(self) -> None:
         self.objects = self.errors = 0
         self.first: list[str] = []
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        self._new: dict[str, list[str]] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """New words first: one sentence for a column, whatever its rows."""
+        return [*told_words(self._new), *self._notes][:MOST_TOLD]
 
     def error(self, words: str) -> None:
         self.errors += 1
@@ -94,7 +101,12 @@ class _Told:
             self.first.append(words)
 
     def note(self, words: Sequence[str]) -> None:
-        self.notes += words[: MOST_TOLD - len(self.notes)]
+        self._notes += words[: MOST_TOLD - len(self._notes)]
+
+    def new(self, words: Mapping[str, Sequence[str]]) -> None:
+        for name, some in words.items():
+            seen = self._new.get(name, [])
+            self._new[name] = list(dict.fromkeys((*seen, *some)))[:MOST_TOLD]
 
 
 def _answered(
@@ -112,6 +124,7 @@ def _answered(
                 continue
             inputs.append(read)
             told.note(notes)
+        told.new(new_words(model, inputs))
         answers = iter(present(model, model.predict(inputs), metric) if inputs else [])
         for number, one in enumerate(batch):
             yield one, {ERROR: bad[number]} if number in bad else next(answers)

@@ -45,6 +45,11 @@ class BitEncoder:
     pointers: int
     length: int
 
+    @property
+    def vocabularies(self) -> tuple[tuple[str, ...], ...]:
+        """For each field the words that it knows, where it is a category."""
+        return tuple(field.vocabulary for field in self.fields)
+
     def __call__(self, objects: Sequence[Object]) -> dict[str, NDArray[np.float32]]:
         """`{"x": (n, length)}` of zeros and ones."""
         rows = np.zeros((len(objects), self.length), dtype=np.float32)

@@ -25,6 +25,11 @@ class SeriesEncoder:
     length: int
     normalisation: Normalisation
 
+    @property
+    def vocabularies(self) -> tuple[tuple[str, ...], ...]:
+        """For each field the words that it knows, where it is a category."""
+        return self.steps.vocabularies
+
     def __call__(self, objects: Sequence[Object]) -> dict[str, Array]:
         """`{"x": (n, channels, length), "mask": (n, length)}`; the mask is 1 where the series goes on."""
         x = np.zeros((len(objects), self.steps.width, self.length), dtype=np.float32)
@@ -74,6 +79,11 @@ class TreeEncoder:
     pointers: int
     nodes: int
     normalisation: Normalisation
+
+    @property
+    def vocabularies(self) -> tuple[tuple[str, ...], ...]:
+        """For each field the words that it knows, where it is a category."""
+        return self.steps.vocabularies
 
     def __call__(self, objects: Sequence[Object]) -> dict[str, NDArray[np.generic]]:
         """`{"x": (n, nodes, width), "children": (n, nodes, pointers)}`; the index `nodes` means no child."""

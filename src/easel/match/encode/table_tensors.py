@@ -26,6 +26,11 @@ class TableTensorEncoder:
     sizes: tuple[int, ...]
 
     @property
+    def vocabularies(self) -> tuple[tuple[str, ...], ...]:
+        """For each field the words that it knows, where it is a category."""
+        return self.table.vocabularies
+
+    @property
     def numbers(self) -> int:
         return len(self.centre)
 

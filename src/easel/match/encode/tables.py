@@ -48,6 +48,11 @@ class TableEncoder:
     columns: tuple[ColumnCoder, ...]
 
     @property
+    def vocabularies(self) -> tuple[tuple[str, ...], ...]:
+        """For each field the words that it knows, where it is a category."""
+        return tuple(coder.vocabulary for coder in self.columns)
+
+    @property
     def categorical(self) -> tuple[bool, ...]:
         return tuple(bool(c.vocabulary) and k == 0 for c in self.columns for k in range(c.columns))
 
