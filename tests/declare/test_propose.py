@@ -159,5 +159,8 @@ def test_what_programs_write_for_a_gap_is_no_class_of_a_target(mark: str) -> Non
 
 
 def test_a_word_for_nothing_among_numbers_to_predict_is_a_gap() -> None:
-    rows = {"x": [str(i / 7) for i in range(40)], "price": [*(str(i * 1.5) for i in range(36)), *["unknown"] * 4]}
+    rows = {
+        "x": [str(i / 7) for i in range(40)],
+        "price": [*(str(i * 1.5) for i in range(36)), *["unknown"] * 4],
+    }
     assert propose_from_table(rows).program.output.fields == (Number(1, "price"),)

@@ -67,7 +67,9 @@ class Zero:
 
 
 def model(source: Any, body: Any = None, program: Any = PRICES) -> Model:
-    return Model(program, Candidate("linear", (), 1.0, 0.5), source, Values(1, (0.0,), (1.0,)), body or Zero())
+    return Model(
+        program, Candidate("linear", (), 1.0, 0.5), source, Values(1, (0.0,), (1.0,)), body or Zero()
+    )
 
 
 @pytest.mark.parametrize("fit", [fit_table, fit_table_tensors, fit_bits])

@@ -211,6 +211,17 @@ def some(tx: Tx, app_id: AppId, digests: Sequence[str]) -> dict[str, FedExample]
     return found
 
 
+def strata(tx: Tx, app_id: AppId, digests: Sequence[str]) -> dict[str, str]:
+    """Returns the stratum, where there are classes the class, of these examples."""
+    found: dict[str, str] = {}
+    for start in range(0, len(digests), _CHUNK):
+        query = select(app_examples.c.digest, app_examples.c.stratum).where(
+            app_examples.c.app_id == app_id, app_examples.c.digest.in_(digests[start : start + _CHUNK])
+        )
+        found |= {row.digest: row.stratum for row in tx.execute(query)}
+    return found
+
+
 def matching(tx: Tx, app_id: AppId, filters: Sequence[Filter]) -> list[str]:
     """The digests of all examples that pass the filters, oldest first."""
     query = select(app_examples.c.digest).where(

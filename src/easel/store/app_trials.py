@@ -197,10 +197,20 @@ def sharers(tx: Tx, job_id: JobId) -> int:
     return int(tx.execute(select(func.count()).where(app_trials.c.job_id == job_id)).scalar_one())
 
 
-def rescore(tx: Tx, app_id: AppId, job_id: JobId, quality: float) -> None:
-    """The score of an ended trial in another metric, whose error is not known."""
+def rescore(
+    tx: Tx,
+    app_id: AppId,
+    job_id: JobId,
+    quality: float,
+    error: float | None = None,
+    baseline: float | None = None,
+    luck: float | None = None,
+) -> None:
+    """The score of an ended trial in another metric; `luck` where it was combined for that one."""
     here = (app_trials.c.app_id == app_id, app_trials.c.job_id == job_id)
-    tx.execute(update(app_trials).where(*here).values(quality=quality, error=None, baseline=None, luck=None))
+    tx.execute(
+        update(app_trials).where(*here).values(quality=quality, error=error, baseline=baseline, luck=luck)
+    )
 
 
 def forget(tx: Tx, app_id: AppId, job_ids: Sequence[JobId]) -> None:

@@ -21,6 +21,7 @@ from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import PATIENCE, feed_files
 from easel.flow.apps.infer import Models, infer
 from easel.flow.apps.refine import browse, refine, undo_refine
+from easel.flow.apps.rescore import kept_scores
 from easel.flow.apps.trial_job import learn_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.ingest import ingest_folder
@@ -28,7 +29,7 @@ from easel.flow.lake.upload import commit
 from easel.match.candidate import Candidate
 from easel.records.app import Fed, FedExample
 from easel.records.identity import Caller
-from easel.records.job import JobState
+from easel.records.job import Job, JobState
 from easel.store import app_trials, apps, identity
 from easel.store.engine import Tx
 from easel.testing.engine import EngineUnderTest
@@ -283,7 +284,7 @@ def test_what_was_found_on_the_engine_is_combined_into_an_ensemble(engine: Engin
             told = job.result or {}
             decision = {"reasons": {"acquisition": 0.0}}
             app_trials.add(tx, [app.id], job.id, candidate.name, candidate.to_json(), decision, 60)
-            app_trials.end(tx, job.id, told["quality"], 1.0, job.output_set)
+            app_trials.end(tx, job.id, told["quality"], 1.0, job.output_set, error=told["error"])
         together = combine_if_due(tx, app)
     assert together is not None
     made = engine.finish(controller, together, seconds=240)[0]
@@ -291,6 +292,36 @@ def test_what_was_found_on_the_engine_is_combined_into_an_ensemble(engine: Engin
     assert made.result is not None
     assert len(made.result["members"]) == 3
     assert made.result["luck"] is not None
+    told = made.result
+    with engine.store.write() as tx:
+        app_trials.end(tx, made.id, told["quality"], 1.0, made.output_set, luck=told["luck"])
+    _score_by_costs_and_back(engine, ana, ended[0], told)
+
+
+def _score_by_costs_and_back(
+    engine: EngineUnderTest, ana: Caller, first: Job, mixture: dict[str, Any]
+) -> None:
+    """What was tried is scored by the answers that were kept, and what was combined is combined anew."""
+    costs = "cost(yes as no: 10)"
+    kept = kept_scores(engine.lake, ana, "flowers", costs)
+    assert len(kept) == 4, "the ensemble keeps its answers too"
+    with engine.store.write() as tx:
+        change_app(tx, ana, "flowers", costs, kept)
+        found = app_trials.trials(tx)
+    *scored, again = found
+    assert [trial.job_id in kept for trial in scored] == [True] * 4
+    assert all(trial.error is not None and trial.baseline is not None for trial in scored)
+    assert all(-1.0 < (trial.quality or 0.0) <= 0.0 for trial in scored)
+    assert all(trial.luck is None for trial in scored)
+    assert (again.candidate["family"], again.ended) == ("ensemble", False)
+    with engine.store.write() as tx:
+        change_app(tx, ana, "flowers", "accuracy", kept_scores(engine.lake, ana, "flowers", "accuracy"))
+        back = {trial.job_id: trial for trial in app_trials.trials(tx)}
+    assert len(back) == 4, "what was combined for the costs and did not end is forgotten"
+    assert back[first.id].quality == pytest.approx((first.result or {})["quality"])
+    assert back[first.id].error == pytest.approx((first.result or {})["error"])
+    (combined,) = (trial for trial in back.values() if trial.candidate["family"] == "ensemble")
+    assert combined.luck == pytest.approx(mixture["luck"]), "an ensemble knows its luck in its own metric"
 
 
 def test_a_program_may_become_wider_while_its_app_lives(engine: EngineUnderTest) -> None:

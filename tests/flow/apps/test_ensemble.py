@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from easel.errors import InvalidInput
-from easel.flow.apps.ensemble import due
+from easel.flow.apps.dossier import Result
+from easel.flow.apps.ensemble import due, may_be_due
 from easel.flow.apps.trial import combine, learn
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
@@ -37,24 +38,47 @@ class Place:
         return False
 
 
-def trial_of(family: str, *, of: int = 0, quality: float | None = 0.8, ended: bool = True) -> AppTrial:
+def trial_of(
+    family: str, *, of: int = 0, quality: float | None = 0.8, ended: bool = True, metric: str = "accuracy"
+) -> AppTrial:
     settings = {"of": of} if family == "ensemble" else {}
     candidate = {"family": family, "settings": settings, "cost_s": 1.0, "promise": 0.5}
     at = datetime(2026, 11, 16, tzinfo=UTC)
     return AppTrial(
-        AppId("app_1"), JobId(f"job_{family}"), candidate, {}, at, 100, ended, quality, 1.0, "m:1"
+        AppId("app_1"),
+        JobId(f"job_{family}"),
+        candidate,
+        {"combined_for": metric},
+        at,
+        100,
+        ended,
+        quality,
+        1.0,
+        "m:1",
     )
 
 
 def test_an_ensemble_is_due_with_three_models_and_again_with_twice_as_many() -> None:
     tried = [trial_of("svm", quality=0.7), trial_of("linear", quality=0.9), trial_of("lightgbm")]
-    assert [one.quality for one in due(tried, 100)] == [0.9, 0.8, 0.7]
-    assert due(tried[:2], 100) == []
+    assert [one.quality for one in due(tried, 100, "accuracy")] == [0.9, 0.8, 0.7]
+    assert due(tried[:2], 100, "accuracy") == []
     first = trial_of("ensemble", of=3)
-    assert due([*tried, first], 100) == []
-    assert len(due([*tried, *tried, first], 100)) == 6
-    assert due([*tried, trial_of("ensemble", of=3, quality=None, ended=False)], 100) == []
-    assert due(tried, 1000) == [], "what was learned from a tenth of the examples is not combined"
+    assert due([*tried, first], 100, "accuracy") == []
+    assert len(due([*tried, *tried, first], 100, "accuracy")) == 6
+    assert due([*tried, trial_of("ensemble", of=3, quality=None, ended=False)], 100, "accuracy") == []
+    assert due(tried, 1000, "accuracy") == [], "what was learned from a tenth of the examples is not combined"
+
+
+def test_what_was_combined_for_another_metric_is_combined_anew() -> None:
+    tried = [trial_of("svm"), trial_of("linear"), trial_of("lightgbm")]
+    assert due([*tried, trial_of("ensemble", of=3, metric="roc_auc")], 100, "accuracy") == tried
+    assert due([*tried, trial_of("ensemble", of=3)], 100, "accuracy") == []
+    found = [
+        Result(JobId("job"), name, 0.8, 0.0, 100, 0, "m:1", luck=luck)
+        for name, luck in (("svm", None), ("linear", None), ("lightgbm", None), ("ensemble(of=3)", 0.01))
+    ]
+    assert not may_be_due(found)
+    assert may_be_due([*found[:3], replace(found[3], luck=None)])
 
 
 def test_members_that_err_differently_are_chosen_together_and_useless_ones_are_not() -> None:

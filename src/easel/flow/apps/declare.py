@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from easel.declare.friendly import read_program
 from easel.declare.loosen import loosened
@@ -12,17 +14,17 @@ from easel.declare.program import Category
 from easel.declare.roles import Role
 from easel.errors import Denied, InvalidInput, NotFound
 from easel.flow.apps.best import best_of
+from easel.flow.apps.ensemble import combine_where_due
 from easel.flow.apps.ready import owner_of
 from easel.flow.jobs.control import kill_job
 from easel.ids import JobId
 from easel.match.costs import is_cost, largest_cost
 from easel.match.metrics import metric_for
 from easel.match.templates import match_program
-from easel.records.app import App, AppTrial
+from easel.records.app import App
 from easel.records.identity import Caller
 from easel.store import app_trials, apps, jobs
 from easel.store.engine import Tx
-from easel.store.stored_job import StoredJob
 
 
 def declare_app(
@@ -57,16 +59,28 @@ def declare_app(
     return app
 
 
-def change_app(tx: Tx, caller: Caller, name: str, metric: str) -> App:
-    """Another metric. Trials have their scores in every metric of the task, so that the best of them goes on serving;
-    what was tried by releases that kept one score alone, or is running now, is tried again.
+@dataclass(frozen=True)
+class Kept:
+    """What a trial scores in another metric by the answers that it kept."""
+
+    quality: float
+    error: float | None = None
+    baseline: float | None = None
+
+
+def change_app(
+    tx: Tx, caller: Caller, name: str, metric: str, kept: Mapping[JobId, Kept] | None = None
+) -> App:
+    """Another metric. Trials have their scores in every metric of the task, or in `kept`, so that the best of them goes
+    on serving; what left neither, or is running now, is tried again. What was combined for another is combined anew.
     """
     app = apps.find(tx, caller.project_id, name)
     chosen, _ = metric_for(match_program(parse_program(app.program)).task, metric)
     if chosen != app.metric:
         _end_trials(tx, app, f"{app.name} is measured by {chosen} from now on")
         apps.set_metric(tx, app.id, chosen)
-        _rescore(tx, app, chosen)
+        _rescore(tx, app, chosen, kept or {})
+        combine_where_due(tx, apps.find(tx, caller.project_id, name))
         body = {"name": app.name, "metric": chosen}
         tx.emit("app.changed", app.id, project_id=caller.project_id, actor=caller.user.id, body=body)
     return apps.find(tx, caller.project_id, name)
@@ -83,34 +97,37 @@ def change_program(tx: Tx, caller: Caller, name: str, program: str) -> App:
     return apps.find(tx, caller.project_id, name)
 
 
-def _rescore(tx: Tx, app: App, metric: str) -> None:
+def _rescore(tx: Tx, app: App, metric: str, kept: Mapping[JobId, Kept]) -> None:
     trials = app_trials.trials(tx, app.id)
-    found = jobs.rows(tx, [trial.job_id for trial in trials])
+    told = {
+        job_id: jobs.job_of(row).result or {}
+        for job_id, row in jobs.rows(tx, [t.job_id for t in trials]).items()
+    }
     unknown = []
-    if is_cost(metric):
-        kept = _kept_until_scored(tx, app, trials, found, metric)
-        app_trials.forget(tx, app.id, [t.job_id for t in trials if t.job_id != kept])
-        return
     for trial in trials:
-        row = found.get(trial.job_id)
-        result = None if row is None else jobs.job_of(row).result
-        quality = ((result or {}).get("scores") or {}).get(metric)
-        if quality is None:
-            if trial.quality is not None or not trial.ended:
-                unknown.append(trial.job_id)
-        else:
+        result = told.get(trial.job_id) or {}
+        quality = (result.get("scores") or {}).get(metric)
+        if quality is not None and result.get("metric") == metric:
+            measured = (result.get(name) for name in ("error", "baseline", "luck"))
+            app_trials.rescore(tx, app.id, trial.job_id, float(quality), *measured)
+        elif trial.job_id in kept:
+            one = kept[trial.job_id]
+            app_trials.rescore(tx, app.id, trial.job_id, one.quality, one.error, one.baseline)
+        elif quality is not None:
             app_trials.rescore(tx, app.id, trial.job_id, float(quality))
+        elif trial.quality is not None or not trial.ended:
+            unknown.append(trial.job_id)
+    if is_cost(metric) and len(unknown) == len(trials):
+        last = _kept_until_scored(tx, app, told, metric)
+        unknown = [job_id for job_id in unknown if job_id != last]
     app_trials.forget(tx, app.id, unknown)
 
 
-def _kept_until_scored(
-    tx: Tx, app: App, trials: Sequence[AppTrial], found: Mapping[str, StoredJob], metric: str
-) -> JobId | None:
+def _kept_until_scored(tx: Tx, app: App, told: Mapping[str, Mapping[str, Any]], metric: str) -> JobId | None:
     """The best trial serves until others have been scored by the costs; its score is what it costs at most."""
     best = best_of(tx, app)
-    row = None if best is None else found.get(best.job_id)
-    result = None if row is None else jobs.job_of(row).result
-    accuracy = ((result or {}).get("scores") or {}).get("accuracy")
+    result = {} if best is None else told.get(best.job_id) or {}
+    accuracy = (result.get("scores") or {}).get("accuracy")
     if best is None or accuracy is None:
         return None
     app_trials.rescore(tx, app.id, best.job_id, -(1.0 - float(accuracy)) * largest_cost(metric))

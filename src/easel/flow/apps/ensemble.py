@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 from easel.declare.parse import parse_program
+from easel.errors import EaselError
 from easel.flow.apps.dossier import Result
 from easel.flow.apps.ready import STILL_VALID, metric_of, owner_of
 from easel.flow.apps.trial_job import trial_spec
@@ -21,17 +23,21 @@ from easel.records.job import Job
 from easel.store import app_examples, app_trials
 from easel.store.engine import Tx
 
+log = logging.getLogger("easel.learning")
 COMBINE = "easel.flow.apps.trial:combine"
 FEWEST, MOST_MEMBERS = 3, 12
 _NAME = "ensemble(of="
+COMBINED_FOR = "combined_for"
+"""Where the decision of an ensemble names the metric that its members were chosen by."""
 ANSWER_S = 0.2
 """The longest that the answer of an ensemble about one object may take."""
 
 
-def due(trials: Sequence[AppTrial], examples: int) -> list[AppTrial]:
+def due(trials: Sequence[AppTrial], examples: int, metric: str) -> list[AppTrial]:
     """The members of the ensemble that is worth making now, best first; none while there is nothing new to combine.
 
-    The first is made of three models, the next when there are twice as many.
+    The first is made of three models, the next when there are twice as many. One that was combined for another metric
+    does not count.
     """
     made = [trial for trial in trials if trial.candidate["family"] == "ensemble"]
     if any(not trial.ended for trial in made):
@@ -48,7 +54,11 @@ def due(trials: Sequence[AppTrial], examples: int) -> list[AppTrial]:
         }.values()
     )
     before = max(
-        (int(one.candidate["settings"]["of"]) for one in made if one.examples >= STILL_VALID * examples),
+        (
+            int(one.candidate["settings"]["of"])
+            for one in made
+            if one.examples >= STILL_VALID * examples and one.decision.get(COMBINED_FOR, metric) == metric
+        ),
         default=0,
     )
     if len(fresh) < max(FEWEST, 2 * before):
@@ -57,8 +67,15 @@ def due(trials: Sequence[AppTrial], examples: int) -> list[AppTrial]:
 
 
 def may_be_due(results: Sequence[Result]) -> bool:
-    """Whether an app with these valid results may be due, as far as they tell: then its records are worth reading."""
-    made = [one.candidate for one in results if one.candidate.startswith(_NAME)]
+    """Whether an app with these valid results may be due, as far as they tell: then its records are worth reading.
+
+    One that knows nothing of its luck may have been combined for another metric.
+    """
+    made = [
+        one.candidate
+        for one in results
+        if one.candidate.startswith(_NAME) and (one.luck is not None or one.quality is None)
+    ]
     fresh = {
         one.candidate
         for one in results
@@ -68,12 +85,22 @@ def may_be_due(results: Sequence[Result]) -> bool:
     return len(fresh) >= max(FEWEST, 2 * before)
 
 
+def combine_where_due(tx: Tx, app: App) -> None:
+    """Submit one more trial that combines what was found, where it is due and may be submitted."""
+    try:
+        combine_if_due(tx, app)
+    except EaselError as error:
+        # A full quota or a spent budget is its owner's matter: it is due again when the next trial ends.
+        log.warning("no ensemble for app %s: %s", app.id, error)
+
+
 def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
     """Submit the trial that combines what was found; its input names every member in the provenance."""
     if match_program(parse_program(app.program)).task not in (Task.CLASSIFY, Task.REGRESS):
         return None
     trials, examples = app_trials.trials(tx, app.id), app_examples.count_on(tx, app.id)
-    members = due(trials, examples)
+    metric = metric_of(app)
+    members = due(trials, examples, metric)
     owner = owner_of(tx, app) if members else None
     if owner is None or app.examples_set is None:
         return None
@@ -87,7 +114,7 @@ def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
     arguments = {
         "program": app.program,
         "candidate": candidate.to_json(),
-        "metric": metric_of(app),
+        "metric": metric,
         "seed": seed,
         "off": app_examples.off(tx, app.id),
         "answer_s": ANSWER_S,
@@ -97,7 +124,7 @@ def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
     best = members[0].quality or 0.0
     reasons = Reasons("ensemble of the best models so far", best, 0.0, 0.0, candidate.cost_s, best)
     decision = StartTrial(app.id, candidate.name, 0, "any", reasons)
-    kept = decision_json(decision)
+    kept = {**decision_json(decision), COMBINED_FOR: metric}
     app_trials.add(tx, [app.id], job.id, candidate.name, candidate.to_json(), kept, examples)
     body = {"candidate": candidate.name, "job": job.id, "why": reasons.rule}
     tx.emit("app.trial", app.id, project_id=app.project_id, actor=app.user_id, body=body)

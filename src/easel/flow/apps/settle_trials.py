@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from easel.errors import EaselError
 from easel.flow.apps.dossier import Dossier, Result
-from easel.flow.apps.ensemble import combine_if_due, may_be_due
+from easel.flow.apps.ensemble import combine_where_due, may_be_due
 from easel.flow.prices import draw_bill
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
 from easel.price.bill import PriceChange
-from easel.records.app import App, AppTrial
+from easel.records.app import AppTrial
 from easel.records.attempt import EndReason
 from easel.records.job import JobOutcome, JobState
 from easel.store import app_trials, apps, devices, trial_history
 from easel.store.engine import NewEvent, Tx
 from easel.tenancy.places import GPU, gpu_kind
 
-log = logging.getLogger("easel.learning")
 _FAULTS = frozenset(
     {
         EndReason.FILES,
@@ -92,9 +89,11 @@ class TrialSettler:
         for one in some:
             sibling = self.known.get(one.app_id)
             if sibling is None:
-                _combine(tx, apps.maybe(tx, one.app_id))
+                found = apps.maybe(tx, one.app_id)
+                if found is not None:
+                    combine_where_due(tx, found)
             elif may_be_due([*(r for r in sibling.results if sibling.counts(r.examples)), result]):
-                _combine(tx, sibling.app)
+                combine_where_due(tx, sibling.app)
         return TrialOutcome(trial.job_id, tuple(one.app_id for one in some), result)
 
     def _told(self, tx: Tx, app_id: AppId, result: Result, check: Any = None) -> list[NewEvent]:
@@ -148,17 +147,6 @@ class TrialSettler:
             "kind_s": job.seconds if kind and job is not None else None,
             "halved": int(told.get("halved") or 0),
         }
-
-
-def _combine(tx: Tx, app: App | None) -> None:
-    """Submit one more trial that combines what was found, where it is due."""
-    if app is None:
-        return
-    try:
-        combine_if_due(tx, app)
-    except EaselError as error:
-        # A full quota or a spent budget is its owner's matter: it is due again when the next trial ends.
-        log.warning("no ensemble for app %s: %s", app.id, error)
 
 
 def _quality(job: JobOutcome | None) -> float | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
@@ -41,7 +42,7 @@ from easel.match.split import FOLDS, rows_by_example
 from easel.match.stored import StoredPair, Wanted, read_lines
 from easel.match.suspects import rank_suspects
 from easel.match.templates import match_program
-from easel.match.train import Conditions, Learned, train
+from easel.match.train import Conditions, train
 from easel.run.slice_files import keep_checkpoint
 
 __trials__ = ("learn", "suspect", "combine")
@@ -171,7 +172,7 @@ def learn(place: LearningContext) -> dict[str, Any]:
     if reached < 1.0 and goes_on(candidate):
         keep_checkpoint(place.checkpoint, output / "checkpoint")
     losses = {d: float(v) for d, v in zip(digests, trained.losses, strict=True) if math.isfinite(v)}
-    keep_predictions(output, digests, trained.learned)
+    keep_predictions(output, [digests[i] for i in trained.learned.validated], trained.learned.predicted)
     learned, target = trained.learned, trained.model.target
     by_example = rows_by_example(learned.validated)
     about = describe(target, learned.truth, learned.predicted, by_example, learned.curves)
@@ -246,6 +247,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
     judged = shared.rows[by_example[:, 0]]
     losses = {digests[row]: float(lost) for row, lost in zip(judged, surprise, strict=True)}
     keep_report(output, losses, describe(target, truth, final, by_example))
+    keep_predictions(output, [digests[row] for row in shared.rows], final)
     return {
         "metric": name,
         "quality": scores[name],
@@ -270,12 +272,13 @@ def keep_report(folder: Path, losses: Mapping[str, float], about: Mapping[str, A
     (folder / "report.json").write_text(json.dumps(about), encoding="utf-8")
 
 
-def keep_predictions(folder: Path, digests: list[str], learned: Learned) -> None:
-    """The answers for validated examples, turn by turn, beside the model: what ensembles are chosen by."""
-    names = np.array([digests[i] for i in learned.validated])
-    predicted = np.asarray(learned.predicted, dtype=np.float32)
+def keep_predictions(folder: Path, digests: list[str], answers: NDArray[Any]) -> None:
+    """Write the answers for these validated examples, turn by turn, beside the model: by them ensembles are chosen and
+    trials scored in another metric.
+    """
+    predicted = np.asarray(answers, dtype=np.float32)
     if predicted.nbytes <= LARGEST_PREDICTIONS and predicted.ndim == 2:
-        np.savez(folder / "predictions.npz", digests=names, predicted=predicted)
+        np.savez(folder / "predictions.npz", digests=np.array(digests), predicted=predicted)
 
 
 def suspect(place: LearningContext) -> dict[str, Any]:

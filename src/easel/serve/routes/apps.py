@@ -15,6 +15,7 @@ from easel.flow.apps import declare, look, takeover, vectors
 from easel.flow.apps.best import luck_of, shown_score
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.ready import metric_of
+from easel.flow.apps.rescore import kept_scores
 from easel.match.metrics import METRICS, interval
 from easel.match.propose import propose_candidates
 from easel.match.summary import expected_summary
@@ -158,11 +159,12 @@ def change_app(state: State, caller: Member, name: Name, body: wire.ChangeApp) -
     """Another metric, under which models go on serving, or a wider program."""
     if body.metric is None and body.program is None:
         raise InvalidInput("nothing to change: name a metric or a program")
+    kept = {} if body.metric is None else kept_scores(state.lake, caller, name, body.metric)
     with state.store.write() as tx:
         if body.program is not None:
             changed = declare.change_program(tx, caller, name, body.program)
         if body.metric is not None:
-            changed = declare.change_app(tx, caller, name, body.metric)
+            changed = declare.change_app(tx, caller, name, body.metric, kept)
     with state.store.read() as tx:
         return summary(state, tx, changed)
 
