@@ -67,7 +67,7 @@ def path_of(
         if trained.measurement.quality > best:
             best = trained.measurement.quality
             truth = trained.model.target([example.output for example in asked])
-            test = all_scores(one.task, truth, trained.model.predict(inputs), trained.model.calibration)
+            test = all_scores(one.task, truth, trained.model.predict(inputs))
             path.append([ended[name], test[METRIC[one.task]]])
     return path
 
@@ -108,12 +108,12 @@ def _judged(
         of_mixture = calibrate(task, right, mixture.predicted, len(of))
         final = of_mixture.apply(mixture.predicted) if task is Task.CLASSIFY else mixture.predicted
         offered["ensemble"] = final
-        scores = all_scores(task, right, final, of_mixture)
+        scores = all_scores(task, right, final)
         luck = choice_luck(task, metric, right, offered, by_example=of)
         if prefers_mixture(scores[metric], shown, luck):
             shown, chosen, calibration = scores[metric], "ensemble", of_mixture
             weights = dict(mixture.weights)
-            error = sampling_error(task, metric, right, final, of_mixture, by_example=of)
+            error = sampling_error(task, metric, right, final, by_example=of)
             luck = 0.0
     cpu_s = time.process_time() - began
     predicted = np.sum([w * found[name].model.predict(inputs) for name, w in weights.items()], axis=0)

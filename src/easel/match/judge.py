@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from easel.match.costs import cheapest, is_cost, negative_cost
 from easel.match.kinds import Task
-from easel.match.metrics import BY_LABEL, METRICS
+from easel.match.metrics import METRICS
 
 RESAMPLED = 100
 COVER = 0.9
@@ -45,6 +46,9 @@ class Calibration:
 
 
 NONE = Calibration()
+Chosen = Mapping[str, NDArray[Any]]
+"""By metric: answers whose largest entry is the class that is chosen for it."""
+UNCHOSEN: Chosen = MappingProxyType({})
 
 
 def tempered(probabilities: NDArray[Any], temperature: float) -> NDArray[Any]:
@@ -61,7 +65,7 @@ def calibrate(
 ) -> Calibration:
     """Learns a calibration from validated answers to so many examples; fewer than ten teach nothing."""
     count = len(truth) if examples is None else examples
-    if count < 10:
+    if count < FEWEST:
         return NONE
     if task is Task.REGRESS:
         return Calibration(margins=conformal_margins(truth, predicted, count))
@@ -99,6 +103,30 @@ def label_weights(truth: NDArray[Any], probabilities: NDArray[Any]) -> dict[str,
     return found
 
 
+PARTS = 5
+FEWEST = 10
+"""Fewer validated examples teach no calibration."""
+
+
+def chosen_apart(
+    truth: NDArray[Any], probabilities: NDArray[Any], by_example: NDArray[np.intp] | None = None
+) -> dict[str, NDArray[Any]]:
+    """`(n, D)` answers for each metric that looks at the chosen class, decided by thresholds that were fitted without
+    their own fifth of the examples: by them the metric may be scored, as by those of the calibration it may not.
+
+    `by_example` `(n, turns)`: the rows of each example, where it was answered more than once.
+    """
+    of = np.arange(len(truth))[:, None] if by_example is None else by_example
+    if len(of) < FEWEST:
+        return {}
+    found: dict[str, NDArray[Any]] = {}
+    for k in range(PARTS):
+        mine, rest = of[k::PARTS].ravel(), np.delete(of, np.s_[k::PARTS], axis=0).ravel()
+        for name, weights in label_weights(truth[rest], probabilities[rest]).items():
+            found.setdefault(name, np.array(probabilities, dtype=float))[mine] *= np.asarray(weights)
+    return found
+
+
 def _best_threshold(positive: NDArray[Any], score: NDArray[Any], rare: int) -> tuple[float, ...]:
     order = np.argsort(-score, kind="stable")
     found = np.cumsum(positive[order])
@@ -124,21 +152,26 @@ def conformal_margins(
 
 
 def all_scores(
-    task: Task, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
+    task: Task, truth: NDArray[Any], predicted: NDArray[Any], chosen: Chosen = UNCHOSEN
 ) -> dict[str, float]:
     """Returns the score in every metric of the task; one that has no value for these answers is left out."""
-    found = {name: score(task, name, truth, predicted, calibration) for name in METRICS[task]}
+    found = {name: score(task, name, truth, predicted, chosen) for name in METRICS[task]}
     return {name: value for name, value in found.items() if np.isfinite(value)}
 
 
 def score(
-    task: Task, name: str, truth: NDArray[Any], predicted: NDArray[Any], calibration: Calibration = NONE
+    task: Task, name: str, truth: NDArray[Any], predicted: NDArray[Any], chosen: Chosen = UNCHOSEN
 ) -> float:
-    """Returns the score in one metric, with classes chosen as the metric wants them; costs by the classes' numbers."""
+    """Returns the score in one metric; of the answers as they were `chosen` for it, if they were. Costs are by the
+    classes' numbers.
+    """
     if is_cost(name):
         return negative_cost(name, truth, predicted)
-    answers = calibration.chosen(predicted, name) if task is Task.CLASSIFY and name in BY_LABEL else predicted
-    return METRICS[task][name](truth, answers)
+    return METRICS[task][name](truth, chosen.get(name, predicted))
+
+
+def rows_of(chosen: Chosen, rows: NDArray[Any]) -> Chosen:
+    return {name: answers[rows] for name, answers in chosen.items()}
 
 
 def sampling_error(
@@ -146,7 +179,7 @@ def sampling_error(
     name: str,
     truth: NDArray[Any],
     predicted: NDArray[Any],
-    calibration: Calibration = NONE,
+    chosen: Chosen = UNCHOSEN,
     seed: int = 0,
     by_example: NDArray[np.intp] | None = None,
 ) -> float:
@@ -161,7 +194,7 @@ def sampling_error(
     scores = []
     for _ in range(RESAMPLED):
         rows = of[rng.integers(len(of), size=len(of))].ravel()
-        scores.append(score(task, name, truth[rows], predicted[rows], calibration))
+        scores.append(score(task, name, truth[rows], predicted[rows], rows_of(chosen, rows)))
     finite = [value for value in scores if np.isfinite(value)]
     return float(np.std(finite)) if finite else 0.0
 

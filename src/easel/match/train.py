@@ -19,8 +19,10 @@ from easel.match.judge import (
     all_scores,
     baseline,
     calibrate,
+    chosen_apart,
     fold_spread,
     losses_by_example,
+    rows_of,
     sampling_error,
     score,
 )
@@ -110,11 +112,11 @@ def train(
         raise InvalidInput(f"{candidate.name} gave answers that are not numbers")
     by_example = rows_by_example(validated)
     learned = _calibrated(task, learned, len(by_example))
-    calibration = learned.model.calibration
     inner = by_number(name, getattr(target, "names", ()))
-    scores = all_scores(task, learned.truth, learned.predicted, calibration)
+    chosen = chosen_apart(learned.truth, learned.predicted, by_example) if task is Task.CLASSIFY else {}
+    scores = all_scores(task, learned.truth, learned.predicted, chosen)
     if inner != name:
-        scores[name] = score(task, inner, learned.truth, learned.predicted, calibration)
+        scores[name] = score(task, inner, learned.truth, learned.predicted, chosen)
     quality = scores.get(name, float("nan"))
     if not np.isfinite(quality):
         raise InvalidInput(f"{candidate.name}: {name} has no value for these examples")
@@ -122,11 +124,9 @@ def train(
     losses[validated[by_example[:, 0]]] = losses_by_example(
         task, learned.truth, learned.predicted, by_example
     )
-    error = sampling_error(
-        task, inner, learned.truth, learned.predicted, calibration, conditions.seed, by_example
-    )
+    error = sampling_error(task, inner, learned.truth, learned.predicted, chosen, conditions.seed, by_example)
     of_folds = [
-        score(task, inner, learned.truth[rows], learned.predicted[rows], calibration)
+        score(task, inner, learned.truth[rows], learned.predicted[rows], rows_of(chosen, rows))
         for rows in _fold_rows(plan, validated)
     ]
     measurement = Measurement(

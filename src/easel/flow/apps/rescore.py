@@ -6,11 +6,11 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 
 from easel.declare.parse import parse_program
 from easel.errors import EaselError, InvalidInput
@@ -22,7 +22,7 @@ from easel.flow.lake.upload import Lake
 from easel.ids import JobId
 from easel.lake.manifest.node import Entry
 from easel.match.costs import by_number
-from easel.match.judge import Calibration, baseline, sampling_error, score
+from easel.match.judge import Chosen, baseline, chosen_apart, sampling_error, score
 from easel.match.kinds import Task
 from easel.match.metrics import metric_for
 from easel.match.split import rows_by_example
@@ -42,10 +42,13 @@ class _Answers:
     """Validated answers of one model, class by class as `names` says, and the true classes."""
 
     names: tuple[str, ...]
-    calibration: Calibration
     truth: NDArray[np.int64]
     predicted: NDArray[np.float64]
     by_example: NDArray[np.intp]
+
+    @cached_property
+    def chosen(self) -> Chosen:
+        return chosen_apart(self.truth, self.predicted, self.by_example)
 
 
 def kept_scores(lake: Lake, caller: Caller, name: str, metric: str) -> dict[JobId, Kept]:
@@ -66,14 +69,12 @@ def kept_scores(lake: Lake, caller: Caller, name: str, metric: str) -> dict[JobI
         except InvalidInput:
             continue  # it was learned before a class that the costs name was fed
         answered[job_id] = asked, one
-        quality = score(task, asked, one.truth, one.predicted, one.calibration)
+        quality = score(task, asked, one.truth, one.predicted, one.chosen)
         if np.isfinite(quality):
             found[job_id] = Kept(quality, None, baseline(task, asked, one.truth, len(one.names)))
     for job_id in sorted(found, key=lambda each: -found[each].quality)[:MOST_ERRORS]:
         asked, one = answered[job_id]
-        error = sampling_error(
-            task, asked, one.truth, one.predicted, one.calibration, by_example=one.by_example
-        )
+        error = sampling_error(task, asked, one.truth, one.predicted, one.chosen, by_example=one.by_example)
         found[job_id] = replace(found[job_id], error=error)
     return found
 
@@ -128,5 +129,4 @@ def _answers(lake: Lake, app: App, predictions: bytes, described: Mapping[str, o
         raise ValueError("no answers to examples that are still there")
     truth = np.array([place[strata[digests[k]]] for k in rows])
     _, example = np.unique(np.array(digests)[rows], return_inverse=True)
-    calibration = TypeAdapter(Calibration).validate_python(described.get("calibration", {}))
-    return _Answers(names, calibration, truth, predicted[rows], rows_by_example(example))
+    return _Answers(names, truth, predicted[rows], rows_by_example(example))

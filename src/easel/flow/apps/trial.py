@@ -26,7 +26,15 @@ from easel.match.encode.images import compact_example, looks_at
 from easel.match.ensemble import Answered, EnsembleBody, mix, side_by_side, within_limit
 from easel.match.examples import Example
 from easel.match.family import EstimatorFamily
-from easel.match.judge import all_scores, baseline, calibrate, losses_by_example, sampling_error, score
+from easel.match.judge import (
+    all_scores,
+    baseline,
+    calibrate,
+    chosen_apart,
+    losses_by_example,
+    sampling_error,
+    score,
+)
 from easel.match.kinds import Task
 from easel.match.luck import choice_luck
 from easel.match.metrics import metric_for
@@ -241,8 +249,9 @@ def combine(place: LearningContext) -> dict[str, Any]:
     checked = check_stored(
         output / "model", model, [examples[row].input for row in shared.rows[by_example[:, 0]]]
     )
-    scores = all_scores(task, truth, final, calibration)
-    scores[name] = score(task, metric, truth, final, calibration)
+    chosen = chosen_apart(truth, final, by_example) if task is Task.CLASSIFY else {}
+    scores = all_scores(task, truth, final, chosen)
+    scores[name] = score(task, metric, truth, final, chosen)
     surprise = losses_by_example(task, truth, final, by_example)
     judged = shared.rows[by_example[:, 0]]
     losses = {digests[row]: float(lost) for row, lost in zip(judged, surprise, strict=True)}
@@ -252,7 +261,7 @@ def combine(place: LearningContext) -> dict[str, Any]:
         "metric": name,
         "quality": scores[name],
         "scores": scores,
-        "error": sampling_error(task, metric, truth, final, calibration, by_example=by_example),
+        "error": sampling_error(task, metric, truth, final, chosen, by_example=by_example),
         "baseline": baseline(task, metric, truth, len(getattr(target, "names", ()))),
         "seconds": time.monotonic() - began,
         "candidate": candidate.name,
