@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from tests.end_to_end.app_people import TABLE, make_people, write_csv
 
+from easel.declare.styles import ColumnStyle
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.sdk.client import Client
 from easel.testing.commands import run_as
@@ -128,6 +129,29 @@ def test_arrays_parquet_and_a_pipe_are_fed(people: dict[str, Client], tmp_path: 
     ana.apps.delete("arrays")
     with pytest.raises(NotFound):
         ana.apps.get("arrays")
+
+
+def test_a_later_file_is_read_as_the_first_one_was_and_its_rows_keep_their_numbers(
+    people: dict[str, Client], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = people["ana"].apps
+    ana.declare("weights", "input: {size: number, town: category}\noutput: {sold: [no, yes]}")
+    (tmp_path / "first.csv").write_text("size;town;sold\n1,5;Bern;yes\n2,250;Bern;no\n")
+    assert ana.feed_path("weights", tmp_path / "first.csv").new == 2
+    assert ana.get("weights").styles == {"input.size": ColumnStyle(",")}
+    (tmp_path / "later.csv").write_text("size;town;sold\n2,250;Bern;no\n")
+    assert ana.feed_path("weights", tmp_path / "later.csv").known == 1
+    assert ana.feed("weights", [({"size": "2,250", "town": "Bern"}, "no")]).known == 1
+    rows = "".join(f"{'tall' if k in (30, 55) else k};Bern;no\n" for k in range(1, 61))
+    (tmp_path / "long.csv").write_text(f"size;town;sold\n{rows}")
+    monkeypatch.setattr("easel.sdk.apps.BATCH_BYTES", 500)
+    assert [one.pair for one in ana.feed_path("weights", tmp_path / "long.csv", skip_bad=True).refused] == [
+        30,
+        55,
+    ]
+    with pytest.raises(InvalidInput, match="pair 30: "):
+        ana.feed_path("weights", tmp_path / "long.csv")
+    ana.delete("weights")
 
 
 def test_a_program_is_proposed_and_matched_over_http(people: dict[str, Client]) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "nan", "null", "none", "nil", "?", "-", "--", ".", "unknown", "missing"}
@@ -85,7 +86,7 @@ def _decimal_of(digits: str) -> str:
 
 def _grouped(digits: str, mark: str) -> bool:
     first, *rest = digits.split(mark)
-    return 1 <= len(first) <= 3 and all(len(part) == 3 for part in rest)
+    return 1 <= len(first) <= 3 and not first.startswith("0") and all(len(part) == 3 for part in rest)
 
 
 def style_of(cells: Sequence[str]) -> NumberStyle | None:
@@ -98,15 +99,23 @@ def style_of(cells: Sequence[str]) -> NumberStyle | None:
     named = [unit for unit in units if unit]
     if len(named) > 1 or (named and len(units) > 1):
         return None
-    bodies = [re.sub(r"['’\s]", "", match["body"]).lower().partition("e")[0] for match in found]
-    proof = [body for body in bodies if "," in body and _decimal_of(body) == ","]
-    dots = [body for body in bodies if "." in body and not _grouped(body, ".")]
-    decimal = "," if proof and not dots else "."
+    decimal = "," if decimal_proven(present) == "," else "."
     return NumberStyle(decimal, named[0] if named else "")
 
 
-def read_moment(cell: str, form: str | None = None) -> float | None:
-    """Seconds since 1970 of a written date or time of day, or None. `form`: the one form of its column."""
+def decimal_proven(cells: Iterable[str]) -> str:
+    """Returns the decimal mark that some of these numbers can only mean; nothing where none does, or both occur."""
+    matches = (_NUMBER.match(cell.strip()) for cell in islice(cells, _LOOKED_AT))
+    bodies = [re.sub(r"['’\s]", "", m["body"]).lower().partition("e")[0] for m in matches if m is not None]
+    commas = any("," in body and _decimal_of(body) == "," for body in bodies)
+    points = any("." in body and not _grouped(body, ".") for body in bodies)
+    return "" if commas == points else "," if commas else "."
+
+
+def read_moment(cell: str, form: str | None = None, order: str = "") -> float | None:
+    """Seconds since 1970 of a written date or time of day, or None. `form`: the one form of its column, `order` that of
+    day and month as `day_order` tells it.
+    """
     text = " ".join(cell.strip().split())
     if not 5 <= len(text) <= 40 or not any(c.isdigit() for c in text):
         return None
@@ -117,7 +126,8 @@ def read_moment(cell: str, form: str | None = None) -> float | None:
             return seconds_of(datetime.fromisoformat(text))
         except ValueError:
             pass
-    return next((moment for form in FORMATS if (moment := _by_form(text, form)) is not None), None)
+    likely = [form for form in FORMATS if not order or day_order(form) in ("", order)]
+    return next((moment for form in likely if (moment := _by_form(text, form)) is not None), None)
 
 
 def seconds_of(moment: datetime) -> float:
@@ -135,9 +145,19 @@ def _by_form(text: str, form: str) -> float | None:
 
 def moment_form(cells: Iterable[str]) -> str | None:
     """The one form that all dates of a column have, `iso` among them; None where they are no dates."""
+    return next(iter(moment_forms(cells)), None)
+
+
+def moment_forms(cells: Iterable[str]) -> list[str]:
+    """All forms that the dates of a column may have, the likeliest first."""
     present = [" ".join(cell.split()) for cell in cells if not is_missing(cell)][:_LOOKED_AT]
     if not present or not all(any(c in "-/.: " for c in cell) for cell in present):
-        return None
+        return []
     if all(cell[:4].isdigit() and len(cell) >= 8 and read_moment(cell) is not None for cell in present):
-        return "iso"
-    return next((form for form in FORMATS if all(_by_form(cell, form) is not None for cell in present)), None)
+        return ["iso"]
+    return [form for form in FORMATS if all(_by_form(cell, form) is not None for cell in present)]
+
+
+def day_order(form: str) -> str:
+    """Returns `dmy` or `mdy` of a form that could be taken for the other; nothing of one that could not."""
+    return {"%d/%m": "dmy", "%m/%d": "mdy"}.get(form[:5], "")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from easel.declare.cells import NumberStyle, moment_form, read_moment, read_number, style_of
+from easel.declare.cells import read_number
 from easel.declare.program import DataType, Date, Number, Program, Tensor
 from easel.declare.propose import TARGET_NAMES
+from easel.declare.styles import StyleBook, StyledColumns
 from easel.errors import InvalidInput
-
-LOOKED_AT = 5_000
-"""Rows that tell how a table writes its numbers and dates."""
 
 
 @dataclass(frozen=True)
@@ -72,56 +68,45 @@ def lay_out(program: Program, header: Sequence[str], *, answers: bool = True) ->
 
 
 def pairs_of_rows(
-    program: Program, header: Sequence[str], rows: Iterable[Mapping[str, Any]]
+    program: Program,
+    header: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
+    book: StyleBook | None = None,
 ) -> Iterator[tuple[Any, Any]]:
+    """Pairs, read as `book` knows the app's columns to be written."""
     layout = lay_out(program, header)
-    for row in in_plain_form(program, rows):
+    for row in (book or StyleBook()).plain(_styled(program, layout), rows):
         yield layout.input_of(row), layout.output_of(row)
 
 
 def objects_of_rows(
-    program: Program, header: Sequence[str], rows: Iterable[Mapping[str, Any]]
+    program: Program,
+    header: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
+    book: StyleBook | None = None,
 ) -> Iterator[Any]:
+    """Objects to be asked about, read as `book` knows the app's columns to be written."""
     layout = lay_out(program, header, answers=False)
-    for row in in_plain_form(program, rows):
+    for row in (book or StyleBook()).plain(_styled(program, replace(layout, outputs=())), rows):
         yield layout.input_of(row)
 
 
-def in_plain_form(program: Program, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Cells of number and date columns as plain numbers and ISO dates, by the one form that each column has.
-
-    Decimal commas, units and the order of day and month are told by the column, not by one cell of it: the first
-    rows are looked at together. A cell that does not fit stays as it is, for the check to complain about.
-    """
-    waiting = iter(rows)
-    first = list(islice(waiting, LOOKED_AT))
-    fields = [
-        (name, field)
-        for side in (program.input, program.output)
-        for name, field in zip(side.field_names, side.fields, strict=True)
-    ]
-    forms: list[tuple[str, Callable[[str], float | None]]] = []
-    for name, field in fields:
-        cells = [row[name] for row in first if isinstance(row.get(name), str)]
-        style = style_of(cells) if isinstance(field, Number) and field.count == 1 else None
-        form = moment_form(cells) if isinstance(field, Date) else None
-        if style is not None and style != NumberStyle():
-            forms.append((name, partial(read_number, style=style)))
-        elif form is not None and form != "iso":
-            forms.append((name, partial(read_moment, form=form)))
-    for row in chain(first, waiting):
-        yield {**row, **_reformed(row, forms)} if forms else row
-
-
-def _reformed(
-    row: Mapping[str, Any], forms: Sequence[tuple[str, Callable[[str], float | None]]]
-) -> dict[str, Any]:
-    found = {}
-    for name, read in forms:
-        cell = row.get(name)
-        value = read(cell) if isinstance(cell, str) else None
-        if value is not None:
-            found[name] = value
+def _styled(program: Program, layout: Layout) -> list[StyledColumns]:
+    """The columns that hold numbers or dates, by the field they belong to."""
+    found = []
+    for side, data_type, names in (
+        ("input", program.input, layout.inputs),
+        ("output", program.output, layout.outputs),
+    ):
+        keys = [f"{side}.{name}" for name in data_type.field_names]
+        if side == "input" and (layout.flat or layout.series):
+            found.append(StyledColumns(data_type.fields[0], keys[0], names))
+        elif len(names) == len(keys):
+            found += [
+                StyledColumns(field, key, (name,))
+                for field, key, name in zip(data_type.fields, keys, names, strict=True)
+                if isinstance(field, Date) or (isinstance(field, Number) and field.count == 1)
+            ]
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from easel.declare.program import Program
+from easel.declare.styles import Styles, restyle
 from easel.match.examples import Chain, ExampleError, Object, Single, Tree, Value
 from easel.match.model import Model, present
 from easel.match.raw import Files, no_files, open_value
@@ -31,19 +32,29 @@ class Question:
 
 
 def read_question(
-    program: Program, objects: Sequence[Any], files: Files = no_files, *, skip_bad: bool = False
+    program: Program,
+    objects: Sequence[Any],
+    files: Files = no_files,
+    *,
+    skip_bad: bool = False,
+    styles: Styles | None = None,
+    first_number: int = 1,
 ) -> Question:
-    """Read every object. One that does not fit refuses all, unless `skip_bad` keeps its error as its answer."""
+    """Read every object. One that does not fit refuses all, unless `skip_bad` keeps its error as its answer.
+
+    `styles`: how the app's examples write numbers and dates.
+    """
     inputs: list[Object] = []
     notes: list[str] = []
     bad: dict[int, str] = {}
-    for number, raw in enumerate(objects, start=1):
+    for number, raw in enumerate(objects):
         try:
-            one, said = read_asked(program.input, open_value(raw, files), f"object {number}")
+            opened = restyle(program.input, "input", open_value(raw, files), styles or {})
+            one, said = read_asked(program.input, opened, f"object {number + first_number}")
         except ExampleError as error:
             if not skip_bad:
                 raise
-            bad[number - 1] = error.message
+            bad[number] = error.message
             continue
         inputs.append(one)
         notes += said

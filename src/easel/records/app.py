@@ -16,6 +16,7 @@ class App:
     vectors that it was given, each of `vector_size` numbers; `rates_inside`: trials look for their learning rate.
     `more_until`: the rest of a feed is on its way; nothing is learned from a part of it before that moment.
     `examples_key` is equal for apps whose switched-on examples are the same; None where it was never worked out.
+    `styles`: how its columns write numbers and dates, as `declare.styles` reads them.
     """
 
     id: AppId
@@ -34,6 +35,7 @@ class App:
     vector_size: int = 0
     more_until: datetime | None = None
     examples_key: str | None = None
+    styles: Mapping[str, Mapping[str, str]] | None = None
 
     @property
     def folder(self) -> str:

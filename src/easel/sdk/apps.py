@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -14,6 +15,7 @@ from easel.clock import Clock, SystemClock
 from easel.declare.example_file import home_of
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program, Tensor
+from easel.declare.styles import StyleBook
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.folder import scan
 from easel.sdk.app_reports import AppReports
@@ -151,17 +153,24 @@ class Apps(AppReports):
         Arrays may be NumPy's, pictures a `Path` or the bytes of a file. A DataFrame is fed as a CSV file with its
         columns would be.
         """
-        given: Iterable[tuple[Any, Any]]
         if is_frame(pairs):
             header, rows = table_of(pairs)
-            given = pairs_of_rows(read_declared(self.get(name).program), header, rows)
-        else:
-            given = cast("Iterable[tuple[Any, Any]]", pairs)
+            app = self.get(name)
+            book = StyleBook(app.styles)
+            given = pairs_of_rows(read_declared(app.program), header, rows, book)
+            return self._feed(name, given, book, skip_bad)
+        return self._feed(name, cast("Iterable[tuple[Any, Any]]", pairs), StyleBook(), skip_bad)
+
+    def _feed(self, name: str, pairs: Iterable[tuple[Any, Any]], book: StyleBook, skip_bad: bool) -> wire.Fed:
+        """`book` fills as the pairs are read."""
         fed = wire.Fed(new=0, known=0, total=0, refused=[], notes=[])
-        for batch in _batches(given):
-            body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad)
+        sent = 0
+        for batch in _batches(pairs):
+            styles = dict(book.found)
+            body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad, styles=styles, first=sent + 1)
             fed = _sum(fed, self._post(f"{name}/feed", body.model_dump(mode="json"), wire.Fed))
-        return fed
+            sent += len(batch)
+        return fed.model_copy(update={"notes": [*book.notes, *fed.notes]})
 
     def feed_labelled(self, name: str, objects: Iterable[Any], label: Callable[[Any], Any]) -> wire.Fed:
         """Pairs of each object and what `label` says of it; objects of which it says None are left out."""
@@ -185,7 +194,8 @@ class Apps(AppReports):
             raise InvalidInput(f"there is no file or folder {source}")
         app = self.get(name)
         if path.is_file() and path.suffix.lower() not in IN_THE_LAKE:
-            return self.feed(name, read_pairs(path, read_declared(app.program)), skip_bad=skip_bad)
+            book = StyleBook(app.styles)
+            return self._feed(name, read_pairs(path, read_declared(app.program), book), book, skip_bad)
         if path.is_dir() and any(p.suffix.lower() in PICTURES for p in path.rglob("*")):
             return self._feed_pictures(app, path, fit, skip_bad, progress)
         target = f"/apps/{app.name}/uploads/{path.name}"
@@ -303,7 +313,9 @@ class Apps(AppReports):
         """A DataFrame with a row for each of `frame`'s, under its index, and a column for each part of the answer: for
         a classifier the class and the probability of each."""
         header, rows = table_of(frame)
-        asked = builtins.list(objects_of_rows(read_declared(self.get(name).program), header, rows))
+        app = self.get(name)
+        book = StyleBook(app.styles)
+        asked = builtins.list(objects_of_rows(read_declared(app.program), header, rows, book))
         return frame_of(self.infer(name, asked).answers, frame)
 
     def wait(
@@ -336,8 +348,10 @@ class Apps(AppReports):
         `skip_bad`, is answered with its error.
         """
         batches = builtins.list(_questions(to_wire(light(one)) for one in objects))
+        firsts = accumulate((len(batch) for batch in batches), initial=1)
         bodies = [
-            ask(wire.Infer, objects=batch, skip_bad=skip_bad).model_dump(mode="json") for batch in batches
+            ask(wire.Infer, objects=batch, skip_bad=skip_bad, first=first).model_dump(mode="json")
+            for batch, first in zip(batches, firsts, strict=False)
         ]
         for _ in range(5):
             found = [self._post(f"{name}/infer", body, wire.Answers) for body in bodies]
@@ -351,8 +365,11 @@ class Apps(AppReports):
         self, name: str, source: str | os.PathLike[str], *, skip_bad: bool = False
     ) -> wire.Answers:
         """The rows of a CSV or JSON-lines file, one picture, or all pictures of a folder."""
-        program = read_declared(self.get(name).program)
-        return self.infer(name, builtins.list(read_objects(Path(source), program)), skip_bad=skip_bad)
+        app = self.get(name)
+        book = StyleBook(app.styles)
+        asked = builtins.list(read_objects(Path(source), read_declared(app.program), book))
+        found = self.infer(name, asked, skip_bad=skip_bad)
+        return found.model_copy(update={"notes": [*book.notes, *found.notes]})
 
     def pin(self, name: str, model: str) -> wire.App:
         """Lets this model answer from now on, whatever is found."""

@@ -11,6 +11,7 @@ from typing import Any
 from easel.declare.csv_table import TABLES, decode_text, read_table_file
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
 from easel.declare.program import Program
+from easel.declare.styles import StyleBook
 from easel.errors import InvalidInput
 from easel.sdk.values import PICTURES
 
@@ -22,17 +23,17 @@ def read_declared(text: str) -> Program:
     return read_program(text)
 
 
-def read_pairs(path: Path, program: Program) -> Iterator[tuple[Any, Any]]:
+def read_pairs(path: Path, program: Program, book: StyleBook | None = None) -> Iterator[tuple[Any, Any]]:
     """Reads pairs from a CSV file or an Excel workbook, or JSON lines {"input": …, "output": …}."""
     if path.suffix.lower() in TABLES:
         header, rows = _table(path)
-        yield from pairs_of_rows(program, header, rows)
+        yield from pairs_of_rows(program, header, rows, book)
         return
     with _text(path) as lines:
         yield from json_pairs(lines)
 
 
-def read_objects(path: Path, program: Program) -> Iterator[Any]:
+def read_objects(path: Path, program: Program, book: StyleBook | None = None) -> Iterator[Any]:
     """Reads objects from a CSV file, JSON lines, one picture, or a folder of pictures in the order of their names."""
     if not path.exists():
         raise InvalidInput(f"there is no file or folder {path}")
@@ -46,7 +47,7 @@ def read_objects(path: Path, program: Program) -> Iterator[Any]:
         yield path
     elif path.suffix.lower() in TABLES:
         header, rows = _table(path)
-        yield from objects_of_rows(program, header, rows)
+        yield from objects_of_rows(program, header, rows, book)
     else:
         asked = program.input.field_names
         with _text(path) as lines:

@@ -48,8 +48,9 @@ def _find(state: AppState, caller: Caller, name: str, version: str | None) -> Se
     app, best = served(state.lake, caller, name, version)
     assert best.model_set is not None
     folder = state.model_files.folder(state.lake, caller, best.model_set)
+    styles = json.dumps(app.styles or {})
     orders = {
-        form: json.dumps(asdict(ModelOrder(str(folder), app.program, metric_of(app), form))).encode()
+        form: json.dumps(asdict(ModelOrder(str(folder), app.program, metric_of(app), form, styles))).encode()
         for form in (OWN, OPEN)
     }
     about = {

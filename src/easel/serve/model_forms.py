@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from easel.declare.program import Program
+from easel.declare.styles import Styles
 from easel.errors import InvalidInput
 from easel.match.answer import Question, read_question
 from easel.serve.tensors import read_tensors, write_tensors
@@ -44,12 +45,14 @@ def checked(body: bytes) -> Infer:
         raise InvalidInput(summary, errors=told) from None
 
 
-def read_request(form: str, program: Program, body: bytes) -> Question:
-    """The question of a request."""
+def read_request(form: str, program: Program, body: bytes, styles: Styles | None = None) -> Question:
+    """The question of a request; `styles`: how the app's examples write numbers and dates."""
     if form == OPEN:
-        return read_question(program, read_tensors(program, parsed(body)))
+        return read_question(program, read_tensors(program, parsed(body)), styles=styles)
     asked = checked(body)
-    return read_question(program, asked.objects, skip_bad=asked.skip_bad)
+    return read_question(
+        program, asked.objects, skip_bad=asked.skip_bad, styles=styles, first_number=asked.first
+    )
 
 
 def write_answer(

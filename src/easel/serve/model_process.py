@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from easel.declare.program import Program
+    from easel.declare.styles import Styles
     from easel.match.answer import Question
     from easel.match.model import Model
 
@@ -42,12 +43,15 @@ _LIBC = ctypes.CDLL(None)
 
 @dataclass(frozen=True, slots=True)
 class ModelOrder:
-    """Which model is asked, and how its app reads and measures. `form`: how the request is written."""
+    """Which model is asked, and how its app reads and measures. `form`: how the request is written; `styles`: how the
+    app's examples write numbers and dates, as JSON.
+    """
 
     folder: str
     program: str
     metric: str
     form: str
+    styles: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,13 @@ def program_of(text: str) -> Program:
     from easel.declare.parse import parse_program
 
     return parse_program(text)
+
+
+@lru_cache(256)
+def styles_of(text: str) -> Styles:
+    from easel.declare.styles import read_styles
+
+    return read_styles(json.loads(text))
 
 
 class Held:
@@ -219,7 +230,9 @@ class Answering:
         batches: dict[str, list[tuple[ModelQuestion, Question]]] = {}
         for one in asked:
             try:
-                question = read_request(one.order.form, program_of(one.order.program), one.body)
+                question = read_request(
+                    one.order.form, program_of(one.order.program), one.body, styles_of(one.order.styles)
+                )
                 batches.setdefault(one.order.metric, []).append((one, question))
             except Exception as error:  # noqa: BLE001 - whoever asked is told
                 told.append((one.number, 1, _why(error)))

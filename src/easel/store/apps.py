@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
@@ -132,12 +132,20 @@ def _app(row: AnyRow) -> App:
         row.vector_size,
         row.more_until,
         row.examples_key,
+        row.styles,
     )
 
 
 def expect_more(tx: Tx, app_id: AppId, until: datetime | None) -> None:
     """The rest of a feed is on its way: until then, or until it is there (None), nothing is learned from a part."""
     tx.execute(update(apps).where(apps.c.id == app_id).values(more_until=until))
+
+
+def add_styles(tx: Tx, app: App, styles: Mapping[str, Mapping[str, str]]) -> None:
+    """How columns write numbers and dates; of those that are known already what was known first stays."""
+    together = {**styles, **(app.styles or {})}
+    if together != (app.styles or {}):
+        tx.execute(update(apps).where(apps.c.id == app.id).values(styles=together))
 
 
 def pin(tx: Tx, app_id: AppId, model_set: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
+from easel.declare.styles import ColumnStyle
 from easel.wire.app_report import Findings
 from easel.wire.model import Answer, AwareDatetime, BeforeValidator, Field, Request
 from easel.wire.terms import Terms
@@ -101,11 +102,22 @@ class Pair(Request):
     output: Value
 
 
+ColumnStyles = Annotated[dict[str, ColumnStyle], Field(max_length=10_000)]
+"""By `input.NAME` or `output.NAME`: the decimal mark, the unit, or the order of day and month (`dmy`, `mdy`)."""
+
+
 class FeedPairs(Request):
     pairs: Annotated[list[Pair], Field(max_length=50_000)]
     skip_bad: Annotated[
         bool, Field(description="Leave out pairs that do not fit, rather than refuse all")
     ] = False
+    styles: ColumnStyles = Field(
+        default_factory=dict,
+        description="How the file that they are from writes numbers and dates, if it told",
+    )
+    first: Annotated[
+        int, Field(ge=1, description="The number of the first pair, where a feed comes in parts")
+    ] = 1
 
 
 class FeedFiles(Request):
@@ -197,6 +209,9 @@ class Infer(Request):
     skip_bad: Annotated[
         bool, Field(description="Answer objects that do not fit with their error, rather than refuse all")
     ] = False
+    first: Annotated[
+        int, Field(ge=1, description="The number of the first object, where many are asked in parts")
+    ] = 1
 
 
 class Answers(Answer):
@@ -287,6 +302,10 @@ class App(Answer):
     vector_size: Annotated[
         int, Field(description="Numbers of each given word vector; 0: none were given")
     ] = 0
+    styles: ColumnStyles = Field(
+        default_factory=dict,
+        description="How its columns write numbers and dates, as far as what was fed told",
+    )
     last_improvement_at: AwareDatetime | None
     why: Annotated[str | None, Field(description="What the policy weighed when it last chose for this app")]
     next: Annotated[NextTrial | None, Field(description="What it would run next, and why")] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -211,6 +212,25 @@ def test_what_an_upload_brought_is_fed_and_nothing_beside_it(engine: EngineUnder
         feed_files(engine.lake, ben, "flowers", f"upload:{sessions[0].id}")
 
 
+def test_refused_rows_keep_their_numbers_and_their_file_its_way_of_writing(
+    engine: EngineUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("easel.flow.apps.feed_files.BATCH_ROWS", 4)
+    ana = declared(engine)
+    (tmp_path / "in").mkdir()
+    cells = ["1,5", "2,25", "3", "4", "tall", "6", "7", "8", "9", "10", "short", "1,125"]
+    table = "".join(f"{cell};Bern;no\n" for cell in cells)
+    (tmp_path / "in" / "a.csv").write_text(f"size;town;y\n{table}")
+    session = ingest_folder(engine.lake, ana, tmp_path / "in", "/in/")
+    with engine.store.write() as tx:
+        commit(tx, ana, session.id)
+    found = feed_files(engine.lake, ana, "flowers", "/in/a.csv", skip_bad=True)
+    assert [one.pair for one in found.refused] == [5, 11]
+    assert feed(engine.lake, ana, "flowers", [({"size": "1,125", "town": "Bern"}, "no")]).known == 1
+    with engine.store.read() as tx:
+        assert apps.find(tx, ana.project_id, "flowers").styles == {"input.size": {"decimal": ","}}
+
+
 def test_asking_before_there_is_a_model_says_so(engine: EngineUnderTest, tmp_path: Path) -> None:
     ana = declared(engine)
     with pytest.raises(Conflict, match="no model yet"):
@@ -299,7 +319,7 @@ def test_what_was_found_on_the_engine_is_combined_into_an_ensemble(engine: Engin
 
 
 def _score_by_costs_and_back(
-    engine: EngineUnderTest, ana: Caller, first: Job, mixture: dict[str, Any]
+    engine: EngineUnderTest, ana: Caller, first: Job, mixture: Mapping[str, Any]
 ) -> None:
     """What was tried is scored by the answers that were kept, and what was combined is combined anew."""
     costs = "cost(yes as no: 10)"

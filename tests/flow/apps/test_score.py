@@ -56,7 +56,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def scored(model: Path, data: Path, tmp_path: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
+def scored(
+    model: Path, data: Path, tmp_path: Path, styles: dict[str, dict[str, str]] | None = None
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The job's result and the rows of predictions.csv for the files in `data`."""
     place = tmp_path / "input"
     for part in (model, data):
@@ -67,9 +69,8 @@ def scored(model: Path, data: Path, tmp_path: Path) -> tuple[dict[str, Any], lis
                 target.write_bytes(path.read_bytes())
     key = next(model.iterdir()).name
     (tmp_path / "output").mkdir()
-    result = score(
-        Place({"model": f"/{key}", "metric": "accuracy", "about": ABOUT}, place, tmp_path / "output")
-    )
+    wanted = {"model": f"/{key}", "metric": "accuracy", "about": ABOUT, "styles": styles or {}}
+    result = score(Place(wanted, place, tmp_path / "output"))
     with (tmp_path / "output" / "predictions.csv").open(newline="") as file:
         return result, list(csv.DictReader(file))
 
@@ -112,6 +113,17 @@ def test_a_missing_value_is_answered_with_a_note_and_formulas_stay_words(model: 
     result, rows = scored(model, data, tmp_path)
     assert "size is missing" in result["notes"][0]
     assert [row["remark"] for row in rows] == ["'=cmd()", "-3"]
+
+
+def test_a_file_is_read_as_the_examples_were_written(model: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.csv").write_text("size;town\n-1,250;Bern\n")
+    (data / "b.jsonl").write_text('{"size": "-1,250", "town": "Bern"}\n')
+    (data / "c.csv").write_text("size,town\n-1.25,Bern\n")
+    result, rows = scored(model, data, tmp_path, {"input.size": {"decimal": ","}})
+    assert len({row["p(yes)"] for row in rows}) == 1, "each is minus one and a quarter"
+    assert ["decimal points" in note for note in result["notes"]] == [True]
 
 
 def test_a_word_that_no_example_held_is_noted_once_for_the_file(model: Path, tmp_path: Path) -> None:

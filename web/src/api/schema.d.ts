@@ -4393,6 +4393,13 @@ export interface components {
              * @description running, waits-for-turn, paused, exhausted, …
              */
             status: string;
+            /**
+             * Styles
+             * @description How its columns write numbers and dates, as far as what was fed told
+             */
+            styles?: {
+                [key: string]: components["schemas"]["ColumnStyle-Output"];
+            };
             /** Switched Off */
             switched_off: number;
             /** Template */
@@ -5110,6 +5117,50 @@ export interface components {
             objects: number;
             /** Uploads */
             uploads: number;
+        };
+        /**
+         * ColumnStyle
+         * @description The `decimal` mark of a column's numbers and the `unit` behind them; the `order` of day and month in its dates.
+         *     What nothing has told yet is empty.
+         */
+        "ColumnStyle-Input": {
+            /**
+             * Decimal
+             * @default
+             */
+            decimal?: string;
+            /**
+             * Order
+             * @default
+             */
+            order?: string;
+            /**
+             * Unit
+             * @default
+             */
+            unit?: string;
+        };
+        /**
+         * ColumnStyle
+         * @description The `decimal` mark of a column's numbers and the `unit` behind them; the `order` of day and month in its dates.
+         *     What nothing has told yet is empty.
+         */
+        "ColumnStyle-Output": {
+            /**
+             * Decimal
+             * @default
+             */
+            decimal?: string;
+            /**
+             * Order
+             * @default
+             */
+            order?: string;
+            /**
+             * Unit
+             * @default
+             */
+            unit?: string;
         };
         /** Command */
         Command: {
@@ -6052,6 +6103,12 @@ export interface components {
         };
         /** FeedPairs */
         FeedPairs: {
+            /**
+             * First
+             * @description The number of the first pair, where a feed comes in parts
+             * @default 1
+             */
+            first?: number;
             /** Pairs */
             pairs: components["schemas"]["Pair"][];
             /**
@@ -6060,6 +6117,13 @@ export interface components {
              * @default false
              */
             skip_bad?: boolean;
+            /**
+             * Styles
+             * @description How the file that they are from writes numbers and dates, if it told
+             */
+            styles?: {
+                [key: string]: components["schemas"]["ColumnStyle-Input"];
+            };
         };
         /**
          * Fetch
@@ -11905,6 +11969,12 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * First
+                     * @description The number of the first object, where many are asked in parts
+                     * @default 1
+                     */
+                    first?: number;
                     /** Objects */
                     objects: unknown[];
                     /**

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from easel.declare.counted import counted
 from easel.declare.parse import parse_program
 from easel.declare.program import ROLES, Program
+from easel.declare.styles import StyleBook, Styles, read_styles, restyle, styles_json
 from easel.errors import InvalidInput
 from easel.flow.apps.files import AppFiles
 from easel.flow.lake import upload
@@ -69,11 +70,15 @@ def feed(
     *,
     skip_bad: bool = False,
     files: Files | None = None,
+    styles: Styles | None = None,
+    first_number: int = 1,
 ) -> Fed:
     """Validate every pair, leave out those fed before, store the rest in the lake, then name them.
 
     All or nothing: one wrong pair refuses the whole call, unless `skip_bad` leaves out the wrong ones and
     lists them. A call that is repeated adds nothing twice. Bytes are in the lake before any row names them.
+    `styles`: how the file that these pairs are from writes numbers and dates, as far as it told. `first_number`: the
+    place of the first pair in a feed that comes in parts.
     """
     if len(pairs) > MOST_AT_ONCE:
         raise InvalidInput(f"at most {MOST_AT_ONCE:,} pairs at once; feed {len(pairs):,} in several calls")
@@ -81,6 +86,8 @@ def feed(
         app = apps.find(tx, caller.project_id, name)
         first = app_examples.count(tx, app.id) == 0
     program = parse_program(app.program)
+    book = StyleBook({**(styles or {}), **read_styles(app.styles)})
+    pairs = _in_plain_form(program, pairs, book)
 
     def known(digests: list[str]) -> set[str]:
         with lake.store.read() as tx:
@@ -92,6 +99,7 @@ def feed(
         files or AppFiles(lake, caller, app),
         None if first else known,
         skip_bad=skip_bad,
+        first_number=first_number,
     )
     fine = len(pairs) - len(refused)
     with lake.store.read() as tx:
@@ -123,11 +131,29 @@ def feed(
     ]
     with lake.store.write() as tx:
         added = _name(tx, caller, app, rows, reference, fresh, program)
+        apps.add_styles(tx, apps.find(tx, caller.project_id, app.id), styles_json(book.known))
         total = app_examples.count(tx, app.id)
         spread = app_examples.fold_counts(tx, app.id)
     return Fed(
         added, fine - added, total, refused[:MOST_REFUSALS], _notes(program, fresh, homes, spread, remarks)
     )
+
+
+def _in_plain_form(
+    program: Program, pairs: Sequence[tuple[Any, Any]], book: StyleBook
+) -> Sequence[tuple[Any, Any]]:
+    """The pairs with numbers and dates read as the app's columns write them."""
+    book.look(program.input, "input", [source for source, _ in pairs])
+    book.look(program.output, "output", [target for _, target in pairs])
+    if not book.known:
+        return pairs
+    return [
+        (
+            restyle(program.input, "input", source, book.known),
+            restyle(program.output, "output", target, book.known),
+        )
+        for source, target in pairs
+    ]
 
 
 def _notes(
@@ -160,6 +186,7 @@ def _check(
     known: Callable[[list[str]], set[str]] | None,
     *,
     skip_bad: bool,
+    first_number: int,
 ) -> tuple[list[_Read], tuple[Refused, ...], list[str]]:
     """The pairs that are new, each once, those that do not fit, and remarks. What was fed before was checked then;
     where `known` is None nothing was.
@@ -174,11 +201,12 @@ def _check(
     marks = any(program.column_of(role) is not None for role in ROLES)
 
     def refuse(number: int, error: ExampleError) -> None:
+        place = number + first_number - 1
         if not skip_bad:
-            raise ExampleError(f"pair {number}: {error.message}", pair=number) from None
+            raise ExampleError(f"pair {place}: {error.message}", pair=place) from None
         source = pairs[number - 1][0]
         named = source.get("$file") if isinstance(source, dict) else None
-        refused.append(Refused(number, error.message, named))
+        refused.append(Refused(place, error.message, named))
 
     for opened in _opened(program, pairs, files, refuse, formerly=known is not None):
         # Releases before 0.2 named an example by what was sent, not by what it means.

@@ -20,6 +20,7 @@ from easel.declare.pairs import pairs_of_rows
 from easel.declare.parse import parse_program
 from easel.declare.program import Program, Tensor
 from easel.declare.propose import PICTURES
+from easel.declare.styles import StyleBook, read_styles
 from easel.errors import Conflict, InvalidInput
 from easel.flow.apps.feed import MOST_NOTES, MOST_REFUSALS, feed
 from easel.flow.apps.files import AppFiles, bring_home
@@ -89,11 +90,14 @@ def _feed_entries(
         return _feed_pictures(lake, caller, app, pictures, fit, skip_bad=skip_bad)
     program = parse_program(app.program)
     total = Fed(0, 0, 0)
-    found = False
-    for batch in _batches(_tables(lake, caller, app, program, entries)):
-        found = True
-        total = _sum(total, feed(lake, caller, app.id, batch, skip_bad=skip_bad))
-    if not found:
+    count = 0
+    book = StyleBook(read_styles(app.styles))
+    for batch in _batches(_tables(lake, caller, app, program, entries, book)):
+        fed = feed(lake, caller, app.id, batch, skip_bad=skip_bad, styles=book.known, first_number=count + 1)
+        count += len(batch)
+        total = _sum(total, fed)
+    total = _sum(total, Fed(0, 0, total.total, notes=tuple(book.notes)))
+    if not count:
         raise InvalidInput(
             f"{reference} holds nothing to feed: pictures, .npz, x.npy with y.npy, .csv, .xlsx, .parquet, .jsonl"
         )
@@ -138,7 +142,8 @@ def _feed_pictures(
             end += 1
         files = AppFiles(lake, caller, app, batch)
         some = [(source, target) for source, target, _ in pairs[start:end]]
-        total = _sum(total, feed(lake, caller, app.id, some, skip_bad=skip_bad, files=files))
+        fed = feed(lake, caller, app.id, some, skip_bad=skip_bad, files=files, first_number=start + 1)
+        total = _sum(total, fed)
         start = end
     return total
 
@@ -175,7 +180,7 @@ def _brought_home(lake: Lake, caller: Caller, app: App, entries: Sequence[Entry]
 
 
 def _tables(
-    lake: Lake, caller: Caller, app: App, program: Program, entries: Sequence[Entry]
+    lake: Lake, caller: Caller, app: App, program: Program, entries: Sequence[Entry], book: StyleBook
 ) -> Iterator[tuple[Any, Any]]:
     files = AppFiles(lake, caller, app, entries)
     by_name = {entry.path.rpartition("/")[2].lower(): entry for entry in entries}
@@ -187,14 +192,16 @@ def _tables(
             raise InvalidInput(f"{entry.path} is larger than {LARGEST_TABLE:,} bytes: feed it in parts")
         kind = entry.path.rpartition(".")[2].lower()
         if kind in ("csv", "tsv", "xlsx", "parquet", "jsonl", "npz"):
-            yield from read_table(kind, files(entry.path), program, entry.path)
+            yield from read_table(kind, files(entry.path), program, entry.path, book)
 
 
-def read_table(kind: str, data: bytes, program: Program, path: str) -> Iterator[tuple[Any, Any]]:
+def read_table(
+    kind: str, data: bytes, program: Program, path: str, book: StyleBook | None = None
+) -> Iterator[tuple[Any, Any]]:
     """Pairs of one file; a file that is not what its name says is refused in words."""
     match kind:
         case "csv" | "tsv" | "xlsx":
-            yield from pairs_of_rows(program, *read_table_file(data, path))
+            yield from pairs_of_rows(program, *read_table_file(data, path), book)
         case "parquet":
             import pyarrow
             import pyarrow.parquet
@@ -202,7 +209,7 @@ def read_table(kind: str, data: bytes, program: Program, path: str) -> Iterator[
             try:
                 table = pyarrow.parquet.ParquetFile(io.BytesIO(data))
                 rows = (row for batch in table.iter_batches(BATCH_ROWS) for row in batch.to_pylist())
-                yield from pairs_of_rows(program, table.schema_arrow.names, rows)
+                yield from pairs_of_rows(program, table.schema_arrow.names, rows, book)
             except (pyarrow.ArrowException, OSError) as error:
                 raise InvalidInput(f"{path} is not a Parquet file: {error}") from None
         case "jsonl":

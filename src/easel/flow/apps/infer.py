@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from easel.declare.parse import parse_program
+from easel.declare.styles import read_styles
 from easel.errors import Conflict, NotFound
 from easel.flow.apps.best import serving
 from easel.flow.apps.files import AppFiles
@@ -111,7 +112,8 @@ def infer(
     assert best.model_set is not None
     model = models.get(lake, caller, best.model_set)
     program = parse_program(app.program)
-    question = read_question(program, objects, AppFiles(lake, caller, app), skip_bad=skip_bad)
+    files, styles = AppFiles(lake, caller, app), read_styles(app.styles)
+    question = read_question(program, objects, files, skip_bad=skip_bad, styles=styles)
     [(answers, notes)] = answer(model, [question], metric_of(app))
     candidate = Candidate.from_json(dict(best.candidate)).name
     pinned = app.pinned is not None and app.pinned == best.model_set

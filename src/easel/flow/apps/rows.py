@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import tee
 from pathlib import Path
@@ -15,6 +15,7 @@ from easel.declare.csv_table import TABLES, csv_rows, read_table_file
 from easel.declare.pairs import objects_of_rows
 from easel.declare.program import Program
 from easel.declare.propose import PICTURES
+from easel.declare.styles import StyleBook, Styles, restyle
 from easel.errors import InvalidInput
 from easel.match.raw import Picture
 
@@ -33,37 +34,51 @@ class AskedRow:
     where: str
 
 
-def objects_in(folder: Path, files: list[Path], program: Program) -> Iterator[AskedRow]:
-    """The objects of all files, in the order of the files' names."""
+def objects_in(
+    folder: Path,
+    files: list[Path],
+    program: Program,
+    styles: Styles | None = None,
+    note: Callable[[Sequence[str]], None] = lambda words: None,
+) -> Iterator[AskedRow]:
+    """The objects of all files, in the order of the files' names, written as the app's `styles` say; `note` is told of
+    a file that contradicts them.
+    """
     for path in files:
         name = path.relative_to(folder).as_posix()
-        for number, (cells, value) in enumerate(_objects(path, name, program), start=1):
+        book = StyleBook(styles)
+        for number, (cells, value) in enumerate(_objects(path, name, program, book), start=1):
+            if number == 1:
+                note(book.notes)
             named = {"file": name, **cells} if len(files) > 1 or not cells else cells
             yield AskedRow(named, value, name if path.suffix.lower() in PICTURES else f"{name}, row {number}")
 
 
-def _objects(path: Path, name: str, program: Program) -> Iterator[tuple[Mapping[str, Any], Any]]:
+def _objects(
+    path: Path, name: str, program: Program, book: StyleBook
+) -> Iterator[tuple[Mapping[str, Any], Any]]:
     kind = path.suffix.lower()
     if kind in PICTURES:
         yield {}, Picture(path.read_bytes(), "pad")
     elif kind in (".csv", ".tsv"):
         with path.open(encoding=encoding_of(path), errors="replace", newline="") as text:
-            yield from _beside(program, *csv_rows(text, name))
+            yield from _beside(program, book, *csv_rows(text, name))
     elif kind == ".xlsx":
-        yield from _beside(program, *read_table_file(path.read_bytes(), name))
+        yield from _beside(program, book, *read_table_file(path.read_bytes(), name))
     elif kind == ".parquet":
-        yield from _parquet(path, name, program)
+        yield from _parquet(path, name, program, book)
     elif kind == ".npy":
         yield from _array(path, name)
     else:
-        yield from _json_lines(path, name, program)
+        for cells, value in _json_lines(path, name, program):
+            yield cells, restyle(program.input, "input", value, book.known)
 
 
 def _beside(
-    program: Program, header: list[str], rows: Iterator[dict[str, Any]]
+    program: Program, book: StyleBook, header: list[str], rows: Iterator[dict[str, Any]]
 ) -> Iterator[tuple[Mapping[str, Any], Any]]:
     shown, asked = tee(rows)
-    yield from zip(shown, objects_of_rows(program, header, asked), strict=True)
+    yield from zip(shown, objects_of_rows(program, header, asked, book), strict=True)
 
 
 def encoding_of(path: Path) -> str:
@@ -85,14 +100,16 @@ def encoding_of(path: Path) -> str:
     return "utf-8-sig"
 
 
-def _parquet(path: Path, name: str, program: Program) -> Iterator[tuple[Mapping[str, Any], Any]]:
+def _parquet(
+    path: Path, name: str, program: Program, book: StyleBook
+) -> Iterator[tuple[Mapping[str, Any], Any]]:
     import pyarrow
     import pyarrow.parquet
 
     try:
         table = pyarrow.parquet.ParquetFile(path)
         rows = (row for batch in table.iter_batches(PARQUET_ROWS) for row in batch.to_pylist())
-        yield from _beside(program, list(table.schema_arrow.names), rows)
+        yield from _beside(program, book, list(table.schema_arrow.names), rows)
     except (pyarrow.ArrowException, OSError) as error:
         raise InvalidInput(f"{name} is not a Parquet file: {error}") from None
 

@@ -48,6 +48,7 @@ def score_files(lake: Lake, caller: Caller, name: str, reference: str) -> Scorin
     arguments = {
         "model": inside.removesuffix("/model/model.json"),
         "metric": metric_of(app),
+        "styles": dict(app.styles or {}),
         "about": {
             "app": app.name,
             "program": app.program,

@@ -14,6 +14,7 @@ import numpy as np
 from easel.declare.answers import answer_columns, safe_cells, write_pictures
 from easel.declare.parse import parse_program
 from easel.declare.program import Program
+from easel.declare.styles import read_styles
 from easel.errors import InvalidInput
 from easel.flow.apps.rows import READ, AskedRow, CsvWriter, objects_in
 from easel.match.answer import new_words, told_words
@@ -44,8 +45,9 @@ class ScoringContext(Protocol):
 def score(place: ScoringContext) -> dict[str, Any]:
     """Answer every object; leave the answers, and which model gave them, in the output.
 
-    Arguments: `model` (the folder of the model below the input), `metric`, `about` (app, model set, candidate, score
-    and source, as they are to be recorded). An object that does not fit is answered with its error.
+    Arguments: `model` (the folder of the model below the input), `metric`, `styles` (how the app's columns write
+    numbers and dates), `about` (app, model set, candidate, score and source, as they are to be recorded). An object
+    that does not fit is answered with its error.
     """
     wanted = place.arguments
     home = place.input / str(wanted["model"]).lstrip("/")
@@ -59,8 +61,8 @@ def score(place: ScoringContext) -> dict[str, Any]:
     if not files:
         raise InvalidInput(f"there is nothing to score: files that end in {', '.join(READ)} are read")
     began = time.monotonic()
-    asked = objects_in(place.input, files, program)
     told = _Told()
+    asked = objects_in(place.input, files, program, read_styles(wanted.get("styles")), told.note)
     answers = _answered(model, program, asked, str(wanted["metric"]), told)
     if isinstance(model.target, Classes | Values):
         written = _write_table(place.output, model, answers)

@@ -26,7 +26,16 @@ Digest = Annotated[str, Path(max_length=64)]
 def feed(state: State, caller: Member, name: Name, body: wire.FeedPairs) -> wire.Fed:
     """Add pairs. Those fed before are left out, so a repeated feed adds nothing."""
     pairs = [(pair.input, pair.output) for pair in body.pairs]
-    return wire.Fed.model_validate(feeding.feed(state.lake, caller, name, pairs, skip_bad=body.skip_bad))
+    fed = feeding.feed(
+        state.lake,
+        caller,
+        name,
+        pairs,
+        skip_bad=body.skip_bad,
+        styles=body.styles,
+        first_number=body.first,
+    )
+    return wire.Fed.model_validate(fed)
 
 
 @router.post("/feed/files", response_model=wire.Fed)

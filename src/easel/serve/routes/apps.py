@@ -9,6 +9,7 @@ from fastapi import Path, Response
 from easel.declare.friendly import read_program
 from easel.declare.parse import parse_program
 from easel.declare.propose import propose_from_folder, propose_from_table
+from easel.declare.styles import read_styles
 from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.apps import declare, look, takeover, vectors
@@ -79,6 +80,7 @@ def shown(found: look.AppSummary) -> wire.App:
         pinned=app.pinned,
         rates="trial" if app.rates_inside else "candidates",
         vector_size=app.vector_size,
+        styles=read_styles(app.styles),
         last_improvement_at=found.last_improvement_at,
         why=found.why,
         next=None if found.next is None else wire.NextTrial.model_validate(found.next),

@@ -45,6 +45,8 @@ apps = Table(
     Column("more_until", Moment),
     # The sum of the digests of the examples that are switched on: equal for apps with the same examples.
     Column("examples_key", String(32)),
+    # How its columns write numbers and dates, as far as what was fed tells.
+    Column("styles", JSON),
     UniqueConstraint("project_id", "name"),
 )
 
