@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0038"
-down_revision = "0037"
+revision = "0039"
+down_revision = "0038"
 oldest_supported = "0024"  # one more column that may be empty: older releases feed apps as before
 
 
