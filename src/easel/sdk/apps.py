@@ -279,6 +279,10 @@ class Apps(AppReports):
     def example(self, name: str, digest: str) -> wire.ExampleContent:
         return self._client.connection.get(f"{self._path}/{name}/examples/{digest}", wire.ExampleContent)
 
+    def curve(self, name: str, digest: str) -> wire.ExampleCurve:
+        """Returns what to draw of an example whose input is a series: at most 120 points a line, with the extremes."""
+        return self._client.connection.get(f"{self._path}/{name}/examples/{digest}/curve", wire.ExampleCurve)
+
     def thumbnail(self, name: str, digest: str) -> bytes:
         """A small PNG."""
         path = f"{self._path}/{name}/examples/{digest}/thumbnail"

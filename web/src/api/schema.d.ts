@@ -880,6 +880,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps/{name}/examples/{digest}/curve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Example Curve
+         * @description The curves of an example whose input is a series. They never change.
+         */
+        get: operations["show_example_curve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/apps/{name}/examples/{digest}/thumbnail": {
         parameters: {
             query?: never;
@@ -4386,6 +4406,12 @@ export interface components {
             rates?: "candidates" | "trial";
             /** Running */
             running: string[];
+            /**
+             * Series
+             * @description Whether examples have curves
+             * @default false
+             */
+            series?: boolean;
             /** @description What answers: the pinned model, or the best */
             serving?: components["schemas"]["BestModel"] | null;
             /**
@@ -5488,6 +5514,13 @@ export interface components {
             /** Csv */
             csv: string;
         };
+        /** CurveLine */
+        CurveLine: {
+            /** Name */
+            name: string;
+            /** Values */
+            values: (number | null)[];
+        };
         /** CurvePoint */
         CurvePoint: {
             /** Error */
@@ -5935,6 +5968,19 @@ export interface components {
              * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
              */
             output: unknown;
+        };
+        /**
+         * ExampleCurve
+         * @description What to draw of a series: lines of at most 120 points, with the lowest and highest values among them.
+         */
+        ExampleCurve: {
+            /** Lines */
+            lines: components["schemas"]["CurveLine"][];
+            /**
+             * Steps
+             * @description How many steps the whole series has
+             */
+            steps: number;
         };
         /**
          * Exchange
@@ -11803,6 +11849,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExampleContent"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_example_curve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                digest: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExampleCurve"];
                 };
             };
             /** @description What went wrong and what to do */
