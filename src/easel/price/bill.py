@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -95,6 +95,25 @@ def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequen
 def micros_after(lines: Iterable[BillLine], moment: datetime) -> int:
     """What was run up after a moment: of a line that began before it, the share of its seconds that came after."""
     return sum(round(line.micros * _share_after(line, moment)) for line in lines)
+
+
+def spread_over_days(start: datetime, seconds: float, micros: int) -> list[tuple[date, float, int]]:
+    """Returns the days (in UTC) that a line of a bill touches, each with its seconds and millionths, which add up."""
+    begin = start.astimezone(UTC)
+    end = begin + timedelta(seconds=seconds)
+    midnights = [begin]
+    while (following := _midnight_after(midnights[-1])) < end:
+        midnights.append(following)
+    found, told = [], 0
+    for here, then in itertools.pairwise([*midnights, end]):
+        so_far = round(micros * ((then - begin).total_seconds() / seconds)) if seconds > 0 else micros
+        found.append((here.date(), (then - here).total_seconds(), so_far - told))
+        told = so_far
+    return found
+
+
+def _midnight_after(moment: datetime) -> datetime:
+    return datetime.combine(moment.date() + timedelta(days=1), time(), UTC)
 
 
 def _share_after(line: BillLine, moment: datetime) -> float:

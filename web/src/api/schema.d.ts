@@ -1262,7 +1262,7 @@ export interface paths {
         };
         /**
          * Bill Report
-         * @description What the project's jobs came to, by user, month, app (the jobs' tag) or job; the dearest first.
+         * @description What the project's jobs came to, by user, month, app (a tag) or job, the dearest first; or by day (in UTC).
          */
         get: operations["bill_report"];
         put?: never;
@@ -4479,6 +4479,11 @@ export interface components {
              * @description The id of the job that made it
              */
             job: string | null;
+            /**
+             * Job Name
+             * @description What that job is called; of a job, what it is called itself
+             */
+            job_name?: string | null;
             kind: components["schemas"]["Kind"];
             /** Name */
             name: string;
@@ -5821,6 +5826,8 @@ export interface components {
             action: "create" | "job";
             /** Job */
             job: string | null;
+            /** Job Name */
+            job_name?: string | null;
             /** Source */
             source: string;
             /** Target */
@@ -7228,6 +7235,11 @@ export interface components {
         /** Node */
         Node: {
             /**
+             * App
+             * @description The app whose examples or models these are
+             */
+            app?: string | null;
+            /**
              * Created At
              * Format: date-time
              */
@@ -7238,8 +7250,19 @@ export interface components {
             dropped: boolean;
             /** Id */
             id: string;
+            /**
+             * Kind
+             * @description data, examples, model, members (of an ensemble), profile or output
+             * @default data
+             */
+            kind?: string;
             /** Made By */
             made_by: string | null;
+            /**
+             * Made By Name
+             * @description What the job that made it is called
+             */
+            made_by_name?: string | null;
             /** Name */
             name: string;
             /** Version */
@@ -10232,7 +10255,7 @@ export interface operations {
     whole_report: {
         parameters: {
             query?: {
-                by?: "project" | "user" | "month" | "app";
+                by?: "project" | "user" | "month" | "day" | "app";
                 /** @description As 2026-03 */
                 month?: string | null;
             };
@@ -12603,7 +12626,7 @@ export interface operations {
     bill_report: {
         parameters: {
             query?: {
-                by?: "user" | "month" | "app" | "job";
+                by?: "user" | "month" | "day" | "app" | "job";
                 /** @description As 2026-03 */
                 month?: string | null;
             };
@@ -13084,6 +13107,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string | null;
                 prefix?: string;
+                /** @description Also the outputs of jobs that nobody named */
+                automatic?: boolean;
             };
             header?: never;
             path: {
