@@ -21,6 +21,7 @@ from easel.records.standing import Account, Standing
 from easel.records.tenant import TermLimits
 from easel.store import app_trials, apps, tenants
 from easel.store.events import events_after
+from easel.tenancy.rules import Rules
 from easel.testing.engine import EngineUnderTest
 from easel.testing.pool import PoolUnderTest
 
@@ -167,13 +168,18 @@ def test_an_app_that_cannot_be_bettered_stops_and_wakes_when_it_is_fed_or_asked(
     pool.end(job, 1.0)
     assert pool.turn() == []
     say(engine, "mine", paused=False)
-    assert len(pool.turn()) == 1
+    (job,) = pool.turn()
+    pool.end(job, 1.0)
+    assert pool.turn() == [], "who asked once is heard once"
+    assert account(engine, pool, "mine").status is Standing.LITTLE_TO_GAIN
+    pool.restart()
+    assert pool.turn() == []
 
 
 def test_when_everything_was_tried_it_says_how_much_that_was(engine: EngineUnderTest) -> None:
     app(engine, "mine", 0)
-    say(engine, "mine", paused=False)
-    pool = pool_of(engine, vcpu=8.0)
+    pool = PoolUnderTest(engine.lake, Rules(done_below=0.0))
+    pool.device(vcpu=8.0, memory_mb=16_000)
     rng = np.random.default_rng(0)
     while begun := pool.turn():
         for job in begun:

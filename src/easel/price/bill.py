@@ -64,9 +64,16 @@ class Bill:
         return Decimal(self.micros) / MICROS
 
 
-def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequence[PriceChange]) -> Bill:
+def draw_up(
+    shape: ResourceShape,
+    start: datetime,
+    end: datetime,
+    prices: Sequence[PriceChange],
+    factor: float = 1.0,
+) -> Bill:
     """The bill of a job that held `shape` from `start` to `end`. Clocks that went back give zero seconds,
     which a minimum may still raise. Hours are the sun's: no zone's daylight saving makes one longer or shorter.
+    `factor` is what its device costs against others.
     """
     start, end = start.astimezone(UTC), end.astimezone(UTC)
     books = sorted(prices, key=lambda change: change.since)
@@ -88,7 +95,7 @@ def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequen
         if seconds <= 0:
             continue
         book = last if begin >= worked_until else _in_force(books, begin)
-        lines.append(_line(shape, begin, seconds, book))
+        lines.append(_line(shape, begin, seconds, book, factor))
     return Bill(first.currency, tuple(lines))
 
 
@@ -123,9 +130,9 @@ def _share_after(line: BillLine, moment: datetime) -> float:
     return max(0.0, line.seconds - before) / line.seconds if line.seconds > 0 else 0.0
 
 
-def _line(shape: ResourceShape, start: datetime, seconds: float, book: PriceBook) -> BillLine:
+def _line(shape: ResourceShape, start: datetime, seconds: float, book: PriceBook, factor: float) -> BillLine:
     gpu = None if shape.device == ON_CPU else shape.device
-    per_hour = float(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
+    per_hour = factor * float(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
     exact = Decimal(repr(per_hour)) * Decimal(repr(seconds)) / 3600 * MICROS
     return BillLine(start, seconds, per_hour, int(exact.quantize(Decimal(1), ROUND_HALF_UP)), book.name)
 

@@ -183,6 +183,7 @@ def tenant_of(
         spent=before,
         least_slice=LEAST_SLICE_S,
         stops=np.array([can_stop(one) for one in lead.candidates], dtype=bool),
+        project=lead.app.project_id,
     )
     sliced = is_sliced(seconds)
     pulls = [

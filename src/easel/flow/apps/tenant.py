@@ -205,7 +205,7 @@ class AppSource:
         app_trials.add(
             tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, examples, scale
         )
-        why = plain(trial.reasons, name, lead.metric, best=lead.shown)
+        why = plain(trial.reasons, name, lead.metric, best=lead.shown, until=until)
         body = {"candidate": name, "job": job.id, "why": why, "turn": grant.turn}
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)
@@ -242,7 +242,7 @@ class AppSource:
             )
         for app_id in members:
             one = self._apps[app_id]
-            self._apps[app_id] = replace(one, terms=replace(one.terms, served_at=grant.turn))
+            self._apps[app_id] = replace(one, terms=replace(one.terms, served_at=grant.turn, asked=False))
         if len(members) > 1:
             self._to_share.add(lead.key)
 
