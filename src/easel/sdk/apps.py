@@ -336,7 +336,7 @@ class Apps(AppReports):
         started, pause = clock.monotonic(), 0.2
         while True:
             found = self.get(name)
-            reached = score is None or (found.best is not None and found.best.quality >= score)
+            reached = score is None or (found.best is not None and found.best.shown >= score)
             if found.trials >= trials and found.best is not None and reached:
                 return found
             if timeout is not None and clock.monotonic() - started > timeout:

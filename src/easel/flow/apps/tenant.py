@@ -145,7 +145,7 @@ class AppSource:
             tenant,
             {one.id: _owner(one.app) for one in members},
             merged_terms(members, self._now),
-            best=lead.best,
+            best=lead.shown,
             flights=lead.flights,
             obstacle=obstacle,
             until=min(to_come, default=None),
@@ -281,7 +281,7 @@ class AppSource:
         if mine is None or not alone or after.rescored or not after.counts(result.examples):
             return None
         score, bill = after.score_of(result.quality), result.bill_micros / 1e6
-        return TrialEnded(result.job_id, mine.trial, score, bill, after.best, result.share, result.seconds)
+        return TrialEnded(result.job_id, mine.trial, score, bill, after.shown, result.share, result.seconds)
 
 
 def _less(members: tuple[AppId, ...], app_id: AppId) -> tuple[AppId, ...]:
