@@ -183,7 +183,8 @@ def test_a_repeated_code_of_whom_a_row_is_about_may_be_a_group(name: str, people
 
 
 @pytest.mark.parametrize(
-    ("name", "cells"), [("customer", ["new", "old", "lost"] * 30), ("town", [f"P{k % 30}" for k in range(90)])]
+    ("name", "cells"),
+    [("customer", ["new", "old", "lost"] * 30), ("town", [f"P{k % 30}" for k in range(90)])],
 )
 def test_plain_words_are_no_group(name: str, cells: list[str]) -> None:
     columns = {name: cells, "dose": [str(k / 7) for k in range(90)], "y": ["a", "b"] * 45}

@@ -201,7 +201,9 @@ def _answers(cells: Sequence[str]) -> list[str]:
 
 def _is_code(name: str, different: Collection[str]) -> bool:
     """Whether words stand for people or things that rows may have in common: codes, under a name that says so."""
-    named = _WHO_NAME.match(name.strip()) or _ID_NAME.match(name.strip()) or _ID_NAME.match(name.strip().lower())
+    named = (
+        _WHO_NAME.match(name.strip()) or _ID_NAME.match(name.strip()) or _ID_NAME.match(name.strip().lower())
+    )
     codes = sum(any(c.isdigit() for c in word) and len(word.split()) == 1 for word in different)
     return named is not None and len(different) > 2 and codes > 0.8 * len(different)
 

@@ -45,9 +45,7 @@ def _side(data_type: DataType, raw: Any, where: str) -> Any:
     parts = raw.values() if isinstance(raw, Mapping) else raw if isinstance(raw, list | tuple) else ()
     if len(fields) > 1 and any(isinstance(part, Picture) for part in parts):
         return [
-            spelled(part)
-            if isinstance(part, Picture)
-            else _spell(read_field(field, part, f"{where}.{name}"))
+            spelled(part) if isinstance(part, Picture) else _spell(read_field(field, part, f"{where}.{name}"))
             for field, name, part in zip(
                 fields, data_type.field_names, field_parts(data_type, raw, where), strict=True
             )
