@@ -55,12 +55,21 @@ class EntryPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Pack:
+    """Trials that one process trains as one program where they meet on a device; `size` is how many there are."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A function of the platform itself, started by a warm fork server. Flows make these, requests never."""
 
     target: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["trial"] = "trial"
+    pack: Pack | None = None
 
     def __post_init__(self) -> None:
         _check_call(self.target, self.arguments)

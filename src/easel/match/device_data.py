@@ -70,6 +70,13 @@ class Data:
     def __len__(self) -> int:
         return len(next(iter(self.targets.values()))) if self.rows is None else len(self.rows)
 
+    def equals(self, other: Data) -> bool:
+        """Whether both hold the same numbers, whichever of them count."""
+        if self.inputs is other.inputs and self.targets is other.targets:
+            return True
+        pairs = ((self.inputs, other.inputs), (self.targets, other.targets), (_values(self), _values(other)))
+        return all(a.keys() == b.keys() and all(_equal(a[name], b[name]) for name in a) for a, b in pairs)
+
     def only(self, rows: Tensor) -> Data:
         """Returns the same tensors, of which only `rows` count."""
         return replace(self, rows=rows.to(self.device))
@@ -114,6 +121,14 @@ class Data:
             log.warning("somebody else took the GPU's memory meanwhile: examples stay on the host")
         torch.cuda.empty_cache()
         return self
+
+
+def _values(data: Data) -> Batch:
+    return {name: scale.values for name, scale in data.scales.items()}
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return one.dtype == other.dtype and one.device == other.device and torch.equal(one, other)
 
 
 def _pick(tensors: Batch, rows: Tensor, device: torch.device) -> Batch:

@@ -7,7 +7,7 @@ GPU with room for it trains all of them together.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +21,13 @@ from easel.match.candidate import GRID, Candidate
 from easel.match.device import own_share, training_device
 from easel.match.device_data import Batch, Data
 from easel.match.encode.texts import TextEncoder
-from easel.match.fit_packed import fit_packed, packable
+from easel.match.fit_packed import Left, Lot, Rates, fit_packed, packable
 from easel.match.fitting import Bag, Fitting, RateTry, Vectors, answers_of, deadline, schedule_of, seeds_of
 from easel.match.kinds import CAN_GO_ON, SLICE_ENDED
 from easel.match.loop import Diverged, fit
 from easel.match.network_body import finish
 from easel.match.networks import Wiring, build_network
+from easel.match.packed import LEFT
 from easel.match.registry import network_family
 from easel.match.zoo.structured import TextNetwork
 
@@ -37,12 +38,74 @@ RATES = (0.1, 0.01, 0.001, 0.0001)
 
 def best_bag(fitting: Fitting) -> Bag:
     """Returns the bag of the candidate's learning rate, or of the best of the grid; a rate that diverges is out."""
+    (lot,), squeezed = _on_device([_lot_of(fitting)])
+    return _best(fitting, _fit_all(lot, squeezed))
+
+
+def best_bags(
+    fittings: Sequence[Fitting], left: Callable[[int], bool] = lambda number: False
+) -> Iterator[tuple[int, Bag | Exception]]:
+    """Yields, by their numbers, what several trials came to: trained together as far as they are alike, the others in
+    turn. One that fails does not touch the others; `left` tells which was killed.
+    """
+    lots, squeezed = _on_device([_lot_of(fitting) for fitting in fittings])
+    rest = list(range(len(lots)))
+    while rest:
+        together = rest[:1]
+        for number in rest[1:]:
+            together += [number] if packable([lots[one] for one in (*together, number)]) else []
+        rest = [number for number in rest if number not in together]
+        found = _fit_several([lots[one] for one in together], squeezed, lambda k, of=together: left(of[k]))  # type: ignore[misc]
+        for number, rates in zip(together, found, strict=True):
+            try:
+                yield number, rates if isinstance(rates, Exception) else _best(fittings[number], rates)
+            except Diverged as error:
+                yield number, error
+
+
+def _lot_of(fitting: Fitting) -> Lot:
+    """Returns all that a trial trains: so many networks a round as its bag has, at all rates of its grid."""
     times = seeds_of(fitting.candidate)
-    sizes = [len(one.validate) for one in fitting.plan]
     if times > 1:
         fitting = replace(fitting, plan=tuple(one for one in fitting.plan for _ in range(times)))
-    bag = _best_rate(fitting)
-    return bag if times == 1 else replace(bag, predicted=mean_of(bag.predicted, sizes, times))
+    if fitting.candidate.text("lr", "") == GRID:
+        return Lot(fitting, tuple(RateTry(rate, number, len(RATES)) for number, rate in enumerate(RATES)))
+    return Lot(fitting, (RateTry(fitting.candidate.number("lr", 1e-3)),))
+
+
+def _on_device(lots: Sequence[Lot]) -> tuple[list[Lot], int]:
+    """Returns the same with examples on the GPU, equal ones once, and whether its share was too small for them."""
+    device, squeezed = training_device(), 0
+    there: list[tuple[Data, Data]] = []
+    found = []
+    for lot in lots:
+        data = lot.fitting.data
+        known = next((moved for before, moved in there if before.equals(data)), None)
+        if lot.fitting.family.solve is not None:
+            known = data
+        elif known is None:
+            known = data.resident(device)
+            squeezed |= int(known.device.type != device.type and own_share() < 1.0)
+            there.append((data, known))
+        found.append(replace(lot, fitting=replace(lot.fitting, data=known)))
+    return found, squeezed
+
+
+def _best(fitting: Fitting, rates: Rates) -> Bag:
+    """Returns the bag of the best rate; that of several networks a round with the mean of their answers."""
+    bags = [one for one in rates if isinstance(one, Bag)]
+    if not bags:
+        failed = [one for one in rates if isinstance(one, Diverged)]
+        raise failed[-1] if failed else Diverged("no learning rate of the grid led anywhere")
+    best = min(bags, key=lambda bag: bag.loss)
+    times, sizes = seeds_of(fitting.candidate), [len(one.validate) for one in fitting.plan]
+    return replace(
+        best,
+        predicted=best.predicted if times == 1 else mean_of(best.predicted, sizes, times),
+        resumed=sum(bag.resumed for bag in bags),
+        reached=min(bag.reached for bag in bags),
+        halved=max(bag.halved for bag in bags),
+    )
 
 
 def mean_of(predicted: NDArray[Any], sizes: Sequence[int], times: int) -> NDArray[Any]:
@@ -55,49 +118,48 @@ def mean_of(predicted: NDArray[Any], sizes: Sequence[int], times: int) -> NDArra
     return np.concatenate(found)
 
 
-def _best_rate(fitting: Fitting) -> Bag:
-    if fitting.candidate.text("lr", "") == GRID:
-        tries = [RateTry(rate, number, len(RATES)) for number, rate in enumerate(RATES)]
-    else:
-        tries = [RateTry(fitting.candidate.number("lr", 1e-3))]
-    found = _fit_all(fitting, tries)
-    bags = [one for one in found if isinstance(one, Bag)]
-    if not bags:
-        failed = [one for one in found if isinstance(one, Diverged)]
-        raise failed[-1] if failed else Diverged("no learning rate of the grid led anywhere")
-    best = min(bags, key=lambda bag: bag.loss)
-    return replace(
-        best,
-        resumed=sum(bag.resumed for bag in bags),
-        reached=min(bag.reached for bag in bags),
-        halved=max(bag.halved for bag in bags),
-    )
-
-
-def _fit_all(fitting: Fitting, tries: Sequence[RateTry]) -> list[Bag | Diverged]:
-    """Returns what all rates came to, one program for all where a GPU has room for it; its examples are there once."""
-    squeezed = 0
-    if fitting.family.solve is None:
-        device = training_device()
-        fitting = replace(fitting, data=fitting.data.resident(device))
-        squeezed = int(fitting.data.device.type != device.type and own_share() < 1.0)
-    if packable(fitting, tries):
+def _fit_several(
+    lots: Sequence[Lot], squeezed: int, left: Callable[[int], bool]
+) -> Iterator[Rates | Exception]:
+    """Yields what each of the trials came to: together, or in turn where there is no memory for that."""
+    if len(lots) > 1:
         try:
-            return list(fit_packed(fitting, tries))
+            yield from fit_packed(lots, left)
+            return
+        except torch.cuda.OutOfMemoryError:
+            log.info("not enough memory to train %d trials together: they train in turn", len(lots))
+            squeezed = 1
+        torch.cuda.empty_cache()
+    for number, lot in enumerate(lots):
+        if left(number):
+            yield Left(LEFT)
+            continue
+        try:
+            yield _fit_all(lot, squeezed)
+        except Exception as error:  # noqa: BLE001  of one trial: the others go on
+            yield error
+
+
+def _fit_all(lot: Lot, squeezed: int) -> Rates:
+    """Returns what all rates came to, one program for all where a GPU has room for it."""
+    if packable([lot]):
+        try:
+            (found,) = fit_packed([lot])
+            assert not isinstance(found, Left)
+            return found
         except torch.cuda.OutOfMemoryError:
             # One at a time they need a fraction of it, and halve their batches where that is too much.
             log.info("not enough memory to train all networks together: they train in turn")
             squeezed = 1
-    if squeezed:
         torch.cuda.empty_cache()  # not before the exception, which holds what was allocated, is gone
-    found: list[Bag | Diverged] = []
-    for one in tries:
+    rates: Rates = []
+    for one in lot.tries:
         try:
-            bag = _fit_in_turn(fitting, one)
-            found.append(replace(bag, halved=max(squeezed, bag.halved)))
+            bag = _fit_in_turn(lot.fitting, one)
+            rates.append(replace(bag, halved=max(squeezed, bag.halved)))
         except Diverged as error:
-            found.append(error)
-    return found
+            rates.append(error)
+    return rates
 
 
 def _fit_in_turn(fitting: Fitting, attempt: RateTry) -> Bag:

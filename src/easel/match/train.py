@@ -79,6 +79,19 @@ class Trained:
     learned: Learned
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """All that a trial learns from: how its examples are encoded as targets, and what each round learns from."""
+
+    candidate: Candidate
+    program: Program
+    examples: Sequence[Example]
+    target: Any
+    plan: Sequence[Round]
+    conditions: Conditions
+    began: float
+
+
 def train(
     candidate: Candidate,
     program: Program,
@@ -90,6 +103,18 @@ def train(
 
     The same seed, examples and folds give the same measurement, unless the budget cuts the training short.
     """
+    prepared = prepare(candidate, program, examples, folds, conditions)
+    return conclude(prepared, _learner(candidate)(prepared))
+
+
+def prepare(
+    candidate: Candidate,
+    program: Program,
+    examples: Sequence[Example],
+    folds: Sequence[int],
+    conditions: Conditions,
+) -> Prepared:
+    """Returns what there is to learn from; refuses examples that nothing can be learned from."""
     missing = why_not_ready(program, examples)
     if missing is not None:
         raise InvalidInput(missing)
@@ -105,7 +130,14 @@ def train(
     whole = conditions.until is None or conditions.until >= 1.0
     if len(plan) > 1 and whole and not is_network(candidate):
         plan += repeated_rounds(program, examples, folds, conditions.seed)
-    learned = _learner(candidate)(candidate, program, examples, plan, target, conditions)
+    return Prepared(candidate, program, examples, target, plan, conditions, began)
+
+
+def conclude(prepared: Prepared, learned: Learned) -> Trained:
+    """Returns the measurement of what was learned, and the model to serve."""
+    candidate, program, conditions = prepared.candidate, prepared.program, prepared.conditions
+    target, plan, examples = prepared.target, prepared.plan, prepared.examples
+    task = match_program(program).task
     name, _ = metric_for(task, conditions.metric)
     validated = learned.validated
     if not np.isfinite(np.asarray(learned.predicted, dtype=float)).all():
@@ -132,7 +164,7 @@ def train(
     measurement = Measurement(
         metric=name,
         quality=float(quality),
-        seconds=conditions.clock() - began,
+        seconds=conditions.clock() - prepared.began,
         trained_on=len(plan[0].train),
         validated_on=len(by_example),
         rounds=len(plan),
@@ -181,10 +213,7 @@ def _calibrated(task: Task, learned: Learned, examples: int) -> Learned:
     return replace(learned, predicted=predicted, model=replace(learned.model, calibration=calibration))
 
 
-Learn = Callable[[Candidate, Program, Sequence[Example], Sequence[Round], Any, Conditions], Learned]
-
-
-def _learner(candidate: Candidate) -> Learn:
+def _learner(candidate: Candidate) -> Callable[[Prepared], Learned]:
     if is_network(candidate):
         from easel.match.train_network import train_network
 

@@ -10,30 +10,24 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 
-from easel.declare.program import Program
 from easel.match.candidate import Candidate
 from easel.match.encoders import fit_source
 from easel.match.estimator_body import EstimatorBody, matrix, predict_matrix
-from easel.match.examples import Example, Object
+from easel.match.examples import Object
 from easel.match.kinds import GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
 from easel.match.model import Model
 from easel.match.registry import estimator_family
-from easel.match.split import Round, part_of
+from easel.match.split import part_of
 from easel.match.targets import Classes
-from easel.match.train import Conditions, Learned
+from easel.match.train import Conditions, Learned, Prepared
 from easel.match.train_trees import NEARLY, can_grow, problem, train_trees
 
 
-def train_estimator(
-    candidate: Candidate,
-    program: Program,
-    examples: Sequence[Example],
-    plan: Sequence[Round],
-    target: Any,
-    conditions: Conditions,
-) -> Learned:
-    inputs = [example.input for example in examples]
-    truth = target([example.output for example in examples])
+def train_estimator(prepared: Prepared) -> Learned:
+    candidate, program, conditions = prepared.candidate, prepared.program, prepared.conditions
+    target, plan = prepared.target, prepared.plan
+    inputs = [example.input for example in prepared.examples]
+    truth = target([example.output for example in prepared.examples])
     labels = truth if isinstance(target, Classes) else None
     told_apart = labels is None or all(len(np.unique(labels[one.train])) > 1 for one in plan)
     if told_apart and can_grow(candidate, outputs=1 if labels is not None else truth.shape[1]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from easel.declare.program import Program
 from easel.errors import InvalidInput
 from easel.match.candidate import Candidate
 from easel.match.device import training_device
@@ -20,9 +20,9 @@ from easel.match.encode.images import PictureEncoder
 from easel.match.encode.series import SeriesEncoder
 from easel.match.encode.texts import MOST_WORDS, fit_texts
 from easel.match.encoders import fit_source, fit_target
-from easel.match.examples import Example, Object
+from easel.match.examples import Object
 from easel.match.fit_rounds import best_bag, solve_on_all
-from easel.match.fitting import Fitting, Vectors
+from easel.match.fitting import Bag, Fitting, Vectors
 from easel.match.kinds import Task
 from easel.match.model import Model
 from easel.match.network_body import NetworkBody, tensors, unscale_channels
@@ -35,26 +35,35 @@ from easel.match.objectives import (
     ValueObjective,
 )
 from easel.match.registry import network_family
-from easel.match.split import Round, part_of
+from easel.match.split import part_of
 from easel.match.targets import Classes, Values
 from easel.match.templates import match_program
-from easel.match.train import Conditions, Learned
+from easel.match.train import Conditions, Learned, Prepared
 from easel.match.train_steps import Objective
 
 BYTE_DEVICES = ("cuda",)
 """On CPUs pictures are made numbers once: there is nothing to copy."""
 
 
-def train_network(
-    candidate: Candidate,
-    program: Program,
-    examples: Sequence[Example],
-    plan: Sequence[Round],
-    target: Any,
-    conditions: Conditions,
-) -> Learned:
-    inputs = [example.input for example in examples]
-    outputs = [example.output for example in examples]
+@dataclass(frozen=True)
+class Encoded:
+    """A trial of a network whose examples are encoded: what its networks are made from."""
+
+    prepared: Prepared
+    fitting: Fitting
+
+
+def train_network(prepared: Prepared) -> Learned:
+    encoded = encode(prepared)
+    return learned_of(encoded, best_bag(encoded.fitting))
+
+
+def encode(prepared: Prepared) -> Encoded:
+    """Returns what the networks of a trial are made from."""
+    candidate, program, conditions = prepared.candidate, prepared.program, prepared.conditions
+    target, plan = prepared.target, prepared.plan
+    inputs = [example.input for example in prepared.examples]
+    outputs = [example.output for example in prepared.examples]
     vectors = _vectors(candidate, inputs, conditions)
     source = fit_source(candidate, program, inputs, vectors)
     if target is None:
@@ -65,14 +74,23 @@ def train_network(
     labels = data.targets["y"].cpu().numpy() if isinstance(target, Classes) else None
     if solved:
         plan = [part_of(one, conditions.part, conditions.seed, labels) for one in plan]
+    fitting = Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors, labels)
+    return Encoded(prepared, fitting)
+
+
+def learned_of(encoded: Encoded, bag: Bag) -> Learned:
+    """Returns what the networks of a trial answered, and the model that they make."""
+    fitting = encoded.fitting
+    candidate, program, plan = fitting.candidate, encoded.prepared.program, fitting.plan
+    source, target = fitting.wiring.source, fitting.wiring.target
     validated = np.concatenate([one.validate for one in plan])
-    bag = best_bag(Fitting(candidate, wiring, _objective, data, tuple(plan), conditions, vectors, labels))
-    truth, raw = _truth(target, outputs, data.targets["y"], validated), bag.predicted
+    outputs = [example.output for example in encoded.prepared.examples]
+    truth, raw = _truth(target, outputs, fitting.data.targets["y"], validated), bag.predicted
     networks = bag.networks
-    if solved:
+    if fitting.family.solve is not None:
         whole = bag.reached >= 1.0
-        shown = data if whole else data.only(torch.from_numpy(plan[0].train))
-        networks = (solve_on_all(candidate, wiring, shown, conditions.seed),)
+        shown = fitting.data if whole else fitting.data.only(torch.from_numpy(plan[0].train))
+        networks = (solve_on_all(candidate, fitting.wiring, shown, fitting.conditions.seed),)
     if match_program(program).task is Task.TRANSLATE:
         truth, raw = _same_steps(truth, raw)
     return Learned(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from easel.declare.resources import Room
-from easel.ids import ProjectId
 
 LABEL = "label "
 
@@ -35,8 +34,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced. `kept_for` is the
-    project for which it is reserved at this moment."""
+    """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced."""
 
     name: str
     executor: str
@@ -45,7 +43,6 @@ class Device:
     connected: bool
     seen_at: datetime
     drain: Drain | None = None
-    kept_for: ProjectId | None = None
 
     @property
     def open(self) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import selectors
 import signal
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from easel.run.journal import read_whole, write_end
 from easel.run.launch import Folders, checkpoint_folder
 from easel.run.leftover_processes import kill_attempt_processes, kill_leftovers
 from easel.run.order import Order
+from easel.run.packs import gathering_packs, pack_of
 from easel.run.placement import WaitingAttempt
 from easel.run.placement import place as choose_places
 from easel.run.sample import resident_mb
@@ -34,6 +36,8 @@ from easel.run.worker_config import WorkerConfig
 
 FORCE_AFTER_S = 3.0
 """How much longer than its grace an agent gets to end its job before it is ended itself."""
+LEAVE_PATIENCE_S = 30.0
+"""So long a killed trial that shares its process may take to leave it: an epoch, most times."""
 
 
 class AttemptRunner:
@@ -99,20 +103,42 @@ class AttemptRunner:
             self.watched[key] = attempt
         elif attempt.phase is Phase.RUNNING:
             if force or attempt.ready is not None:
-                attempt.stop_reason = attempt.stop_reason or (EndReason.STOPPED, "stopped")
-                attempt.kill()
+                self._stop(attempt, (EndReason.STOPPED, "stopped"))
             else:
                 attempt.signal(signal.SIGTERM)
                 patience = attempt.order.grace_s + FORCE_AFTER_S
                 attempt.kill_at = attempt.kill_at or self.clock.monotonic() + patience
 
+    def _stop(self, attempt: Attempt, why: tuple[EndReason, str]) -> None:
+        """Ends a trial or a job. A trial that shares its process with others is asked to leave; only one that does not
+        soon is killed, and they with it: those begin again, each in a process of its own."""
+        attempt.stop_reason = attempt.stop_reason or why
+        now = self.clock.monotonic()
+        if attempt.kill_at is None and len(self._sharing(attempt)) > 1:
+            attempt.kill_at = now + LEAVE_PATIENCE_S
+            end, reason = attempt.stop_reason
+            self._leave_note(attempt.folders.leave, f"{end.value} {reason}")
+        elif attempt.kill_at is None or now >= attempt.kill_at or attempt.ready is None:
+            attempt.kill()
+
+    def _sharing(self, attempt: Attempt) -> list[Attempt]:
+        """Returns the running trials in the process of this one, itself among them."""
+        if attempt.ready is None:
+            return [attempt]
+        return [each for each in self.watched.values() if each.ready is attempt.ready]
+
+    def _leave_note(self, path: Path, text: str = "") -> None:
+        """Leaves a file for a trial to find, whole or not at all."""
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(".partial").write_text(text)
+            path.with_suffix(".partial").replace(path)
+
     def give_way(self, key: str) -> None:
         """Ask a trial to stop at its next checkpoint; one that ended meanwhile has nothing to stop."""
         attempt = self.attempts.get(key)
         if attempt is not None and attempt.phase is Phase.RUNNING and attempt.ready is not None:
-            with contextlib.suppress(OSError):
-                attempt.folders.give_way.parent.mkdir(parents=True, exist_ok=True)
-                attempt.folders.give_way.touch()
+            self._leave_note(attempt.folders.give_way)
 
     def forget(self, key: str) -> None:
         """Ends an attempt that nobody asks for any more and removes what it left."""
@@ -141,8 +167,14 @@ class AttemptRunner:
         if not self.waiting:
             return
         now = self.clock.monotonic()
+        gathering = gathering_packs((self.attempts[key] for key in self.waiting), now)
         queue = ((key, self.attempts[key]) for key in self.waiting)
-        asked = (WaitingAttempt(key, each.order.resources, now - each.since) for key, each in queue)
+        asked = (
+            WaitingAttempt(key, each.order.resources, now - each.since)
+            for key, each in queue
+            if pack_of(each) not in gathering
+        )
+        packs: dict[tuple[str, tuple[int, ...]], list[Attempt]] = {}
         for placed in choose_places(asked, self.room):
             attempt = self.attempts[placed.key]
             del self.waiting[placed.key]
@@ -151,9 +183,12 @@ class AttemptRunner:
             self.room = self.room.less(attempt.order.resources, attempt.gpus)
             attempt.save()
             if isinstance(attempt.order.run, Trial):
-                self._start_trial(attempt)
+                # trials of a pack that are given the same GPU are one program; another one is by itself
+                packs.setdefault((pack_of(attempt) or attempt.key, attempt.gpus), []).append(attempt)
             else:
                 self._start_agent(attempt)
+        for together in packs.values():
+            self._start_trials(together)
 
     def _start_agent(self, attempt: Attempt) -> None:
         attempt.cgroup = self.cgroups.make(attempt.key)
@@ -176,28 +211,33 @@ class AttemptRunner:
         attempt.pid, attempt.pidfd = pid, os.pidfd_open(pid)
         self.selector.register(attempt.pidfd, selectors.EVENT_READ, ("agent-end", attempt))
 
-    def _start_trial(self, attempt: Attempt) -> None:
-        order = attempt.order
-        assert isinstance(order.run, Trial)
-        task = Assignment(order, attempt.folders, self._checkpoint(order.job_id), attempt.gpus)
+    def _start_trials(self, together: Sequence[Attempt]) -> None:
+        """Starts one trial, or several in one process."""
+        run = together[0].order.run
+        assert isinstance(run, Trial)
+        tasks = [
+            Assignment(each.order, each.folders, self._checkpoint(each.order.job_id), each.gpus)
+            for each in together
+        ]
         while True:
             try:
-                ready = self.warm.take(order.run.target.partition(":")[0])
+                ready = self.warm.take(run.target.partition(":")[0])
             except (ConnectionError, OSError) as error:
-                self._write_lost(
-                    attempt, EndReason.PROCESS_DIED, f"no process could be started for it: {error}"
-                )
-                self._release(attempt)
+                for each in together:
+                    reason = f"no process could be started for it: {error}"
+                    self._write_lost(each, EndReason.PROCESS_DIED, reason)
+                    self._release(each)
                 return
             try:
-                ready.give(task)
+                ready.give(tasks)
             except OSError:  # it wore out while idle
                 self.warm.discard(ready)
                 continue
             break
-        attempt.ready, attempt.pid = ready, ready.pid
-        if order.time_limit_s is not None:
-            attempt.deadline = self.clock.monotonic() + order.time_limit_s
+        for each in together:
+            each.ready, each.pid = ready, ready.pid
+            if each.order.time_limit_s is not None:
+                each.deadline = self.clock.monotonic() + each.order.time_limit_s
 
     def _checkpoint(self, job_id: str) -> Path:
         return checkpoint_folder(self.config.home, job_id)
@@ -206,24 +246,26 @@ class AttemptRunner:
 
     def handle_trial_output(self, ready: WarmProcess) -> None:
         """Notes that a warm process has ended its trial, or itself."""
-        attempt = next((each for each in self.watched.values() if each.ready is ready), None)
+        trials = [each for each in self.watched.values() if each.ready is ready]
         try:
             closed = not ready.socket.recv(4096)
         except OSError:
             closed = True
-        if attempt is not None:
+        for attempt in trials:
             attempt.observe()
+        left = [attempt for attempt in trials if not attempt.last]
+        if trials and not left and not closed:
+            self.warm.keep(ready)
+        for attempt in trials:
             if attempt.last:
                 attempt.ready = None
-                if not closed:
-                    self.warm.keep(ready)
                 self._release(attempt)
             elif closed:
-                self._trial_died(attempt, ready)
+                self._trial_died(attempt, ready, alone=len(left) == 1)
         if closed:
             self.warm.discard(ready)
 
-    def _trial_died(self, attempt: Attempt, ready: WarmProcess) -> None:
+    def _trial_died(self, attempt: Attempt, ready: WarmProcess, *, alone: bool = True) -> None:
         attempt.ready = None
         if attempt.stop_reason is not None:
             self._write_end(attempt, *attempt.stop_reason)
@@ -234,7 +276,7 @@ class AttemptRunner:
             self.waiting = {attempt.key: None, **self.waiting}
             del self.watched[attempt.key]
             return
-        elif ready.cgroup.out_of_memory():
+        elif alone and ready.cgroup.out_of_memory():
             limit = attempt.order.resources.memory_mb
             self._write_end(attempt, EndReason.MEMORY_LIMIT, f"the memory limit of {limit} MB was reached")
         else:
@@ -292,19 +334,21 @@ class AttemptRunner:
                 attempt.kill()
             if attempt.deadline is not None and now >= attempt.deadline and attempt.stop_reason is None:
                 limit = attempt.order.time_limit_s or 0.0
-                attempt.stop_reason = (
-                    EndReason.TIME_LIMIT,
-                    f"the time limit of {limit:g} s was reached",
-                )
-                attempt.kill()
-            if attempt.ready is not None and not self.cgroups.hard:
-                limit_mb = attempt.order.resources.memory_mb
-                if resident_mb(attempt.ready.pid) > limit_mb and attempt.stop_reason is None:
-                    attempt.stop_reason = (
-                        EndReason.MEMORY_LIMIT,
-                        f"the memory limit of {limit_mb} MB was reached",
-                    )
-                    attempt.kill()
+                self._stop(attempt, (EndReason.TIME_LIMIT, f"the time limit of {limit:g} s was reached"))
+            if attempt.ready is not None and not self.cgroups.hard and attempt.stop_reason is None:
+                self._limit_memory(attempt)
+
+    def _limit_memory(self, attempt: Attempt) -> None:
+        """Kills a process that takes more than its trials may together; of several none is to blame: they begin again,
+        each in a process of its own."""
+        assert attempt.ready is not None
+        together = self._sharing(attempt)
+        limit_mb = sum(each.order.resources.memory_mb for each in together)
+        if resident_mb(attempt.ready.pid) > limit_mb:
+            if len(together) == 1:
+                reason = f"the memory limit of {limit_mb} MB was reached"
+                attempt.stop_reason = (EndReason.MEMORY_LIMIT, reason)
+            attempt.kill()
 
     # What an earlier worker left. -------------------------------------------------------------------------
 

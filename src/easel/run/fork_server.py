@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import os
 import signal
 import socket
@@ -16,30 +15,8 @@ import sys
 from pathlib import Path
 
 from easel.clock import SystemClock
+from easel.run.assignments import serve
 from easel.run.depots import open_depot
-from easel.run.launch import Folders
-from easel.run.order import ORDER
-from easel.run.trial import Assignment, serve
-
-
-def read_assignment(line: bytes) -> Assignment:
-    body = json.loads(line)
-    return Assignment(
-        ORDER.validate_python(body["order"]),
-        Folders(Path(body["folder"])),
-        Path(body["checkpoint"]),
-        tuple(body["gpus"]),
-    )
-
-
-def write_assignment(task: Assignment) -> bytes:
-    body = {
-        "order": ORDER.dump_python(task.order, mode="json"),
-        "folder": str(task.folders.root),
-        "checkpoint": str(task.checkpoint),
-        "gpus": task.gpus,
-    }
-    return json.dumps(body).encode() + b"\n"
 
 
 def preload(names: list[str]) -> None:
@@ -72,7 +49,7 @@ def main(
             listener.close()
             os.setsid()
             try:
-                serve(fds[0], depot, SystemClock(), read_assignment, home)
+                serve(fds[0], depot, SystemClock(), home)
             finally:
                 os._exit(0)
         for fd in fds:

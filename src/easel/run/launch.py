@@ -59,6 +59,11 @@ class Folders:
         return self.root / "give-way"
 
     @property
+    def leave(self) -> Path:
+        """A file that appears when one of several trials in a process was killed: the others go on."""
+        return self.root / "leave"
+
+    @property
     def work(self) -> Path:
         return self.root / "work"
 

@@ -7,7 +7,7 @@ returns a JSON object, which becomes the job's result and, as `result.json`, par
 from __future__ import annotations
 
 import errno
-import gc
+import hashlib
 import importlib
 import json
 import math
@@ -17,17 +17,17 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from easel.clock import Clock
 from easel.declare.job import EntryPoint, Trial
 from easel.errors import EaselError, InvalidInput
 from easel.records.attempt import EndReason
-from easel.records.job import JobState, Usage
+from easel.records.job import JobState, StoredFile, Usage
 from easel.run.depot import Depot
 from easel.run.entries import AttemptDone, AttemptEnded, ResultTold, StateReached
 from easel.run.journal import Journal, born
@@ -35,12 +35,7 @@ from easel.run.launch import Folders, card_memory_mb, cards, share_variables
 from easel.run.log_writer import LogWriter
 from easel.run.order import Order
 from easel.run.slice_files import lay_out_checkpoint
-from easel.run.tree import descendants
-from easel.run.trial_walls import apart, learn_imports, put_up
-
-REUSE_BELOW_S = 2.0
-"""A longer trial's process is not used again: a fork is nothing against it, and a fresh heap is worth it."""
-REUSE_BELOW_GROWTH_MB = 64
+from easel.run.trial_walls import Tell, apart, learn_imports, put_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,8 @@ class TrialContext:
     keep: Path
     threads: int
     gpus: tuple[int, ...]
+    input_key: str = ""
+    """Equal for trials with the same files in their input."""
 
     @property
     def input(self) -> Path:
@@ -72,6 +69,16 @@ class TrialContext:
     def asked_to_give_way(self) -> bool:
         """Whether somebody with a better claim waits: stop at the next checkpoint and say how far it came."""
         return self.folders.give_way.exists()
+
+    def was_killed(self) -> bool:
+        """Whether a trial that shares its process was killed: whatever is left of it is for nobody."""
+        return self.folders.leave.exists()
+
+    @property
+    def why_killed(self) -> tuple[EndReason, str, bool]:
+        """Why it was, as its worker says."""
+        end, _, reason = self.folders.leave.read_text().partition(" ")
+        return EndReason(end), reason, False
 
 
 def _made(folder: Path) -> Path:
@@ -96,18 +103,19 @@ def resolve(run: Trial | EntryPoint) -> TrialFunction:
 
 
 class _Speech:
-    """Standard output and error of a trial, as a text stream that feeds the log."""
+    """Standard output and error of a trial, as a text stream that feeds the log, or those of several trials."""
 
     encoding, errors = "utf-8", "replace"
 
-    def __init__(self, log: LogWriter, stream: str, lock: threading.Lock) -> None:
-        self._log, self._stream, self._lock = log, stream, lock
+    def __init__(self, logs: Sequence[LogWriter], stream: str, lock: threading.Lock) -> None:
+        self._logs, self._stream, self._lock = logs, stream, lock
         self._timer: threading.Timer | None = None
 
     def write(self, text: str) -> int:
         with self._lock:
-            self._log.feed(self._stream, text.encode(errors="replace"))
-            if self._timer is None and self._log.waiting:
+            for log in self._logs:
+                log.feed(self._stream, text.encode(errors="replace"))
+            if self._timer is None and any(log.waiting for log in self._logs):
                 # One thread at most, and only for trials that speak.
                 self._timer = threading.Timer(0.2, self._late_flush)
                 self._timer.daemon = True
@@ -117,7 +125,8 @@ class _Speech:
     def _late_flush(self) -> None:
         with self._lock:
             self._timer = None
-            self._log.flush()
+            for log in self._logs:
+                log.flush()
 
     def flush(self) -> None:
         pass
@@ -148,29 +157,42 @@ class Assignment:
 def perform(task: Assignment, depot: Depot, clock: Clock, wake_fd: int, home: Path | None = None) -> Usage:
     """Run one trial; everything about it goes into its journal. With `home` it runs behind walls that hide it."""
     journal = Journal(task.folders.journal, clock, wake_fd)
+    meter = OwnMeter(clock)
+    context = begin(task, depot, journal, meter)
+    if isinstance(context, Told):
+        told = context
+    elif home is None:
+        told = _speak(task, context, clock, journal)
+    else:
+        told = _behind_walls(task, context, clock, journal, home)
+    end(task, depot, journal, told)
+    journal.close()
+    learn_imports(told.imported)
+    return told.usage
+
+
+def begin(task: Assignment, depot: Depot, journal: Journal, meter: OwnMeter) -> TrialContext | Told:
+    """Brings a trial's files; returns what it may use, or why there is nothing to run."""
     journal.append(born(os.getpid()), StateReached(JobState.DOWNLOADING), wake=False)
-    meter = _OwnMeter(clock)
     try:
         context = _context(task, depot)
     except Exception as error:  # noqa: BLE001 - whatever keeps its files away is its end, not ours
         final = isinstance(error, InvalidInput)
         told = Told(failure=(_files_or_raised(error), f"{type(error).__name__}: {error}"[:2000], final))
         told.usage = meter.stop()
-    else:
-        # No wake: most trials are over before anybody could look, and a long one is seen at the next tick.
-        journal.append(StateReached(JobState.RUNNING), wake=False)
-        if home is None:
-            told = _speak(task, context, clock, journal)
-        else:
-            told = _behind_walls(task, context, clock, journal, home)
+        return told
+    # No wake: most trials are over before anybody could look, and a long one is seen at the next tick.
+    journal.append(StateReached(JobState.RUNNING), wake=False)
+    return context
+
+
+def end(task: Assignment, depot: Depot, journal: Journal, told: Told) -> None:
+    """Keeps what a trial left, and writes its end."""
     if told.failure is not None:
-        end, reason, final = told.failure
-        journal.append(AttemptEnded(end, reason, 1, final, told.usage))
+        why, reason, final = told.failure
+        journal.append(AttemptEnded(why, reason, 1, final, told.usage))
     else:
         _finish(task, depot, journal, told.result, told.usage)
-    journal.close()
-    learn_imports(told.imported)
-    return told.usage
 
 
 @dataclass(slots=True)
@@ -183,45 +205,77 @@ class Told:
     imported: tuple[str, ...] = ()
     """What a child imported that is gone with it: the next one should find it here."""
 
+    def to_json(self, journal: Journal) -> dict[str, Any]:
+        """Returns this as a child tells it, with how far it wrote the journal."""
+        return {
+            "result": self.result,
+            "failure": self.failure,
+            "usage": asdict(self.usage),
+            "next": journal.next,
+            "imported": self.imported,
+        }
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any], journal: Journal) -> Told:
+        """Returns what a child told; the journal goes on behind its last entry."""
+        journal.next = int(said["next"])
+        failure = said["failure"]
+        reason = None if failure is None else (EndReason(failure[0]), str(failure[1]), bool(failure[2]))
+        return cls(dict(said["result"]), reason, Usage(**said["usage"]), tuple(said["imported"]))
+
 
 def _speak(task: Assignment, context: TrialContext, clock: Clock, journal: Journal) -> Told:
     """Call the function; what it prints goes into the log."""
     order, told = task.order, Told()
-    log = LogWriter(task.folders.log, journal, order.log)
+    meter = OwnMeter(clock)
+    with speech_to([LogWriter(task.folders.log, journal, order.log)]):
+        try:
+            meter.start()
+            assert isinstance(order.run, Trial)
+            told.result = plain_result(resolve(order.run)(context))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
+            told.failure = failure_of(error, order)
+        told.usage = meter.stop()
+    return told
+
+
+@contextmanager
+def speech_to(logs: Sequence[LogWriter]) -> Iterator[None]:
+    """What is printed meanwhile goes into these logs, which are closed in the end."""
     lock = threading.Lock()
-    speech = [_Speech(log, stream, lock) for stream in ("out", "err")]
+    speech = [_Speech(logs, stream, lock) for stream in ("out", "err")]
     kept_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = speech
-    meter = _OwnMeter(clock)
     try:
-        meter.start()
-        assert isinstance(order.run, Trial)
-        told.result = _plain(resolve(order.run)(context))
-    except EaselError as error:
-        reason = f"{type(error).__name__}: {error}"
-        told.failure = (EndReason.RAISED, reason, isinstance(error, InvalidInput))
-    except OSError as error:
-        if not _is_full(error):
-            sys.stderr.write(traceback.format_exc())
-        told.failure = (_files_or_raised(error), f"{type(error).__name__}: {error}"[:2000], False)
-    except MemoryError:
-        reason = f"the memory limit of {order.resources.memory_mb} MB was reached"
-        told.failure = (EndReason.MEMORY_LIMIT, reason, False)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
-        sys.stderr.write(traceback.format_exc())
-        end = EndReason.DEVICE_LOST if is_gpu_fault(error) else EndReason.RAISED
-        told.failure = (end, f"{type(error).__name__}: {error}"[:2000], False)
+        yield
     finally:
         sys.stdout, sys.stderr = kept_streams
         for each in speech:
             each.end()
-    told.usage = meter.stop()
-    with lock:
-        log.close()
-    return told
+        with lock:
+            for log in logs:
+                log.close()
 
 
-def _is_full(error: Exception) -> bool:
+def failure_of(error: BaseException, order: Order) -> tuple[EndReason, str, bool]:
+    """Why a trial ended that raised this, in words, and whether that is final; what is not expected is printed."""
+    if isinstance(error, MemoryError):
+        return (
+            EndReason.MEMORY_LIMIT,
+            f"the memory limit of {order.resources.memory_mb} MB was reached",
+            False,
+        )
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, EaselError):
+        return EndReason.RAISED, reason, isinstance(error, InvalidInput)
+    if not _is_full(error):
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    if is_gpu_fault(error):
+        return EndReason.DEVICE_LOST, reason[:2000], False
+    return _files_or_raised(error), reason[:2000], False
+
+
+def _is_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -233,7 +287,7 @@ def is_gpu_fault(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and not short and any(word in text for word in known)
 
 
-def _files_or_raised(error: Exception) -> EndReason:
+def _files_or_raised(error: BaseException) -> EndReason:
     """A full disk is the machine's fault, not the trial's."""
     return EndReason.FILES if _is_full(error) else EndReason.RAISED
 
@@ -242,30 +296,33 @@ def _behind_walls(
     task: Assignment, context: TrialContext, clock: Clock, journal: Journal, home: Path
 ) -> Told:
     """The same in a child that sees only its own folders. If it dies, so does this process: the worker sees that."""
-    for folder in (task.folders.root, task.checkpoint):
-        _made(folder)
-    task.folders.log.touch(0o600)
-    _import_ahead(task.order.run)
+    prepare_walls([task])
     known = frozenset(sys.modules)
 
-    def work() -> dict[str, Any]:
+    def work(tell: Tell) -> None:
         told = _speak(task, context, clock, journal)
-        return {
-            "result": told.result,
-            "failure": told.failure,
-            "usage": asdict(told.usage),
-            "next": journal.next,
-            "imported": sorted(set(sys.modules) - known),
-        }
+        told.imported = tuple(sorted(set(sys.modules) - known))
+        tell(told.to_json(journal))
 
-    said = apart(work, lambda: put_up(task.folders, task.checkpoint, home))
-    if said is None:
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError("not reached")
-    journal.next = int(said["next"])
-    failure = said["failure"]
-    reason = None if failure is None else (EndReason(failure[0]), str(failure[1]), bool(failure[2]))
-    return Told(dict(said["result"]), reason, Usage(**said["usage"]), tuple(said["imported"]))
+    heard: list[dict[str, Any]] = []
+    if not apart(work, lambda: put_up([(task.folders, task.checkpoint)], home), heard.append) or not heard:
+        die()
+    return Told.from_json(heard[0], journal)
+
+
+def prepare_walls(tasks: Sequence[Assignment]) -> None:
+    """Makes the folders that a child behind walls may use, and imports what its trials will need."""
+    for task in tasks:
+        for folder in (task.folders.root, task.checkpoint):
+            _made(folder)
+        task.folders.log.touch(0o600)
+        _import_ahead(task.order.run)
+
+
+def die() -> NoReturn:
+    """Ends this process as its child ended: the worker says why."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("not reached")
 
 
 def _import_ahead(run: Any) -> None:
@@ -299,6 +356,7 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
         keep=task.checkpoint,
         threads=order.resources.threads,
         gpus=task.gpus,
+        input_key=_key_of(order.input),
     )
     if order.input:
         depot.fetch(order.input, task.folders.input, order.key, read_only=False)
@@ -315,7 +373,14 @@ def _context(task: Assignment, depot: Depot) -> TrialContext:
     return context
 
 
-def _plain(result: Any) -> dict[str, Any]:
+def _key_of(files: Sequence[StoredFile]) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    for file in files:
+        found.update(f"{file.path}\0{file.digest}\n".encode())
+    return found.hexdigest()
+
+
+def plain_result(result: Any) -> dict[str, Any]:
     """JSON, with NaN and infinities as None: a diverged network is an ordinary result."""
     if not isinstance(result, Mapping):
         raise InvalidInput(f"a trial returns a mapping of names to JSON values, not {type(result).__name__}")
@@ -329,15 +394,15 @@ def _plain(result: Any) -> dict[str, Any]:
             return [plain(each) for each in value]
         return value
 
-    plain_result: dict[str, Any] = plain(result)
+    made: dict[str, Any] = plain(result)
     try:
-        json.dumps(plain_result, allow_nan=False)
+        json.dumps(made, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"the trial's result is not JSON: {error}") from error
-    return plain_result
+    return made
 
 
-class _OwnMeter:
+class OwnMeter:
     """This process's use between two moments; the kernel's peak of resident memory is reset at the start."""
 
     def __init__(self, clock: Clock) -> None:
@@ -353,7 +418,7 @@ class _OwnMeter:
     def stop(self) -> Usage:
         return Usage(
             round(_cpu() - self._cpu, 4),
-            round(_status_mb("VmHWM"), 2),
+            round(status_mb("VmHWM"), 2),
             round(self._clock.monotonic() - self._wall, 4),
         )
 
@@ -363,31 +428,8 @@ def _cpu() -> float:
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
-def _status_mb(field: str) -> float:
+def status_mb(field: str) -> float:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
     return 0.0
-
-
-def serve(
-    fd: int, depot: Depot, clock: Clock, read: Callable[[bytes], Assignment], home: Path | None = None
-) -> None:
-    """Perform assignments that come as lines on `fd` until it closes, or until this process is worn."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-    fresh_mb = _status_mb("VmRSS")
-    with os.fdopen(os.dup(fd), "rb") as lines:
-        for line in lines:
-            task = read(line)
-            usage = perform(task, depot, clock, fd, home)
-            worn = home is None and (
-                usage.wall_seconds > REUSE_BELOW_S
-                or bool(task.gpus)
-                or threading.active_count() > 1
-                or _status_mb("VmRSS") - fresh_mb > REUSE_BELOW_GROWTH_MB
-                or bool(descendants(os.getpid()))
-            )
-            if worn:
-                return
-            gc.collect(0)

@@ -14,7 +14,7 @@ import signal
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,14 @@ def system_rules(home: Path) -> Iterator[tuple[Path, int]]:
             yield from ((each, landlock.READ) for each in landlock.without(path, home))
 
 
-def apart(work: Callable[[], dict[str, Any]], put_up: Callable[[], None]) -> dict[str, Any] | None:
-    """What `work` returned in a child of this process, behind the walls that `put_up` puts up; None: the child died."""
+Tell = Callable[[dict[str, Any]], None]
+
+
+def apart(work: Callable[[Tell], None], put_up: Callable[[], None], hear: Tell) -> bool:
+    """Runs `work` in a child of this process, behind the walls that `put_up` puts up; whether it came to its end.
+
+    What it tells is heard here at once.
+    """
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     pid = os.fork()
@@ -89,21 +95,28 @@ def apart(work: Callable[[], dict[str, Any]], put_up: Callable[[], None]) -> dic
             die_with(parent)
             os.close(read_end)
             put_up()
-            with os.fdopen(write_end, "wb") as told:
-                told.write(json.dumps(work()).encode())
+            with os.fdopen(write_end, "wb") as pipe:
+
+                def tell(found: dict[str, Any]) -> None:
+                    pipe.write(json.dumps(found).encode() + b"\n")
+                    pipe.flush()
+
+                work(tell)
             code = 0
         finally:
             os._exit(code)
     os.close(write_end)
+    fits = True
     with os.fdopen(read_end, "rb") as answer:
-        data = answer.read(LONGEST + 1)
-    if len(data) > LONGEST:
-        os.kill(pid, signal.SIGKILL)
+        while line := answer.readline(LONGEST + 1):
+            fits = len(line) <= LONGEST
+            if not fits:
+                os.kill(pid, signal.SIGKILL)
+                break
+            if line.endswith(b"\n"):  # the last words of one that died are not whole
+                hear(json.loads(line))
     _, status = os.waitpid(pid, 0)
-    if status != 0 or len(data) > LONGEST:
-        return None
-    found: dict[str, Any] = json.loads(data)
-    return found
+    return fits and status == 0
 
 
 def learn_imports(names: Iterable[str]) -> None:
@@ -115,14 +128,16 @@ def learn_imports(names: Iterable[str]) -> None:
                 importlib.import_module(name)
 
 
-def put_up(folders: Folders, checkpoint: Path, home: Path) -> None:
-    """Walls the child in: no privileges, no internet, no files of others, whatever its code turns into."""
-    folders.tmp.mkdir(parents=True, exist_ok=True)
-    os.environ["TMPDIR"] = str(folders.tmp)
+def put_up(places: Sequence[tuple[Folders, Path]], home: Path) -> None:
+    """Walls the child in: no privileges, no internet, no files of others, whatever its code turns into. Its own are
+    those of its trials, each with the checkpoint's folder."""
+    tmp = places[0][0].tmp
+    tmp.mkdir(parents=True, exist_ok=True)
+    os.environ["TMPDIR"] = str(tmp)
     # Kernels are built where this trial alone may write: a folder for all would let one of them plant code for others.
-    os.environ["TRITON_CACHE_DIR"] = str(folders.tmp / "triton")
+    os.environ["TRITON_CACHE_DIR"] = str(tmp / "triton")
     tempfile.tempdir = None
-    wall_in(rules(folders, checkpoint, home))
+    wall_in([rule for folders, checkpoint in places for rule in rules(folders, checkpoint, home)])
 
 
 def wall_in(allowed: Iterable[tuple[Path, int]]) -> None:

@@ -9,11 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from easel.declare.resources import Resources
+from easel.run.assignments import write_assignments
 from easel.run.cgroup import Cgroup, Cgroups
-from easel.run.fork_server import write_assignment
 from easel.run.trial import Assignment
 from easel.run.worker_config import WorkerConfig
 
@@ -30,11 +31,14 @@ class WarmProcess:
     cgroup: Cgroup
     limits: Resources | None = None
 
-    def give(self, task: Assignment) -> None:
-        if self.limits != task.order.resources:
-            self.cgroup.limit(task.order.resources, task.order.processes)
-            self.limits = task.order.resources
-        self.socket.sendall(write_assignment(task))
+    def give(self, tasks: Sequence[Assignment]) -> None:
+        """Have it perform a trial, or several together, within what all of them asked for."""
+        asked = [task.order.resources for task in tasks]
+        whole = Resources(sum(one.vcpu for one in asked), sum(one.memory_mb for one in asked), asked[0].gpus)
+        if self.limits != whole:
+            self.cgroup.limit(whole, sum(task.order.processes for task in tasks))
+            self.limits = whole
+        self.socket.sendall(write_assignments(tasks))
 
     def kill(self) -> None:
         self.cgroup.kill()

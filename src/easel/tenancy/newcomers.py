@@ -5,13 +5,14 @@ So that somebody always can, what takes long and cannot be stopped is begun only
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from easel.declare.resources import Room
 from easel.ids import JobId
 from easel.records.decision import Decision, StartTrial
 from easel.schedule.policies import Policy
-from easel.schedule.state import PoolDevice, PoolState, Tenant
+from easel.schedule.state import PoolState, Tenant
 from easel.tenancy.source import Flight
 
 RULE = "first model"
@@ -94,18 +95,14 @@ def is_newcomer(tenant: Tenant) -> bool:
 
 
 def who_gives_way(
-    state: PoolState,
-    flights: Mapping[JobId, Flight],
-    active: Collection[JobId],
-    giving: Collection[JobId],
-    devices: Sequence[PoolDevice],
+    state: PoolState, flights: Mapping[JobId, Flight], giving: Collection[JobId], rooms: Iterable[Room]
 ) -> list[JobId]:
     """Slices to be asked to stop at their next checkpoint: one for each newcomer that could run on some device and for
-    whom nobody is `giving` way yet. Those `active` ones that are thought to take longest, of tenants that have a model:
-    what waits in a queue holds no device.
+    whom nobody is `giving` way yet. Those that are thought to take longest, of tenants that have a model.
     """
+    capacity = list(rooms)
     waiting = sum(
-        bool(one.open.any()) and any(_fits(one, device) for device in devices)
+        bool(one.open.any()) and any(_fits(one, room) for room in capacity)
         for one in state.tenants.values()
         if not one.pulls and is_newcomer(one)
     )
@@ -113,16 +110,14 @@ def who_gives_way(
     if missing <= 0:
         return []
     able: Sequence[Flight] = sorted(
-        (flights[job] for job in active if job not in giving and job in flights),
+        (one for job, one in flights.items() if job not in giving and _may_give_way(one, state)),
         key=lambda one: -one.trial.reasons.cost,
     )
-    return [one.job_id for one in able if _may_give_way(one, state)][:missing]
+    return [one.job_id for one in able[:missing]]
 
 
-def _fits(tenant: Tenant, device: PoolDevice) -> bool:
-    if device.kept_for not in ("", tenant.project):
-        return False
-    return not tenant.needs or device.room is None or bool((tenant.fits(device.room) & tenant.open).any())
+def _fits(tenant: Tenant, room: Room) -> bool:
+    return not tenant.needs or bool((tenant.fits(room) & tenant.open).any())
 
 
 def _may_give_way(flight: Flight, state: PoolState) -> bool:

@@ -7,6 +7,7 @@ import signal
 import socket
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 from easel.metrics import log_metric, log_progress
 from easel.run.trial import TrialContext
 
-__trials__ = ("add", "count", "die", "fill", "noop", "pry", "raise_error", "resume", "wait")
+__trials__ = ("add", "count", "die", "fill", "meet", "noop", "pry", "raise_error", "resume", "wait")
+__together__ = {"meet": "easel.testing.trials:meet_together"}
 
 
 def noop(context: TrialContext) -> dict[str, Any]:
@@ -41,6 +43,30 @@ def wait(context: TrialContext) -> dict[str, Any]:
     while not Path(context.arguments["until"]).exists():
         time.sleep(0.01)
     return {"waited": True}
+
+
+def meet(context: TrialContext) -> dict[str, Any]:
+    """Says how many share its process."""
+    return {"together": 1, "pid": os.getpid()}
+
+
+def meet_together(
+    contexts: Sequence[TrialContext], told: Callable[[int, Mapping[str, Any] | BaseException], None]
+) -> None:
+    """Each does as its argument `how` says: it ends, raises, dies, or waits for a file."""
+    print(f"{len(contexts)} met")  # noqa: T201
+    waiting = dict(enumerate(contexts))
+    while waiting:
+        for number, context in list(waiting.items()):
+            how, until = context.arguments.get("how", "ends"), context.arguments.get("until")
+            if how == "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if until is None or Path(until).exists() or context.was_killed():
+                del waiting[number]
+                (context.output / "model.txt").write_text(f"weights of {number}")
+                result = {"together": len(contexts), "pid": os.getpid()}
+                told(number, RuntimeError("the loss is not a number") if how == "raises" else result)
+        time.sleep(0.01)
 
 
 def raise_error(context: TrialContext) -> dict[str, Any]:

@@ -59,7 +59,7 @@ export default function Device() {
               />
             </label>
             <button type="submit" disabled={look.isPending}>
-              Look up the code
+              Go on
             </button>
           </form>
           {look.data && (

@@ -137,7 +137,7 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
           />
         </label>
         <label>
-          Memory, MB
+          Memory, MiB
           <input
             type="number"
             min="16"

@@ -7,8 +7,8 @@ import json
 import math
 import platform
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,10 +50,11 @@ from easel.match.split import FOLDS, rows_by_example
 from easel.match.stored import StoredPair, Wanted, read_lines
 from easel.match.suspects import rank_suspects
 from easel.match.templates import match_program
-from easel.match.train import Conditions, train
+from easel.match.train import Conditions, Trained, train
 from easel.run.slice_files import keep_checkpoint
 
 __trials__ = ("learn", "suspect", "combine")
+__together__ = {"learn": "easel.flow.apps.learn_together:learn_together"}
 LARGEST_PREDICTIONS = 64 * 2**20
 MANY, FEW_VALIDATED = 10_000, 2_000
 """Of more examples a slice on a share reads only what it needs, and so many to validate it."""
@@ -109,6 +110,9 @@ def read_examples(
     return list(digests), own_folds(program, examples, folds), list(examples)
 
 
+Read = Callable[[Program, LearningContext, int, Wanted], tuple[list[str], list[int], list[Example]]]
+
+
 def part_of_many(until: float | None, count: int) -> Wanted | None:
     """Returns which of `count` examples a slice of this share trains on and is validated by; None means all.
 
@@ -141,6 +145,19 @@ def ahead(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return (*own, *_FOR_TABLES, *stored_by)
 
 
+@dataclass(frozen=True)
+class Work:
+    """A trial whose examples are read: `key` names its part of the output."""
+
+    program: Program
+    candidate: Candidate
+    conditions: Conditions
+    key: str
+    digests: Sequence[str]
+    folds: Sequence[int]
+    examples: Sequence[Example]
+
+
 def learn(place: LearningContext) -> dict[str, Any]:
     """Train, leave the model, its report and each example's validation loss in the output; the measurement.
 
@@ -148,12 +165,19 @@ def learn(place: LearningContext) -> dict[str, Any]:
     that are switched off, `vectors`, the path of a GloVe file among the files, `examples`, how many there are, and
     `until`, the share of the trial at which this slice of it ends. A trial that is not over leaves its checkpoint too.
     """
+    work = open_work(place)
+    trained = train(work.candidate, work.program, work.examples, work.folds, work.conditions)
+    return keep_work(place, work, trained)
+
+
+def open_work(place: LearningContext, read: Read = read_examples) -> Work:
+    """Returns what a trial learns from, and how, as its arguments say."""
     wanted = place.arguments
     program = parse_program(wanted["program"])
     candidate = Candidate.from_json(wanted["candidate"])
     until = wanted.get("until")
     part = None if goes_on(candidate) else part_of_many(until, int(wanted.get("examples", 0)))
-    digests, folds, examples = read_examples(program, place, looks_at(candidate), part or everything)
+    digests, folds, examples = read(program, place, looks_at(candidate), part or everything)
     vectors = wanted.get("vectors")
     key = _key(candidate.name, digests, int(wanted["seed"]))
     if goes_on(candidate):
@@ -169,12 +193,17 @@ def learn(place: LearningContext) -> dict[str, Any]:
         give_way=place.asked_to_give_way,
         embeddings=None if vectors is None else place.input / str(vectors).lstrip("/"),
     )
-    trained = train(candidate, program, examples, folds, conditions)
+    return Work(program, candidate, conditions, key, digests, folds, examples)
+
+
+def keep_work(place: LearningContext, work: Work, trained: Trained) -> dict[str, Any]:
+    """Leaves what was learned in the output; returns the measurement."""
+    candidate, digests = work.candidate, work.digests
     # Models of one app lie at different paths, so that the versions of some can be read side by side.
-    output = place.output / key
+    output = place.output / work.key
     trained.model.save(output / "model")
     describe_for_mlflow(output / "model", platform.python_version(), trained.measurement.metric)
-    held_out = [one.input for one, fold in zip(examples, folds, strict=True) if fold == 0]
+    held_out = [one.input for one, fold in zip(work.examples, work.folds, strict=True) if fold == 0]
     checked = check_stored(output / "model", trained.model, held_out)
     reached = trained.learned.reached
     if reached < 1.0 and goes_on(candidate):

@@ -95,9 +95,10 @@ def why_it_waits(
             raise NotFound(f"this project has no app, study or job {what[:60]!r}")
         job = find_job(tx, caller, what)
         settings = state.settings
-        half_life = settings.share_half_life_days * 86_400.0
-        account = why.of_job(tx, job, settings.max_active_jobs, half_life)
-        expected = why.expected_of(tx, job, settings.max_active_jobs, half_life)
+        account = why.of_job(tx, job, settings.max_active_jobs)
+        expected = why.expected_of(
+            tx, job, settings.max_active_jobs, settings.share_half_life_days * 86_400.0
+        )
         return _told("job", job.name, account, expected=expected)
 
 
