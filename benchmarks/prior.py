@@ -4,8 +4,9 @@
 
 Excess of the default policy over greedy with hindsight (area under the mean loss over the budget), divided by that of the
 cold prior, which knows nothing of the candidates: one level for each tenant, equal candidates. `learned` is history
-alone (`schedule/similar`), `blend` is `schedule/learn.learned_prior`. Complete history has every cell; lived history
-only those that a pool of the earlier tenants, under the cold prior, chose to run within the same budget.
+alone (`optimise/covariance.estimate`), `blend` is the live pool's own (`schedule/learn.learned_prior`). Complete history
+has every cell; lived history only those that a pool of the earlier tenants, under the cold prior, chose to run within
+the same budget.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import numpy as np
 from benchmarks.papers import worlds
 from benchmarks.papers.compare import write
 from benchmarks.papers.worlds import SETTINGS, Setting, split
+from easel.optimise.arcsine import to_angle
+from easel.optimise.covariance import estimate, filled
 from easel.schedule.learn import learned_prior
 from easel.schedule.measure import standard_error
 from easel.schedule.policies import named
-from easel.schedule.prior import Prior, typical
-from easel.schedule.similar import history_priors
+from easel.schedule.prior import Prior, typical, weak
+from easel.schedule.scale import as_angles
 from easel.schedule.simulate import World, hindsight, simulate, tenants
 from easel.schedule.table import ScoreTable
 
@@ -51,6 +54,17 @@ def lived(table: ScoreTable, setting: Setting) -> ScoreTable:
     return ScoreTable(table.tenants, table.candidates, quality, table.cost)
 
 
+def history_alone(history: ScoreTable) -> Prior:
+    """The regularised estimates of history as it is, its gaps filled by what its row and its column are like."""
+    K = len(history.candidates)
+    rows = history.quality[np.isfinite(history.quality).any(1)]
+    if not len(rows):
+        return weak(K)
+    arcsine = as_angles(rows)
+    found = estimate(to_angle(filled(rows)) if arcsine else filled(rows))
+    return Prior(found.mean, found.cov, dof=found.dof, arcsine=arcsine, upside=found.upside)
+
+
 def excesses(setting: Setting, repetition: int, earlier: int, *, complete: bool) -> dict[str, float]:
     """By prior, the area above that of greedy with hindsight."""
     part = split(setting, repetition)
@@ -66,7 +80,7 @@ def excesses(setting: Setting, repetition: int, earlier: int, *, complete: bool)
     cold = typical(K)
     priors = {
         "cold": dict.fromkeys(served.tenants, cold),
-        "learned": history_priors(history, served),
+        "learned": dict.fromkeys(served.tenants, history_alone(history)),
         "blend": dict.fromkeys(served.tenants, learned_prior(history.quality, cold, history.cost)),
     }
     world = World(served, ceiling=1.0)

@@ -7,8 +7,9 @@ import pytest
 
 from easel.optimise.arcsine import to_angle, to_quality
 from easel.schedule.hope import tuned
-from easel.schedule.learn import in_angles, learn_priors, learned_prior
+from easel.schedule.learn import learn_priors, learned_prior
 from easel.schedule.prior import NOISE, Prior
+from easel.schedule.scale import in_angles, in_qualities
 
 K = 6
 COLD = Prior(np.full(K, 0.7), 0.15**2 * np.ones((K, K)) + 0.1**2 * np.eye(K), NOISE)
@@ -34,6 +35,42 @@ def test_many_rows_teach_which_candidates_are_good() -> None:
     found = learned_prior(H, COLD)
     assert found.mean == pytest.approx(to_angle(H).mean(0), abs=0.02)
     assert np.diag(found.cov).mean() < 0.5 * np.diag(in_angles(COLD).cov).mean()
+
+
+def test_history_tells_that_tenants_differ_as_a_whole() -> None:
+    rng = np.random.default_rng(0)
+    level = rng.normal(0.7, 0.1, size=(30, 1))
+    H = level + np.linspace(-0.2, 0.2, K)[None, :] + 0.02 * rng.standard_normal((30, K))
+    found = learned_prior(H, COLD)
+    assert (np.diff(found.mean) > 0).all()
+    assert found.cov[0, 5] / np.sqrt(found.cov[0, 0] * found.cov[5, 5]) > 0.8
+
+
+def test_a_candidate_nobody_has_run_is_average_and_uncertain() -> None:
+    gap = history(30)
+    gap[:, 2] = np.nan
+    found = learned_prior(gap, COLD)
+    seen = [0, 1, 3, 4, 5]
+    assert found.mean[seen].min() < found.mean[2] < found.mean[seen].max()
+    assert found.cov[2, 2] > np.diag(found.cov)[seen].max()
+
+
+def test_many_rows_that_are_normal_as_they_are_keep_their_scale() -> None:
+    rng = np.random.default_rng(4)
+    level = rng.choice([0.35, 0.8], size=(120, 1))
+    H = np.clip(level + 0.05 * rng.standard_normal((120, K)), 0.0, 1.0)
+    assert not learned_prior(H, COLD).arcsine
+    assert learned_prior(H[:10], COLD).arcsine
+    assert not learned_prior(100.0 * H[:10], COLD).arcsine
+
+
+def test_beliefs_keep_their_means_from_one_scale_to_the_other() -> None:
+    there = in_angles(COLD)
+    back = in_qualities(there)
+    assert back.mean == pytest.approx(COLD.mean)
+    assert back.cov == pytest.approx(COLD.cov)
+    assert not back.arcsine
+    assert in_qualities(COLD) is COLD
 
 
 def test_one_row_moves_the_mean_a_little_of_the_way() -> None:

@@ -18,8 +18,8 @@ from easel.optimise.arrays import Array
 from easel.optimise.finite import FiniteGP
 from easel.schedule.cells import CellPrior, ColdCells, learn_cells
 from easel.schedule.curves import CurveTable
-from easel.schedule.learn import in_angles
 from easel.schedule.prior import Prior
+from easel.schedule.scale import in_angles
 
 DOF = 30.0
 """Degrees of freedom of a tenant's own spread."""

@@ -13,12 +13,14 @@ from easel.optimise.covariance import estimate, upper_deviations
 from easel.optimise.missing import Moments, posterior_moments
 from easel.schedule.hope import tuned
 from easel.schedule.prior import Prior
+from easel.schedule.scale import as_angles, in_angles, in_qualities
+from easel.schedule.state import Mask
 
 PSEUDO_ROWS = (3.0, 15.0)
 """How many earlier tenants the cold prior may count as."""
 FOLDS = 5
-COMPLETE = 0.9
-"""Rows with at least this share of their cells are whole enough for the estimators of `optimise/covariance`."""
+COMPLETE, WELL_SEEN = 0.9, 0.5
+"""The estimators of `optimise/covariance` want so much of all cells, and of each candidate's."""
 SLIGHT = 0.01
 USUAL_UPSIDE = 0.8
 """Real candidates surprise upwards less than downwards: what rows with gaps come to, and whole rows say themselves."""
@@ -29,15 +31,6 @@ SURE = 2.0
 FAR = 2.5
 """Properties are cut off at so many deviations: no tenant is extrapolated further."""
 ROWS_PER_PROPERTY = 3
-
-
-def in_angles(prior: Prior) -> Prior:
-    """The same belief over `arcsin √quality`, to first order: `dw/dq = 1/sin 2w`."""
-    if prior.arcsine:
-        return prior
-    mean = to_angle(np.clip(prior.mean, 0.01, 0.99))
-    slope = 1.0 / np.maximum(np.sin(2.0 * mean), 0.2)
-    return replace(prior, mean=mean, cov=prior.cov * np.outer(slope, slope), arcsine=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +53,8 @@ class LearnedPriors:
 def learned_prior(history: Array, cold: Prior, cost: Array | None = None) -> Prior:
     """The prior for a new tenant: `cold` where there is no history, and more of history the better it foretells.
 
-    `history` `(n, K)` holds the qualities, in [0, 1], of the same candidates for earlier tenants, NaN where one was not
-    run; `cost` `(n, K)` what they cost there, where known.
+    `history` `(n, K)` holds the qualities of the same candidates for earlier tenants, NaN where one was not run; `cost`
+    `(n, K)` what they cost there, where known.
     """
     return learn_priors(history, cold, cost=cost).shared
 
@@ -69,42 +62,56 @@ def learned_prior(history: Array, cold: Prior, cost: Array | None = None) -> Pri
 def learn_priors(
     history: Array, cold: Prior, properties: Array | None = None, cost: Array | None = None
 ) -> LearnedPriors:
-    """Learns as `learned_prior` does, and with `properties` `(n, d)` of earlier tenants a mean that moves with them."""
+    """Learns as `learned_prior` does, and with `properties` `(n, d)` of earlier tenants a mean that moves with them.
+
+    Beliefs are of angles or of qualities as they are, whichever history says (`schedule/scale`).
+    """
     none = np.empty((0, 0))
     there = (~np.isnan(history)).any(1) if len(history) else np.zeros(0, dtype=bool)
     if not there.any():
         return LearnedPriors(cold, none, none, none)
-    cold = in_angles(cold)
-    K = len(cold.mean)
+    arcsine = as_angles(history[there])
+    cold = in_angles(cold) if arcsine else in_qualities(cold)
     H = history[there]
-    H = np.where(np.isnan(H), np.nan, to_angle(H))
+    if arcsine:
+        H = np.where(np.isnan(H), np.nan, to_angle(H))
     found = _weighed(H, cold)
     centre, width, slopes, moved = none, none, none, np.zeros_like(H)
     if properties is not None:
         F = properties[there]
         centre, width = F.mean(0), np.maximum(F.std(0), 1e-6)
         F = _scaled(F, centre, width)
-        slopes = _useful_slopes(F, H, found)
+        slopes = _useful_slopes(F, H, found.moments)
         if slopes.size:
             moved = F @ slopes
             found = _weighed(H - moved, cold)
     method = f"learned from {len(H)} tenants" + (" and their properties" if slopes.size else "")
-    rest = H - moved
-    whole = ~np.isnan(rest).any(1)
-    upside = np.full(K, 1.0 - (1.0 - USUAL_UPSIDE) * len(H) / (len(H) + 5.0))
-    if whole.sum() >= FOLDS:
-        upside = upper_deviations([(rest[whole] - found.mean, found.cov)])
-    prior = Prior(found.mean, found.cov, cold.noise, DOF, method, arcsine=True, upside=upside)
+    mean, cov = found.moments.mean, found.moments.cov
+    prior = Prior(mean, cov, cold.noise, found.dof, method, arcsine=arcsine, upside=found.upside)
+    whole = _whole(H)
     if cost is not None and whole.sum() >= FOLDS:
-        prior = tuned(prior, rest[whole], cost[there][whole])
+        prior = tuned(prior, found.moments.completed((H - moved)[whole])[0], cost[there][whole])
     return LearnedPriors(prior, centre, width, slopes)
 
 
-def _weighed(H: Array, cold: Prior) -> Moments:
+def _whole(H: Array) -> Mask:
+    return np.asarray((~np.isnan(H)).mean(1) >= COMPLETE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A belief about rows: its moments, and how it errs: Student degrees of freedom, `upside` `(K,)`."""
+
+    moments: Moments
+    dof: float
+    upside: Array
+
+
+def _weighed(H: Array, cold: Prior) -> _Found:
     """Three kinds of belief compete for the likelihood of rows held out, and are averaged by it.
 
-    The cold prior; the cold prior counted as a few rows beside the rows of `H`, gaps and all; and, of whole rows, the
-    regularised estimates. One row cannot be held out: there the cold prior and its lightest mixture count alike.
+    The cold prior; the cold prior counted as a few rows beside the rows of `H`, gaps and all; and, where gaps are few,
+    the regularised estimates. One row cannot be held out: there the cold prior and its lightest mixture count alike.
     """
     before = Moments(cold.mean, cold.cov)
     n = len(H)
@@ -116,18 +123,31 @@ def _weighed(H: Array, cold: Prior) -> Moments:
         for fold in range(min(FOLDS, n)):
             held = np.arange(n) % min(FOLDS, n) == fold
             for kind in kinds:
-                scores[kind] += float(_found(kind, H[~held], before).likelihoods(H[held]).sum())
+                scores[kind] += float(_found(kind, H[~held], before).moments.likelihoods(H[held]).sum())
     best = max(scores.values())
     weights = {kind: float(np.exp(score - best)) for kind, score in scores.items()}
     total = sum(w for w in weights.values() if w > SLIGHT)
     parts = [(w / total, _found(kind, H, before)) for kind, w in weights.items() if w > SLIGHT]
-    return _mixture(parts)
+    return _mixture(parts, H)
 
 
-def _mixture(parts: Sequence[tuple[float, Moments]]) -> Moments:
-    mean = np.asarray(sum(w * one.mean for w, one in parts))
-    cov = sum(w * (one.cov + np.outer(one.mean - mean, one.mean - mean)) for w, one in parts)
-    return Moments(mean, np.asarray(cov))
+def _mixture(parts: Sequence[tuple[float, _Found]], H: Array) -> _Found:
+    mean = np.asarray(sum(w * one.moments.mean for w, one in parts))
+    cov = sum(
+        w * (one.moments.cov + np.outer(one.moments.mean - mean, one.moments.mean - mean)) for w, one in parts
+    )
+    moments = Moments(mean, np.asarray(cov))
+    heaviest = max(parts, key=lambda part: part[0])[1]
+    return _Found(moments, heaviest.dof, _upside(moments, heaviest, H))
+
+
+def _upside(moments: Moments, heaviest: _Found, H: Array) -> Array:
+    if np.isfinite(heaviest.upside).all():
+        return heaviest.upside
+    whole = ~np.isnan(H).any(1)
+    if whole.sum() >= FOLDS:
+        return upper_deviations([(H[whole] - moments.mean, moments.cov)])
+    return np.full(H.shape[1], 1.0 - (1.0 - USUAL_UPSIDE) * len(H) / (len(H) + 5.0))
 
 
 Kind = str | float
@@ -135,19 +155,19 @@ Kind = str | float
 
 
 def _kinds(H: Array) -> tuple[Kind, ...]:
-    whole = bool(((~np.isnan(H)).mean(1) >= COMPLETE).all()) and len(H) >= FOLDS
-    return ("cold", *PSEUDO_ROWS, *(("history",) if whole else ()))
+    seen = ~np.isnan(H)
+    full = float(seen.mean()) >= COMPLETE and float(seen.mean(0).min()) >= WELL_SEEN
+    return ("cold", *PSEUDO_ROWS, *(("history",) if full and _whole(H).sum() >= FOLDS else ()))
 
 
-def _found(kind: Kind, H: Array, before: Moments) -> Moments:
+def _found(kind: Kind, H: Array, before: Moments) -> _Found:
+    unknown = np.full(H.shape[1], np.nan)
     if kind == "cold":
-        return before
+        return _Found(before, DOF, unknown)
     if isinstance(kind, float):
-        return posterior_moments(H, before, kind)
-    if np.isnan(H).any():
-        H = posterior_moments(H, before, PSEUDO_ROWS[0]).completed(H)[0]
+        return _Found(posterior_moments(H, before, kind), DOF, unknown)
     found = estimate(H)
-    return Moments(found.mean, found.cov)
+    return _Found(Moments(found.mean, found.cov), found.dof, found.upside)
 
 
 def _scaled(F: Array, centre: Array, width: Array) -> Array:

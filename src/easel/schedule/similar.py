@@ -8,19 +8,16 @@ common mean is kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from easel.errors import InvalidInput
-from easel.optimise.arcsine import to_angle
 from easel.optimise.arrays import Array
-from easel.optimise.covariance import FLOOR, estimate, filled, ledoit_wolf, row_log_likelihoods
-from easel.schedule.hope import tuned
-from easel.schedule.learn import learned_prior
-from easel.schedule.prior import Prior, from_history, typical
+from easel.optimise.covariance import FLOOR, filled, ledoit_wolf, row_log_likelihoods
+from easel.schedule.learn import learn_priors, learned_prior
+from easel.schedule.prior import Prior, typical
 from easel.schedule.table import ScoreTable
 
 COMPONENTS = (1, 2, 3)
@@ -30,14 +27,6 @@ FOLDS = 5
 RIDGE = 1.0
 SURE = 3.0
 """By how many standard errors the held-out likelihood must rise."""
-FEW_ROWS = 8
-"""Fewer earlier tenants than this are helped by a prior of what is typical (docs/results/prior.md)."""
-SCALE_ROWS = 20
-"""Fewer rows cannot tell on which scale they are normal: accuracies usually are as angles."""
-INNER = (0.002, 0.998)
-"""Qualities at the very ends would decide about the scale alone."""
-NEARLY_WHOLE = 0.9
-"""Rows that lack more cells than this leaves cannot be served again."""
 FAR = 3.0
 """Components are cut off at so many deviations: no tenant is extrapolated further."""
 
@@ -104,62 +93,19 @@ def _held_out(X: Array, F: Array, parts: npt.NDArray[np.int_]) -> Array:
 
 
 def history_priors(history: ScoreTable, tenants: ScoreTable) -> dict[str, Prior]:
-    """A prior for each of `tenants`, over the candidates of both tables."""
+    """A prior for each of `tenants`, over the candidates of both tables: as the live pool learns it, beside what is
+    typical of accuracies, its mean moved by what the candidates cost (`schedule/learn`)."""
     if history.candidates != tenants.candidates:
         raise InvalidInput("history and tenants must have the same candidates in the same order")
-    return tenant_priors(history.quality, history.cost, dict(zip(tenants.tenants, tenants.cost, strict=True)))
-
-
-def tenant_priors(quality: Array, cost: Array, costs: Mapping[str, Array]) -> dict[str, Prior]:
-    """`quality` and `cost` `(n, K)` of earlier tenants; `costs` `(K,)` of each new one by name.
-
-    Qualities that all lie in [0, 1] are modelled as angles (`optimise/arcsine`), unless many rows say that they are
-    likelier as they are; the upper side is as wide as served the earlier tenants best (`schedule/hope`). Few rows stand
-    beside what is typical of accuracies.
-    """
-    if as_angles(quality):
-        if np.isfinite(quality).any(1).sum() < FEW_ROWS:
-            return dict.fromkeys(costs, learned_prior(quality, typical(quality.shape[1]), cost))
-        found = _priors(to_angle(quality), cost, costs, arcsine=True)
-    else:
-        found = _priors(quality, cost, costs, arcsine=False)
-    return found
-
-
-def as_angles(quality: Array) -> bool:
-    """Whether `arcsin √quality` is the better scale: for few rows yes, for many the one that makes rows likelier."""
-    known = quality[np.isfinite(quality)]
-    if not len(known) or known.min() < 0.0 or known.max() > 1.0:
-        return False
-    rows = filled(quality[np.isfinite(quality).any(1)])
-    if len(rows) < SCALE_ROWS:
-        return True
-    inner = np.clip(rows, *INNER)
-    jacobian = -float(np.log(2.0 * np.sqrt(inner * (1.0 - inner))).sum())
-    return estimate(to_angle(rows)).likelihood + jacobian >= estimate(rows).likelihood
-
-
-def _priors(quality: Array, cost: Array, costs: Mapping[str, Array], *, arcsine: bool) -> dict[str, Prior]:
+    quality, cost = history.quality, history.cost
+    cold = typical(quality.shape[1])
     seen = ~np.isnan(quality)
-    rows, columns = seen.any(1), seen.any(0)
-    r = useful_components(quality[rows], cost[rows]) if columns.all() and rows.any() else 0
+    r = useful_components(quality, cost) if len(quality) and seen.any(1).all() and seen.any(0).all() else 0
     if r == 0:
-        shared = _hopeful(from_history(quality), quality, cost, arcsine=arcsine)
-        return dict.fromkeys(costs, shared)
-    space = CostSpace.of(cost[rows], r)
-    F = space.scores(cost[rows])
-    X = filled(quality[rows])
-    B = slopes(F, X - X.mean(0))
-    rest = X - F @ B
-    prior = _hopeful(from_history(rest), rest, cost[rows], arcsine=arcsine)
-    method = f"{prior.method}, moved by {r} cost components"
+        return dict.fromkeys(tenants.tenants, learned_prior(quality, cold, cost))
+    space = CostSpace.of(cost, r)
+    learned = learn_priors(quality, cold, space.scores(cost), cost)
     return {
-        name: replace(prior, mean=prior.mean + space.scores(own[None, :])[0] @ B, method=method)
-        for name, own in costs.items()
+        name: learned.prior(space.scores(own[None, :])[0])
+        for name, own in zip(tenants.tenants, tenants.cost, strict=True)
     }
-
-
-def _hopeful(prior: Prior, quality: Array, cost: Array, *, arcsine: bool) -> Prior:
-    prior = replace(prior, arcsine=arcsine)
-    whole = (~np.isnan(quality)).mean(1) >= NEARLY_WHOLE
-    return tuned(prior, filled(quality)[whole], cost[whole]) if whole.any() else prior

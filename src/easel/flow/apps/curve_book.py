@@ -18,7 +18,7 @@ from easel.optimise.arrays import Array
 from easel.records.tenant import PastTrial
 from easel.schedule.curve_belief import CurvePrior, learn_curves
 from easel.schedule.curves import CurveTable
-from easel.schedule.learn import in_angles
+from easel.schedule.scale import in_angles
 from easel.schedule.state import Belief
 
 WHOLE_BELOW_S = 8.0
