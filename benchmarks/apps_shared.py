@@ -12,7 +12,8 @@ found for the app, less that.
 
 All training is real; time is processor time of one thread, so that other work on the machine does not count, and two
 cores are two clocks. A trial that one way has run is not run again for another: the same seed gives the same model.
-Runs are kept in the file `--trials`, so that a run that was interrupted goes on. FLAML is asked in a process of its
+Of what public data taught the eight sets are left out. Runs are kept in the file `--trials`, so that a run that was
+interrupted goes on. FLAML is asked in a process of its
 own whose clock is processor time; it sees series and pictures as rows of numbers.
 """
 
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +37,9 @@ import numpy as np
 from benchmarks.apps import load
 from easel.declare.parse import parse_program
 from easel.errors import EaselError
-from easel.flow.apps.beliefs import LEARN, START_S, Costs
+from easel.flow.apps.beliefs import START_S, Costs
+from easel.flow.apps.learned_book import LearnedBook
+from easel.flow.experience.file import packaged_experience
 from easel.ids import AppId
 from easel.match.candidate import Candidate
 from easel.match.loop import Diverged
@@ -47,6 +50,7 @@ from easel.match.summary import DataSummary, strata, summarise
 from easel.match.train import Conditions, train
 from easel.records.decision import StartTrial
 from easel.records.tenant import PastTrial
+from easel.schedule.experience import Experience
 from easel.schedule.policies import named
 from easel.schedule.state import PoolDevice, PoolState, Pull, Tenant
 
@@ -223,7 +227,7 @@ def pool_state(
         )
         for number, one in enumerate(sorted(done, key=lambda one: one.ends))
     ]
-    prior, costs = LEARN(past), Costs(past)
+    prior, costs = LearnedBook(past, without(apps)), Costs(past)
     order = {
         id(one): number + 1 for number, one in enumerate(sorted([*done, *running], key=lambda o: o.number))
     }
@@ -247,6 +251,12 @@ def pool_state(
         )
         tenants[name] = tenant.changed(served_at=max((order[id(one)] for one in [*mine, *flying]), default=0))
     return PoolState(tenants, PoolDevice("core"), step=step)
+
+
+def without(names: Collection[str]) -> Experience:
+    """What public data taught, without the data sets of these names."""
+    known = packaged_experience()
+    return known.without({one.group for one in known.sets if one.name.rpartition("/")[2] in names})
 
 
 def optuna_turn(name: str, trials: Trials, limit_s: float) -> Curve:

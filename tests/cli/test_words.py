@@ -90,7 +90,7 @@ def test_a_job_is_told_as_one_would_say_it() -> None:
     assert told["state"] == "failed: exit code 2"
     assert told["last line"] == "ValueError: no such rate"
     assert told["command"] == "python train.py --name 'two words'"
-    assert told["asks for"] == "1 vCPU, 1024 MB, 0.5 of a GPU"
+    assert told["asks for"] == "1 vCPU, 1 GB, 0.5 of a GPU"
     assert told["used"] == "0.8 s, 0.1 s of processor, at most 15 MB"
     assert told["commit"] == "0123456789ab on main with changes"
     assert not {"output", "waits", "rerun of", "attempt"} & set(told), "what is not there is not told"

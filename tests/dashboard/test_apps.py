@@ -9,6 +9,8 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 from playwright.sync_api import FilePayload, Page, expect
 
+from easel.sdk.client import Client
+from easel.testing.engine import until
 from easel.testing.server import ServerProcess
 
 MINUTES_MS = 300_000
@@ -121,3 +123,30 @@ def test_pictures_are_fed_by_folder_and_the_model_is_asked_by_drawing(
     page.mouse.up()
     expect(page.get_by_role("heading", name="Answer")).to_be_visible()
     remove(server, page, "shapes")
+
+
+def test_series_are_seen_as_curves_and_asked_about_by_a_column(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    ana.apps.declare("waves", "input: series of number\noutput: [calm, wild]")
+    rng = random.Random(2)
+    kinds = {"calm": 1.0, "wild": 4.0}
+    ana.apps.feed(
+        "waves", [([rng.gauss(0, s) for _ in range(12)], kind) for kind, s in kinds.items() for _ in range(8)]
+    )
+    page.goto(f"{server.address}/p/astro/apps/waves?tab=examples")
+    curve = page.get_by_role("img", name=re.compile("^Curve of 12 steps from -"))
+    expect(curve.first).to_be_visible()
+    page.get_by_role("row").last.scroll_into_view_if_needed()
+    expect(page.get_by_role("row").last.get_by_role("img")).to_be_visible()
+    until(lambda: ana.apps.get("waves").best is not None, 180)
+    page.goto(f"{server.address}/p/astro/apps/waves?tab=try")
+    expect(page.get_by_role("img", name=re.compile("^Curve of 12 steps"))).to_be_visible()  # of an example
+    table = "second,flux\n" + "".join(f"{k},{(-1) ** k * 5}\n" for k in range(12))
+    file: FilePayload = {"name": "flux.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    page.get_by_label("Files to upload").set_input_files(file)
+    page.get_by_label("Column").select_option("flux")
+    expect(page.get_by_role("img", name="Curve of flux: 12 steps from -5 to 5")).to_be_visible()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("heading", name="Answer")).to_be_visible()
+    remove(server, page, "waves")

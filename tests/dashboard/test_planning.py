@@ -23,7 +23,7 @@ def test_a_study_is_made_by_the_form_and_shows_what_it_found(server: ServerProce
     dialog.get_by_label("Name", exact=True).fill("layers")
     dialog.get_by_label("Command, with").fill(MEASURE)
     dialog.get_by_label("vCPU").fill("0.5")
-    dialog.get_by_label("Memory, MiB").fill("128")
+    dialog.get_by_label("Memory, MB").fill("128")
     for number, (name, low, high) in enumerate([("layers", "1", "4"), ("width", "1", "9")]):
         if number:
             dialog.get_by_role("button", name="Add a dimension").click()
@@ -89,7 +89,7 @@ def test_the_cheapest_size_before_a_deadline_is_found_on_the_picture(
     expect(page.get_by_text("Submit the job on this size")).to_be_visible()
     page.get_by_label("Within minutes").fill("0.00001")
     page.get_by_role("button", name="Find the size").click()
-    expect(page.get_by_text("256 of 256 sizes are excluded")).to_be_visible()
+    expect(page.get_by_text("Excluded by the limits: 256 of 256 sizes")).to_be_visible()
     page.get_by_label("Within minutes").fill("")
     page.get_by_role("button", name="Find the size").click()
     page.get_by_role("button", name="Submit the job on this size").click()
@@ -98,8 +98,10 @@ def test_the_cheapest_size_before_a_deadline_is_found_on_the_picture(
 
 def test_a_history_is_replayed_side_by_side(server: ServerProcess, page: Page) -> None:
     page.goto(f"{server.address}/p/astro/simulator")
-    page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_role("alert")).to_contain_text("at least two apps")
+    expect(page.get_by_role("status").filter(has_text="a replay needs at least two apps")).to_be_visible()
+    expect(page.get_by_role("button", name="Simulate")).to_be_disabled()
+    page.get_by_text("What these mean").click()
+    expect(page.get_by_text("0.2 is a fifth of that time")).to_be_visible()
     rows = [
         f"app{i},model{k},{0.5 + 0.04 * ((i * 5 + k * 3) % 9):.2f},{10 + k}"
         for i in range(6)

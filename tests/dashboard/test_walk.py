@@ -248,13 +248,24 @@ def test_file_sets_have_versions_and_the_graph_leads_from_output_to_input(
     page.get_by_role("link", name="raw:2").click()
     expect(page.get_by_role("dialog")).to_contain_text("added /raw/b.txt")
     job = ana.jobs.submit(
-        ["sh", "-c", "cp -r raw/. output/ 2>/dev/null; echo x > output/x"], input="raw:2", resources=SMALL
+        ["sh", "-c", "echo x > output/x"], name="fold the raw data", input="raw:2", resources=SMALL
     )
     output = job.wait().about.output_set
     page.goto(f"{server.address}/p/astro/provenance?from={output}")
     expect(page.get_by_role("group", name="File set raw:2")).to_be_visible()
     page.get_by_role("group", name=f"File set {output}").click()
-    expect(page.get_by_role("complementary")).to_contain_text(job.id)
+    expect(page.get_by_role("complementary")).to_contain_text("Made by fold the raw data")
+    expect(page.get_by_role("group", name=f"File set {output}")).to_contain_text("output")
+    expect(page.locator(".react-flow__edge-text")).to_have_text("fold the raw data")
+    page.goto(f"{server.address}/p/astro/lake/search?kind=job&q=name+%3D+%22{job.id}%22")
+    page.get_by_role("link", name="fold the raw data").click()
+    expect(page.get_by_role("heading", name="fold the raw data")).to_be_visible()
+    page.goto(f"{server.address}/p/astro/lake/sets")
+    expect(page.get_by_role("link", name="raw:2")).to_be_visible()
+    expect(page.get_by_role("link", name=str(output))).to_have_count(0)
+    page.get_by_label("Outputs of jobs that nobody named").check()
+    expect(page.get_by_role("link", name=str(output))).to_be_visible()
+    page.goto(f"{server.address}/p/astro/provenance?from={output}")
     page.get_by_role("group", name="File set raw:2").click()
     page.get_by_role("button", name="Trace forward").click()
     expect(page).to_have_url(re.compile("from=raw%3A2&direction=forward"))

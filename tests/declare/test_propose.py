@@ -164,3 +164,28 @@ def test_a_word_for_nothing_among_numbers_to_predict_is_a_gap() -> None:
         "price": [*(str(i * 1.5) for i in range(36)), *["unknown"] * 4],
     }
     assert propose_from_table(rows).program.output.fields == (Number(1, "price"),)
+
+
+@pytest.mark.parametrize("name", ["patient", "Patient ID", "plate_id", "subject_no"])
+@pytest.mark.parametrize("people", [8, 60])
+def test_a_repeated_code_of_whom_a_row_is_about_may_be_a_group(name: str, people: int) -> None:
+    columns = {
+        name: [f"P{1 + k % people:02d}" for k in range(90)],
+        "dose": [str(k / 7) for k in range(90)],
+        "y": ["a", "b"] * 45,
+    }
+    proposal = propose_from_table(columns)
+    assert proposal.program.input.fields[0] == Category((), name)
+    assert any(
+        "belong together write `Category as group`" in reason and f'"{name}"' in reason
+        for reason in proposal.reasons
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [("customer", ["new", "old", "lost"] * 30), ("town", [f"P{k % 30}" for k in range(90)])],
+)
+def test_plain_words_are_no_group(name: str, cells: list[str]) -> None:
+    columns = {name: cells, "dose": [str(k / 7) for k in range(90)], "y": ["a", "b"] * 45}
+    assert not any("as group" in reason for reason in propose_from_table(columns).reasons)

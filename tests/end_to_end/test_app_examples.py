@@ -154,6 +154,24 @@ def test_a_later_file_is_read_as_the_first_one_was_and_its_rows_keep_their_numbe
     ana.delete("weights")
 
 
+def test_a_series_has_a_curve_and_a_table_has_none(people: dict[str, Client]) -> None:
+    ana = people["ana"]
+    for name, source in (("waves", "series of number"), ("rows", "{x: number, y: number}")):
+        ana.apps.declare(name, f"input: {source}\noutput: [calm, wild]")
+        ana.apps.set(name, paused=True)
+    ana.apps.feed("waves", [([0.5, 2.0, -1.0] * 100, "wild")])
+    ana.apps.feed("rows", [({"x": 1.0, "y": 2.0}, "calm")])
+    assert (ana.apps.get("waves").series, ana.apps.get("rows").series) == (True, False)
+    (wave,), (row,) = (list(ana.apps.examples(name)) for name in ("waves", "rows"))
+    found = ana.apps.curve("waves", wave.digest)
+    (line,) = found.lines
+    assert (found.steps, len(line.values), -1.0 in line.values) == (300, 120, True)
+    with pytest.raises(InvalidInput, match="not series"):
+        ana.apps.curve("rows", row.digest)
+    for name in ("waves", "rows"):
+        ana.apps.delete(name)
+
+
 def test_a_program_is_proposed_and_matched_over_http(people: dict[str, Client]) -> None:
     ana = people["ana"].apps
     proposed = ana.propose(["size", "town", "sold"], [["1", "Bern", "yes"], ["2", "Bern", "no"]] * 6)

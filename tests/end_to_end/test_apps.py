@@ -80,7 +80,10 @@ def test_a_whole_file_is_scored_by_a_job_whose_provenance_names_the_model(
     assert sum(row["sold"] == row["sold (answer)"] for row in rows) > 100
     model = next(word for word in done.stderr.split() if word.startswith("shop-model:"))
     graph = ana.lake.trace("shop-scores:1")
-    assert model in {f"{node.name}:{node.version}" for node in graph.nodes}
+    kinds = {node.id: (node.kind, node.app) for node in graph.nodes}
+    assert kinds[model] == ("model", "shop")
+    assert kinds["shop-scores:1"] == ("output", "shop")
+    assert ("examples", "shop") in kinds.values()
     with pytest.raises(NotFound):
         people["eve"].apps.score("shop", shop)
     assert run_as(ana, "score", "shop", "nowhere.csv").returncode == 2

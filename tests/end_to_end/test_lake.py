@@ -156,6 +156,13 @@ def test_the_papers_query_finds_what_a_job_made_today(people: dict[str, Client],
     assert f"{best.name}:{best.version}" == outputs["mary", "BERT", 0.9]
     back = john.lake.trace(str(outputs["john", "BERT", 0.7]))
     assert [(edge.source, edge.action) for edge in back.edges] == [("ColdpotQA:1", "job")]
+    (named,) = {str(edge.job_name) for edge in back.edges}
+    assert {node.made_by_name for node in back.nodes} == {None, named}
+    jobs = list(john.lake.find("job", "model = BERT"))
+    assert {each.job_name for each in jobs} == {named}
+    assert found[0].job_name == named
+    assert named in easel(john, "trace", str(outputs["john", "BERT", 0.7])).stdout
+    assert named in easel(john, "find", "jobs", "model = BERT").stdout
 
 
 def test_a_job_is_traced_by_its_id_or_the_end_of_it(john: Client) -> None:

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from easel.declare.page import PageRequest
+from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.errors import InvalidInput
 from easel.flow.apps.declare import declare_app, delete_app
@@ -242,7 +243,8 @@ def start(engine: EngineUnderTest, ana: Caller, candidate: Candidate, examples: 
     with engine.store.write() as tx:
         app = apps.find(tx, ana.project_id, "app")
         arguments = {"program": app.program, "candidate": candidate.to_json(), "seed": 0, "budget_s": 200.0}
-        job = submit_job(tx, ana, trial_spec(app, LEARN, arguments, candidate.name, "app-model"))
+        spec = trial_spec(app, LEARN, arguments, candidate.name, "app-model", Resources(1.0, 2048))
+        job = submit_job(tx, ana, spec)
         decision = decision_json(
             StartTrial(
                 app.id, candidate.name, 0, "core", Reasons("as the test says", 0.5, 0.1, 0.0, 1.0, 0.0)

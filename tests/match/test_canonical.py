@@ -9,6 +9,7 @@ import pytest
 
 from easel.declare.parse import parse_program
 from easel.match.canonical import example_digest, near_key
+from easel.match.examples import ExampleError
 from easel.match.raw import Picture
 from easel.match.read import read_example
 from easel.match.split import MOST_NEAR, assign_folds
@@ -72,3 +73,20 @@ def test_near_duplicates_share_a_key_and_a_fold_until_they_are_many() -> None:
 def test_inputs_of_little_content_have_no_near_duplicates() -> None:
     short = parse_program("{input: {[Number, Number], []}, output: {[Category], []}}")
     assert near_key(read_example(short, [1, 2], "a")) is None
+
+
+def test_a_picture_beside_numbers_is_one_example_by_name_in_order_and_however_it_is_spelled() -> None:
+    program = parse_program(
+        "{input: {[photo :: Tensor[?, ?, 3], age :: Number], []}, output: {[Category], []}}"
+    )
+    picture = Picture(b"not a picture", path="/a/1.png")
+    forms = [
+        {"photo": picture, "age": 71},
+        {"age": "71.0", "photo": picture},
+        [picture, 71],
+        (picture, 71.0),
+        [picture, "71"],
+    ]
+    assert len({example_digest(program, form, "a") for form in forms}) == 1
+    with pytest.raises(ExampleError, match="expected 2 values"):
+        example_digest(program, [picture], "a")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from easel.errors import InvalidInput
-from easel.price.bill import PriceChange, draw_up
+from easel.price.bill import PriceChange, draw_up, spread_over_days
 from easel.price.book import Billing, FlatPrice, PriceBook, book_named
 from easel.price.grid import ResourceShape
 
@@ -111,6 +111,18 @@ def test_lines_end_with_the_month() -> None:
     start = datetime(2026, 12, 31, 23, tzinfo=UTC)
     bill = draw_up(ONE_CPU, start, start + timedelta(hours=3), since_ever(book(1.0)))
     assert [(line.month, line.seconds) for line in bill.lines] == [("2026-12", 3600.0), ("2027-01", 7200.0)]
+
+
+def test_a_line_is_shared_out_to_its_days_to_the_last_millionth() -> None:
+    start = datetime(2026, 3, 28, 23, 59, 59, 500_000, tzinfo=UTC)
+    assert [day for day, _, _ in spread_over_days(start, 86_400.0, 7)] == [
+        date(2026, 3, 28),
+        date(2026, 3, 29),
+    ]
+    for seconds, micros in ((0.0, 5), (0.5, 1), (0.6, 1_000_001), (300_000.0, 1_000_003)):
+        found = spread_over_days(start, seconds, micros)
+        assert sum(part for _, _, part in found) == micros
+        assert sum(part for _, part, _ in found) == pytest.approx(seconds)
 
 
 def test_gpus_are_billed() -> None:

@@ -187,7 +187,7 @@ def test_memory_becomes_a_share_of_the_smallest_gpu_that_has_it() -> None:
     assert share_with(10_240, [40_960, 81_920]) == 0.25
     assert share_with(60_000, [40_960, 81_920]) == 0.74
     assert share_with(40_960, [40_960]) == 1.0
-    with pytest.raises(InvalidInput, match="the largest has 81920 MB"):
+    with pytest.raises(InvalidInput, match="the largest has 80 GB"):
         share_with(100_000, [40_960, 81_920])
     with pytest.raises(InvalidInput, match="no device of the pool says"):
         share_with(100, [0])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, text, update
 from sqlalchemy.exc import DBAPIError
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 from tests.serve.conftest import World
 from tests.serve.test_people import ASTRO, ok, submit
 
@@ -19,8 +23,9 @@ from easel.flow.audit.syslog import SyslogSender
 from easel.flow.audit.verify import verify
 from easel.flow.authenticate import Level
 from easel.records.audit import AuditEntry, AuditOutcome
-from easel.serve.app import api_routes, declared_level
-from easel.serve.audit import NOT_AUDITED
+from easel.serve.app import api_routes, declared_level, socket_routes
+from easel.serve.audit import NOT_AUDITED, SOCKET
+from easel.serve.socket_middleware import SocketMiddleware
 from easel.store import audit
 from easel.store.engine import Store
 from easel.store.noting import RequestNote, noted
@@ -53,8 +58,77 @@ def test_no_route_escapes_the_audit(world: World, sqlite_store: Store) -> None:
                 refused = declared_level(route) not in (Level.ANYONE, None) and who is None
                 if found and refused and found[0].outcome is not AuditOutcome.REFUSED:
                     missing.append(f"{method} {route.path}: {found[0].outcome} for nobody")
+                of_people = declared_level(route) not in (Level.ANYONE, Level.WORKER, None)
+                if found and who and of_people and found[0].actor is None:
+                    missing.append(f"{method} {route.path}: does not say who")
     assert missing == []
     assert verify(sqlite_store).whole
+
+
+def test_no_websocket_escapes_the_audit(world: World, sqlite_store: Store) -> None:
+    state = world.app.state.easel
+    routes = socket_routes()
+    assert len(routes) >= 3
+    state.audit.flush()
+    for route in routes:
+        path = route.path.replace("{project}", "astro").replace("{key}", f"job_{26 * '0'}.1")
+        path = path.replace("{", "").replace("}", "")
+        for who in (None, "root"):
+            with sqlite_store.read() as tx:
+                before = audit.head(tx).seq
+            headers = {} if who is None else {"Authorization": f"Bearer {world.tokens[who]}"}
+            with suppress(WebSocketDisconnect), world.http.websocket_connect(path, headers=headers) as socket:
+                socket.receive()
+            state.audit.flush()
+            with sqlite_store.read() as tx:
+                (found,) = [each.entry for each in audit.entries_after(tx, before)]
+            assert (found.method, found.route) == (SOCKET, route.path)
+            if who is None:
+                assert (found.outcome, found.status, found.actor) == (AuditOutcome.REFUSED, 401, None)
+            elif "worker" not in route.path:  # there is no such job, and root asked for it
+                assert (found.outcome is AuditOutcome.ALLOWED, found.status) == (False, 404)
+                assert found.actor is not None
+
+
+def test_a_terminal_is_in_the_audit_while_it_is_open(world: World, sqlite_store: Store) -> None:
+    """The entry does not wait for its end, and what its beginning changed is in it, not left over."""
+    state = world.app.state.easel
+    state.audit.flush()
+    middleware = SocketMiddleware(_terminal(sqlite_store), audit=state.audit, now=sqlite_store.clock.now)
+    with sqlite_store.read() as tx:
+        before = audit.head(tx).seq
+
+    async def open_it() -> None:
+        async def send(message: Any) -> None:
+            assert message["type"] == "websocket.accept"
+
+        async def receive() -> Any:
+            state.audit.flush()
+            with sqlite_store.read() as tx:
+                (entry,) = [each.entry for each in audit.entries_after(tx, before)]
+            assert (entry.status, entry.outcome) == (101, AuditOutcome.ALLOWED)
+            return {"type": "websocket.disconnect"}
+
+        scope = {"type": "websocket", "path": "/shell", "headers": [], "client": ("10.0.0.1", 1)}
+        await middleware({**scope, "route": socket_routes()[0]}, receive, send)
+
+    asyncio.run(open_it())
+    with sqlite_store.read() as tx:
+        assert audit.orphans(tx, tx.now + timedelta(hours=1)) == []
+
+
+def _terminal(store: Store) -> ASGIApp:
+    """Writes down that somebody came, lets them in, and writes down that they left."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        with store.write() as tx:
+            tx.emit("job.entered", "job_1")
+        await send({"type": "websocket.accept"})
+        await receive()
+        with store.write() as tx:
+            tx.emit("job.left", "job_1")
+
+    return app
 
 
 def test_an_entry_says_who_did_what_from_where_with_which_token(world: World) -> None:

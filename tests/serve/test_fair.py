@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import uvicorn
-from starlette.types import Message, Receive, Scope, Send
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.serve.conftest import World
+from tests.serve.test_people import ok
 
 from easel.errors import QuotaExhausted
-from easel.serve.fair import FairMiddleware, Turns, UserLimits, user_of
+from easel.serve.fair import FairMiddleware, Turns, UserLimits
+from easel.serve.known_users import KnownUsers, address_of
 from easel.serve.patience import ImpatientProtocol
 
 
@@ -112,7 +116,7 @@ def test_a_long_request_and_a_begun_answer_are_not_counted_as_worked_on() -> Non
     async def receive() -> Message:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    middleware = FairMiddleware(app, limits=UserLimits(short_s=0.01), apart=())
+    middleware = fair(app, UserLimits(short_s=0.01))
     for path, at_first in (("/quick", 1), ("/slow", 1), ("/x/infer", 0)):
         scope = {"type": "http", "path": path, "headers": [], "client": ("10.0.0.1", 1)}
         working.clear()
@@ -142,13 +146,82 @@ def test_more_than_may_wait_are_refused_and_streams_are_counted() -> None:
     asyncio.run(story())
 
 
-def test_a_user_is_known_by_token_session_or_address() -> None:
-    one = user_of({b"authorization": b"Bearer x"}, ("10.0.0.1", 1))
-    assert one == user_of({b"authorization": b"Bearer x"}, ("10.0.0.2", 1))
-    assert one != user_of({b"authorization": b"Bearer y"}, ("10.0.0.1", 1))
-    session = user_of({b"cookie": b"a=b; easel_session=s"}, ("10.0.0.1", 1))
-    assert session == user_of({b"cookie": b"easel_session=s"}, None)
-    assert user_of({b"cookie": b"a=b"}, ("10.0.0.1", 1)) == "10.0.0.1"
+def test_all_tokens_of_a_person_are_one_user_and_made_up_ones_are_their_address(world: World) -> None:
+    made = [
+        ok(world.call("astro-member", "POST", "/api/v1/tokens", json={"name": f"t{number}"}), 201)
+        for number in range(3)
+    ]
+    known = world.app.state.easel.known_users
+    tokens = [world.tokens["astro-member"], *(each["secret"] for each in made)]
+    me = {"id": ""}
+    for token in tokens:
+        me = ok(world.http.get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}))["user"]
+    session = world.http.post("/api/v1/session", json={"token": tokens[0]}).cookies["easel_session"]
+    ok(world.http.get("/api/v1/me"))
+    world.http.get("/api/v1/me", headers={"Authorization": "Bearer made-up"})
+    shown = [(b"authorization", f"Bearer {token}".encode()) for token in tokens]
+    assert {known.of(asked(each)) for each in shown} == {me["id"]}
+    assert known.of(asked((b"cookie", f"a=b; easel_session={session}".encode()))) == me["id"]
+    assert known.of(asked((b"authorization", b"Bearer made-up"))) is None
+    assert address_of(asked()) == "10.0.0.1"
+    # One that is no longer right is nobody's.
+    assert world.call("astro-member", "DELETE", f"/api/v1/tokens/{made[0]['id']}").status_code == 204
+    world.http.get("/api/v1/me", headers={"Authorization": f"Bearer {tokens[1]}"})
+    assert [known.of(asked(each)) is None for each in shown] == [False, True, False, False]
+
+
+def asked(*headers: tuple[bytes, bytes]) -> Scope:
+    return {"type": "http", "headers": list(headers), "client": ("10.0.0.1", 1)}
+
+
+@pytest.mark.parametrize("kind", ["websocket", "http"])
+def test_websockets_and_streams_of_a_person_are_counted_over_all_their_tokens(kind: str) -> None:
+    """Also of tokens that were never seen before; those that are nobody's count for their address."""
+    people = {b"Bearer 1": "ana", b"Bearer 2": "ana", b"Bearer 3": "ana", b"Bearer 4": "eva"}
+
+    def look_up(connection: HTTPConnection) -> str | None:
+        return people.get(connection.headers["authorization"].encode())
+
+    async def story() -> list[str]:
+        done = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "let in"})
+            await done.wait()
+
+        middleware = fair(app, UserLimits(streams=2), look_up)
+        told: list[str] = []
+
+        async def receive() -> Message:
+            return {"type": "websocket.connect" if kind == "websocket" else "http.request"}
+
+        async def send(message: Message) -> None:
+            told.append(message["type"])
+
+        secrets = [*people, b"Bearer x", b"Bearer y", b"Bearer z"]
+        tasks = []
+        for secret in secrets:
+            scope = {**asked((b"authorization", secret)), "type": kind, "path": "/x/stream"}
+            tasks.append(asyncio.create_task(middleware(scope, receive, send)))
+            while not told or len(told) < len(tasks):
+                await asyncio.sleep(0.001)
+            told = told[: len(tasks)]
+        done.set()
+        await asyncio.gather(*tasks)
+        assert middleware.turns.streams == {}
+        return told
+
+    refused = "websocket.close" if kind == "websocket" else "http.response.start"
+    assert asyncio.run(story()) == [
+        *["let in", "let in", refused, "let in"],  # ana's third, eva's first
+        *["let in", "let in", refused],  # of the address
+    ]
+
+
+def fair(
+    app: ASGIApp, limits: UserLimits, look_up: Callable[[HTTPConnection], str | None] = lambda _: None
+) -> FairMiddleware:
+    return FairMiddleware(app, limits=limits, apart=(), known=KnownUsers(), look_up=look_up)
 
 
 def test_a_connection_that_sends_half_a_request_is_closed() -> None:

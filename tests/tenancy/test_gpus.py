@@ -14,6 +14,7 @@ from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.on_gpus import OnGpus
 from easel.flow.prices import book_now
+from easel.flow.terms import set_app_terms
 from easel.ids import AppId
 from easel.match.candidate import Candidate
 from easel.match.registry import is_network
@@ -21,7 +22,7 @@ from easel.match.summary import DataSummary
 from easel.price.book import FlatPrice, PriceBook
 from easel.records.job import Job
 from easel.records.tenant import PastTrial
-from easel.store import devices, trial_history
+from easel.store import app_trials, devices, trial_history
 from easel.tenancy.places import BESIDE, Taken, gpu_kind, idle
 from easel.testing.engine import EngineUnderTest
 from easel.testing.pool import PoolUnderTest
@@ -67,6 +68,30 @@ def test_networks_go_to_the_gpu_and_tables_to_cores(engine: EngineUnderTest, app
         if not job.spec.resources.gpus:
             one = candidate_of(job)
             assert not is_network(one) or one.cost_s < 4 * gpu_guess(one.cost_s)
+
+
+def test_a_trial_of_an_app_with_a_budget_may_take_twice_its_time_on_a_gpu_too(
+    engine: EngineUnderTest, app: str
+) -> None:
+    """A GPU costs many times what a core does: the money is reckoned by what the trial takes where it runs."""
+    with engine.store.write() as tx:
+        set_app_terms(tx, engine.caller(), "light", {"budget": 1000.0})
+    pool = PoolUnderTest(engine.lake)
+    with_gpus(pool, "box", 1, {"gpu": "NVIDIA H200"})
+    there = [job for job in pool.turn() if job.spec.resources.gpus]
+    assert there
+    with engine.store.read() as tx:
+        expected = {one.job_id: one.decision["reasons"]["cost"] for one in app_trials.trials(tx)}
+        book = book_now(tx)
+    tenant = pool.keeper.state.tenants[app]
+    for job in there:
+        limit, asked = job.spec.time_limit_s, job.spec.resources
+        assert limit is not None
+        assert limit >= 2.0 * expected[job.id] * (1 - 1e-9)
+        kind = "gpu" if "gpu" in book.gpus else None
+        dear = float(book.rate(asked.vcpu, asked.memory_mb, kind, asked.gpus)) / 3600.0
+        (lent,) = [one.limit for one in tenant.running if pool.keeper.flights[job.id].trial == one]
+        assert lent == pytest.approx(2.0 * expected[job.id] * dear)
 
 
 def test_what_a_trial_took_on_a_gpu_is_learned_for_that_kind(engine: EngineUnderTest, app: str) -> None:

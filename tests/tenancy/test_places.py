@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
 from tests.tenancy.test_keeper import app, rows
 
+from easel.declare.job import Command, JobSpec
+from easel.declare.resources import Resources
 from easel.declare.roles import Role
 from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.budgets import set_budget
 from easel.flow.jobs.control import set_queue
+from easel.flow.jobs.submit import submit_job
+from easel.flow.operate.reserve import cancel, reserve
 from easel.flow.prices import places_by_terms, set_prices
-from easel.ids import UserId
+from easel.ids import JobId, UserId
 from easel.price.book import book_named
 from easel.price.budget import Budget
 from easel.records.device import LABEL, Drain
@@ -221,3 +226,95 @@ def test_a_trial_on_a_spot_device_is_priced_and_billed_as_such(engine: EngineUnd
     memory = {job.spec.resources.memory_mb for job in started}
     assert len(memory) == 1
     assert by_terms["spot"] == pytest.approx(0.3 * by_terms["on-demand"], rel=1e-3)
+
+
+def test_a_device_with_a_price_of_its_own_is_billed_as_the_pool_reckons(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    pool = PoolUnderTest(engine.lake)
+    pool.device("cheap", vcpu=1.0)
+    pool.device("dear", vcpu=1.0, notes={f"{LABEL}price": "3"})
+    cheap, dear = sorted(pool.turn(), key=lambda job: job.spec.wants.get("price", ""))
+    assert (cheap.spec.wants, dear.spec.wants) == ({}, {"price": "3"})
+    assert cheap.spec.resources == dear.spec.resources
+    for job in (cheap, dear):
+        pool.end(job, 0.8, seconds=1000.0)
+    pool.turn()
+    with engine.store.read() as tx:
+        places = {one.name: one.price for one in idle(devices.machines(tx), ())}
+        spent = {t.job_id: t.spent_micros for t in app_trials.trials(tx) if t.ended}
+    assert places == {"cheap": 1.0, "dear": 3.0}
+    assert spent[dear.id] == pytest.approx(3 * (spent[cheap.id] or 0), rel=1e-6)
+
+
+def user_job(engine: EngineUnderTest, pool: PoolUnderTest, *, begun: bool = True, who: str = "ben") -> JobId:
+    """A job of one core that somebody submitted."""
+    caller, spec = (
+        engine.caller(who),
+        JobSpec("sweep", Command(("sleep", "60")), resources=Resources(1.0, 512)),
+    )
+    with engine.store.write() as tx:
+        job = submit_job(tx, caller, spec)
+    if begun:
+        pool.begin(job)
+    return job.id
+
+
+def test_what_jobs_of_people_hold_is_not_given_to_trials(engine: EngineUnderTest) -> None:
+    app(engine, "mine", 0)
+    pool = pool_of(engine, vcpu=3.0)
+    first, second = user_job(engine, pool), user_job(engine, pool)
+    (trial,) = pool.turn()
+    assert pool.turn() == []
+    pool.begin(trial)
+    assert pool.turn() == [], "nobody waits: what runs next is chosen when there is room"
+    pool.end(first, result={})
+    (after,) = pool.turn()
+    pool.begin(after)
+    pool.end(second, result={})
+    assert len(pool.turn()) == 1
+
+
+def test_on_a_pool_full_of_jobs_with_more_of_them_waiting_one_trial_stands_in_line(
+    engine: EngineUnderTest,
+) -> None:
+    """Whose turn it is then is said by the shares of the queue; the rest is chosen when that one begins."""
+    app(engine, "mine", 0)
+    app(engine, "others", 1)
+    pool = pool_of(engine, vcpu=2.0)
+    held = [user_job(engine, pool) for _ in range(2)]
+    for _ in range(3):
+        user_job(engine, pool, begun=False)
+    (trial,) = pool.turn()
+    assert pool.turn() == []
+    pool.end(held[0], result={})
+    pool.begin(trial)
+    assert len(pool.turn()) == 1, "its place in the line is free again"
+
+
+def test_a_reserved_device_is_offered_to_its_project_only(engine: EngineUnderTest) -> None:
+    """Else somebody's trial is meant for a device on which it may not begin, and the project's own gets none."""
+    app(engine, "mine", 0)
+    eve = engine.caller("eve", project="bio")
+    with engine.store.write() as tx:
+        declare_app(tx, eve, "others", "input: {size: number, town: category}\noutput: [no, yes]")
+    feed(engine.lake, eve, "others", rows(12, 5))
+    pool = PoolUnderTest(engine.lake)
+    pool.device("kept", vcpu=2.0)
+    pool.device("free", vcpu=1.0)
+    root = replace(engine.caller(), user=replace(engine.caller().user, platform_admin=True))
+    with engine.store.write() as tx:
+        until = tx.now + timedelta(hours=1)
+        made = reserve(tx, root, "kept", "bio", tx.now - timedelta(hours=1), until)
+    started = pool.turn()
+    with engine.store.read() as tx:
+        devices_of = {one.job_id: one.decision["device"] for one in app_trials.trials(tx)}
+    on = [(devices_of[job.id], job.project_id) for job in started]
+    assert on.count(("kept", eve.project_id)) == 2
+    assert on.count(("free", engine.caller().project_id)) == 1
+    pool.end(started[-1], 0.9)
+    with engine.store.write() as tx:
+        cancel(tx, root, made.id)
+    for job in started[:-1]:
+        pool.end(job, 0.9)
+    after = pool.turn()
+    assert len(after) == 3

@@ -357,6 +357,29 @@ def test_a_slice_that_ends_by_itself_when_it_is_asked_to_give_way_counts_for_all
     assert asked(engine) == [job.id], "nobody is asked for what has been given already"
 
 
+def test_nobody_is_asked_to_give_way_who_still_waits_for_a_device(engine: EngineUnderTest) -> None:
+    """Two slices, of which the longer has not begun: the newcomer's place is had from the other one."""
+    pool = PoolUnderTest(engine.lake)
+    pool.device(vcpu=2.0, memory_mb=16_000)
+    app(engine, "flowers")
+    both: list[Job] = []
+    for _ in range(200):
+        pool.turn()
+        both = pool.waiting()
+        able = [one for one in both if pool.keeper.flights[one.id].stops]
+        if len(able) == 2 and next(iter(pool.keeper.state.tenants.values())).pulls:
+            break
+        for job in both[:1]:
+            pool.end(job, 0.6, result={"reached": arguments(job).get("until", 1.0)})
+    shorter = min(both, key=lambda one: pool.keeper.flights[one.id].trial.reasons.cost)
+    pool.begin(shorter)
+    app(engine, "birds", seed=7)
+    pool.turn()
+    assert asked(engine) == [shorter.id]
+    pool.turn()
+    assert asked(engine) == [shorter.id]
+
+
 def test_an_app_deleted_while_its_slice_runs_is_not_gone_on_with_by_one_of_its_name(
     engine: EngineUnderTest,
 ) -> None:

@@ -63,7 +63,7 @@ describe("alerts", () => {
   it("tell of a job that asks for more than any one device has", () => {
     const greedy = job("greedy", { spec: { resources: { vcpu: 5, memory_mb: 2048, gpus: 0 } } });
     expect(texts({ devices: [device("a"), device("b")], waiting: [job("small"), greedy] })).toEqual([
-      "greedy cannot start: no device has 5 vCPU, 2 GiB and 0 GPU.",
+      "greedy cannot start: no device has 5 vCPU, 2 GB and 0 GPU.",
     ]);
     expect(
       texts({ devices: [device("a", { connected: false }), device("b")], waiting: [job("small")] }),

@@ -35,7 +35,8 @@ FOUND: Columns[Artifact] = [
     ("name", lambda a: a.name if a.kind == "job" else f"{a.name}:{a.version}"),
     ("by", lambda a: a.creator),
     ("at", lambda a: a.created_at),
-    ("job", lambda a: a.job),
+    ("job", lambda a: None if a.kind == "job" else a.job),
+    ("called", lambda a: a.job_name),
     ("tags", lambda a: ", ".join(f"{k}={_plain(v)}" for k, v in a.tags.items())),
 ]
 
@@ -101,7 +102,7 @@ def trace(
         _draw(graph, start, forward)
     else:
         for edge in graph.edges:
-            print(f"{edge.source} → {edge.target}  ({edge.job or 'create'})")
+            print(f"{edge.source} → {edge.target}  ({edge.job_name or edge.job or 'create'})")
 
 
 def _set_named(client: Client, ref: str) -> str:
@@ -133,7 +134,7 @@ def _draw(graph: Graph, start: str, forward: bool) -> None:
     near, far = ("source", "target") if forward else ("target", "source")
     beside: dict[str, list[tuple[str, str]]] = {}
     for edge in graph.edges:
-        found = (getattr(edge, far), edge.job or "create")
+        found = (getattr(edge, far), edge.job_name or edge.job or "create")
         beside.setdefault(getattr(edge, near), []).append(found)
     from rich.tree import Tree
 

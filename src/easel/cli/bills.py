@@ -43,21 +43,21 @@ LINES: Columns[wire.BillLine] = [
 
 @app.command("report")
 def report(
-    by: Annotated[str, typer.Option(help="user, month, app, job; project over all projects")] = "user",
+    by: Annotated[str, typer.Option(help="user, month, day, app, job; project over all projects")] = "user",
     month: MonthOption = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Over all projects (platform admins)")] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """What the project's jobs came to."""
-    if by not in ("user", "month", "app", "job", "project"):
-        raise InvalidInput(f"there is no report by {by!r}: use user, month, app, job or project")
+    if by not in ("user", "month", "day", "app", "job", "project"):
+        raise InvalidInput(f"there is no report by {by!r}: use user, month, day, app, job or project")
     with connect(project) as client:
         if everywhere or by == "project":
-            whole = cast(Literal["project", "user", "month", "app"], by)
+            whole = cast(Literal["project", "user", "month", "day", "app"], by)
             found = client.bills.everywhere(whole, month)
         else:
-            found = client.bills.report(cast(Literal["user", "month", "app", "job"], by), month)
+            found = client.bills.report(cast(Literal["user", "month", "day", "app", "job"], by), month)
     show_list(found.items, TOTALS, as_json, "Nothing has been billed yet.")
 
 

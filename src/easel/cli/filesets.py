@@ -55,22 +55,20 @@ def create(
 @app.command("ls")
 def ls(
     name: Annotated[str | None, typer.Argument(help="All versions of this set")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Empty outputs of jobs, too")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also outputs of jobs that nobody named")] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
     """Sets, or the versions of one."""
     with connect(project) as client:
-        found = list(client.lake.file_set_versions(name) if name else client.lake.file_sets())
-    shown = found if name or everything else [one for one in found if not _empty_output(one)]
-    show_list(shown, COLUMNS, as_json, "There are no file sets yet.")
-    if len(shown) < len(found):
-        say(f"{counted(len(found) - len(shown), 'empty output')} of jobs not listed: --all shows everything")
-
-
-def _empty_output(one: FileSet) -> bool:
-    """Whether it is what Easel kept of a job that wrote nothing."""
-    return one.files == 0 and one.name.startswith("job_") and one.name.endswith("-output")
+        if name:
+            found, hides = client.lake.file_set_versions(name), False
+        else:
+            found = list(client.lake.file_sets(automatic=everything))
+            hides = not everything and next(client.lake.file_sets("job_"), None) is not None
+    show_list(found, COLUMNS, as_json, "There are no file sets yet.")
+    if hides:
+        say("Outputs of jobs that nobody named are not listed: --all shows them")
 
 
 @app.command("show")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from easel.declare.resources import memory_told, room_told
+
 if TYPE_CHECKING:
-    from easel.declare.counted import counted
-from easel.wire import job as wire
+    from easel.wire import job as wire
 
 
 def facts_of(job: wire.Job) -> list[tuple[str, Any]]:
@@ -54,17 +55,15 @@ def command_of(run: dict[str, Any]) -> str:
 
 
 def _asked(resources: dict[str, Any], workers: int) -> str:
-    parts = [f"{resources['vcpu']:g} vCPU", f"{resources['memory_mb']} MB"]
-    if gpus := resources.get("gpus"):
-        parts.append(counted(gpus, "GPU") if gpus == int(gpus) else f"{gpus:g} of a GPU")
-    return ", ".join(parts) + (f" on each of {workers} devices" if workers > 1 else "")
+    told = room_told(resources["vcpu"], resources["memory_mb"], resources.get("gpus", 0))
+    return told + (f" on each of {workers} devices" if workers > 1 else "")
 
 
 def _used(job: wire.Job) -> str | None:
     used = job.usage
     if used is None:
         return None
-    memory = f", at most {used.peak_memory_mb:.0f} MB" if used.peak_memory_mb else ""
+    memory = f", at most {memory_told(used.peak_memory_mb)}" if used.peak_memory_mb else ""
     return f"{used.wall_seconds:.1f} s, {used.cpu_seconds:.1f} s of processor{memory}"
 
 

@@ -12,8 +12,8 @@ from easel.cli.connect import connect
 from easel.cli.jobs import finish
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, time_of_day
 from easel.cli.profiles import numbers
-from easel.declare.counted import counted
 from easel.declare.moment import parse_deadline, parse_duration
+from easel.declare.resources import room_told
 from easel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def _tell(made: wire.Provisioned, currency: str) -> None:
         return
     say(f"Not possible: {made.why}.")
     for way in made.nearest:
-        size = f"{way.offer.vcpu:g} vCPU, {way.offer.memory_mb:g} MB"
-        size += f", {counted(way.offer.gpus, 'GPU')}" if way.offer.gpus else ""
+        size = room_told(way.offer.vcpu, way.offer.memory_mb, way.offer.gpus)
         size += f", {way.offer.terms}" if way.offer.terms else ""
         say(f"  {way.remedy}: {size}, {spell(way.offer.sure_seconds)}, {way.offer.sure_cost:.5f} {currency}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -134,6 +134,9 @@ def _describe(name: str, cells: Sequence[str]) -> tuple[Field | None, str]:
         return Text(name, gaps > 0), f'"{name}" is text: {words:.0f} words on average{missing}'
     if len(different) == len(present) and len(present) > 20 and (words < 2 or _ID_NAME.match(name.strip())):
         return None, f'"{name}" is left out: it names the rows, every one has another value'
+    if len(different) < len(present) and _is_code(name, different):
+        told = _may_be_group(name, len(different))
+        return Category((), name, gaps > 0), f'"{name}" is a category{missing}, {told}'
     if len(different) <= max(20, len(present) // 2):
         many = counted(len(different), "value")
         return Category((), name, gaps > 0), f'"{name}" is a category of {many}{missing}'
@@ -157,9 +160,7 @@ def _as_number(
         return None, f'"{name}" is left out: it only numbers the rows'
     how = [f"{gaps} missing"] if gaps else []
     if _is_who(name, found):
-        how.append(
-            f"{len(different)} different ones: where rows of one {name} belong together write `Category as group`"
-        )
+        how.append(_may_be_group(name, len(different)))
     if strange:
         how.append(
             f"but {len(strange)} rows hold words such as {strange[0][:30]!r}: feed with --skip-bad to leave them out"
@@ -196,6 +197,19 @@ def _answers(cells: Sequence[str]) -> list[str]:
         return given
     words = Counter(cell.strip() for cell in cells if cell.strip().lower() not in MARKS)
     return [cell.strip() for cell in cells if not is_missing(cell) or words[cell.strip()] > 1]
+
+
+def _is_code(name: str, different: Collection[str]) -> bool:
+    """Whether words stand for people or things that rows may have in common: codes, under a name that says so."""
+    named = (
+        _WHO_NAME.match(name.strip()) or _ID_NAME.match(name.strip()) or _ID_NAME.match(name.strip().lower())
+    )
+    codes = sum(any(c.isdigit() for c in word) and len(word.split()) == 1 for word in different)
+    return named is not None and len(different) > 2 and codes > 0.8 * len(different)
+
+
+def _may_be_group(name: str, different: int) -> str:
+    return f"{different} different ones: where rows of one {name} belong together write `Category as group`"
 
 
 def _describe_target(name: str, cells: Sequence[str]) -> tuple[Field, str]:

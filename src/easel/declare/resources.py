@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from easel.declare.counted import counted
 from easel.errors import InvalidInput
 
 MAX_VCPU = 1024
@@ -78,6 +79,19 @@ class Room:
         )
 
 
+def memory_told(mb: float) -> str:
+    """Returns memory as people say it: `512 MB`, `1.5 GB`; of 1024, as `memory_mb` counts."""
+    return f"{mb:.0f} MB" if mb < 1024 else f"{mb / 1024:.{0 if mb % 1024 == 0 else 1}f} GB"
+
+
+def room_told(vcpu: float, memory_mb: float, gpus: float) -> str:
+    """Returns what a device has, or what is asked of one: `8 vCPU, 16 GB, 1 GPU`."""
+    told = f"{vcpu:g} vCPU, {memory_told(memory_mb)}"
+    if not gpus:
+        return told
+    return f"{told}, {counted(int(gpus), 'GPU') if gpus == int(gpus) else f'{gpus:g} of a GPU'}"
+
+
 def share_with(memory_mb: float, cards_mb: Sequence[int]) -> float:
     """Returns the share of a GPU, in hundredths, that has so much memory.
 
@@ -90,6 +104,8 @@ def share_with(memory_mb: float, cards_mb: Sequence[int]) -> float:
         )
     able = [size for size in known if size >= memory_mb]
     if memory_mb <= 0 or not able:
-        raise InvalidInput(f"no GPU has {memory_mb:g} MB of memory: the largest has {max(known)} MB")
+        raise InvalidInput(
+            f"no GPU has {memory_told(memory_mb)} of memory: the largest has {memory_told(max(known))}"
+        )
     share = math.ceil(100 * memory_mb / min(able)) / 100
     return min(1.0, share)

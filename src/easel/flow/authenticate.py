@@ -69,6 +69,15 @@ def authenticate(
     return caller
 
 
+def whose(store: Store, secret: Secret | None) -> str | None:
+    """The id of the user whose token or session this is; None for one that is not valid."""
+    if secret is None:
+        return None
+    with store.glance() as tx:
+        found = identity.check_secret(tx, hashed(secret.text), None, session=secret.is_session)
+    return None if found is None else found.user.id
+
+
 def authorise(found: identity.Credential, level: Level, project: str | None, act: Act = LOOK) -> Caller:
     """Pure: may this credential do something of this level, in this project?"""
     user, scope = found.user, found.scope

@@ -16,7 +16,7 @@ from easel.records.identity import Caller
 from easel.schedule.interruptions import NEVER, Interruptions
 from easel.store import billing
 from easel.store.engine import Tx
-from easel.tenancy.places import PlaceTerms
+from easel.tenancy.places import PRICE, PlaceTerms, number_in
 
 DEFAULT_BOOK = "acai"
 """What holds until a platform admin sets another."""
@@ -74,16 +74,17 @@ def draw_bill(
 ) -> Bill:
     """The bill of a job with this `spec`, all members of a distributed one together.
 
-    One that asked for devices with terms of their own (`terms=spot`) pays by those, others by the book's, wherever
-    they ran.
+    One that asked for devices with terms of their own (`terms=spot`) pays by those, and one that asked for devices
+    with a price of their own (`price=3`) so many times as much; others pay by the book, wherever they ran.
     """
-    label = (spec.get("wants") or {}).get(TERMS, "")
+    wants = spec.get("wants") or {}
+    label = wants.get(TERMS, "")
     if label:
         prices = [replace(change, book=change.book.under(label)) for change in prices]
     one = shape_of(spec["resources"], prices)
     members = spec.get("workers", 1)
     whole = replace(one, cpus=one.cpus * members, memory_mb=one.memory_mb * members, gpus=one.gpus * members)
-    return draw_up(whole, since, until, prices)
+    return draw_up(whole, since, until, prices, number_in(wants, PRICE))
 
 
 def shape_of(resources: Mapping[str, Any], prices: Sequence[PriceChange]) -> ResourceShape:

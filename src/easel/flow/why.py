@@ -10,18 +10,23 @@ import numpy as np
 
 from easel.flow.jobs.admission import QueueAdmission
 from easel.flow.jobs.expected import ExpectedTimes, expected_times
+from easel.flow.jobs.launch import UNKNOWN_JOB_S
 from easel.flow.jobs.promises import correction
+from easel.flow.jobs.shares import better_claim
 from easel.flow.jobs.waiting import why_waiting
 from easel.flow.prices import book_now
 from easel.flow.words import standing as words
+from easel.flow.words.reasons import slice_until
 from easel.ids import JobId
 from easel.records.app import App, AppTrial
 from easel.records.decision import StartTrial
 from easel.records.job import TERMINAL, Job, JobState
+from easel.records.queue import Owner
 from easel.records.standing import Account, Obstacle, Standing
 from easel.records.study import StoredStudy, StudyPoint, StudyState
+from easel.run.share import HALF_LIFE_S
 from easel.schedule.state import PoolDevice, Tenant
-from easel.store import devices, identity, job_queues, jobs, tenants
+from easel.store import devices, identity, job_attempts, job_queues, jobs, tenants
 from easel.store.engine import Tx
 from easel.tenancy.pool_view import PoolView
 
@@ -42,7 +47,11 @@ def of_app(
     since = max((t.ended_at for t in trials if t.ended_at is not None), default=app.created_at)
     seconds = [float(t.decision["reasons"]["cost"]) for t in running if "reasons" in t.decision]
     work = _Underway(
-        [t.job_id for t in running], [t.name for t in running], seconds, [t.started_at for t in running]
+        [t.job_id for t in running],
+        [t.name for t in running],
+        seconds,
+        [t.started_at for t in running],
+        any((slice_until(t.decision) or 1.0) < 1.0 for t in running),
     )
     if lacks is not None and not running:
         return _blocked("app", app.name, Obstacle(Standing.LACKS_EXAMPLES, facts={"lacks": lacks}), None, tx)
@@ -81,9 +90,14 @@ class _Underway:
     """What runs for a tenant."""
 
     def __init__(
-        self, job_ids: list[JobId], what: list[str], seconds: list[float], since: list[datetime]
+        self,
+        job_ids: list[JobId],
+        what: list[str],
+        seconds: list[float],
+        since: list[datetime],
+        sliced: bool = False,
     ) -> None:
-        self.job_ids, self.what, self.seconds, self.since = job_ids, what, seconds, since
+        self.job_ids, self.what, self.seconds, self.since, self.sliced = job_ids, what, seconds, since, sliced
 
 
 def _of_tenant(
@@ -107,7 +121,8 @@ def _of_tenant(
         waits = all(job not in known or known[job].state is JobState.QUEUED for job in work.job_ids)
         if obstacle is None or not waits:
             began = min(work.since)
-            told = words.running(work.what, began, max(work.seconds, default=0.0), tx.now)
+            left = max(work.seconds, default=0.0)
+            told = words.running(work.what, began, left, tx.now, sliced=work.sliced)
             return Account(Standing.RUNNING, told, began)
     if obstacle is None and pool is not None and lead is not None:
         obstacle = _misfit(tx, pool, pool.state.tenants[lead])
@@ -153,7 +168,7 @@ def expected_of(tx: Tx, job: Job, max_active: int, half_life_s: float) -> Expect
     return expected_times(tx, [job.id], max_active, rng, half_life_s, learned).get(job.id)
 
 
-def of_job(tx: Tx, job: Job, max_active: int) -> Account:
+def of_job(tx: Tx, job: Job, max_active: int, half_life_s: float = HALF_LIFE_S) -> Account:
     """A job by itself, whoever's it is: its queue, what it needs, its device."""
     if job.state in TERMINAL:
         return Account(Standing.ENDED, words.of_ended_job(job.state.value, job.reason, job.ended_at, tx.now))
@@ -178,5 +193,15 @@ def of_job(tx: Tx, job: Job, max_active: int) -> Account:
         return Account(Standing.WAITS_FOR_ROOM, f"waits in the queue: {reason}", job.submitted_at)
     queue = job_queues.queued_ids(tx, job.project_id, job.user_id)
     ahead = queue.index(job.id) if job.id in queue else 0
-    told = words.of_queued_job(Standing.WAITS_FOR_ROOM, ahead, 0)
+    typical = job_attempts.typical_seconds(tx) or UNKNOWN_JOB_S
+    claim = None if ahead else better_claim(tx, owner, max_active, typical, half_life_s)
+    before = None if claim is None else (_named(tx, claim.owner, job), claim.because.value)
+    told = words.of_queued_job(Standing.WAITS_FOR_ROOM, ahead, 0, before)
     return Account(Standing.WAITS_FOR_ROOM, told, job.submitted_at)
+
+
+def _named(tx: Tx, owner: Owner, job: Job) -> str:
+    """Returns the name of somebody of the job's own project; of others nothing is told."""
+    if owner[0] != job.project_id:
+        return "somebody of another project"
+    return identity.names_of(tx, [owner[1]]).get(owner[1], "somebody else")

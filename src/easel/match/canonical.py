@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from easel.declare.program import DataType, Field, Program
+from easel.declare.program import DataType, Program
 from easel.match.examples import Chain, Example, Object, Single, Tree, Value
 from easel.match.raw import Picture, spelled
-from easel.match.read import read_field, read_object
+from easel.match.read import field_parts, read_field, read_object
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 TELLING = 4
@@ -42,20 +42,15 @@ def _side(data_type: DataType, raw: Any, where: str) -> Any:
         return _spell_object(read_object(data_type, raw, where))
     if isinstance(raw, Picture) and len(fields) == 1:
         return [spelled(raw)]
-    if isinstance(raw, Mapping) and any(isinstance(part, Picture) for part in raw.values()):
+    parts = raw.values() if isinstance(raw, Mapping) else raw if isinstance(raw, list | tuple) else ()
+    if len(fields) > 1 and any(isinstance(part, Picture) for part in parts):
         return [
-            spelled(raw[name])
-            if isinstance(raw.get(name), Picture)
-            else _spell(_one(field, raw.get(name), f"{where}.{name}"))
-            for name, field in zip(data_type.field_names, fields, strict=True)
+            spelled(part) if isinstance(part, Picture) else _spell(read_field(field, part, f"{where}.{name}"))
+            for field, name, part in zip(
+                fields, data_type.field_names, field_parts(data_type, raw, where), strict=True
+            )
         ]
-    if isinstance(raw, list | tuple) and any(isinstance(part, Picture) for part in raw):
-        return spelled(raw)
     return _spell_object(read_object(data_type, raw, where))
-
-
-def _one(field: Field, raw: Any, where: str) -> Value:
-    return read_field(field, raw, where)
 
 
 def _spell_object(one: Object) -> Any:

@@ -111,7 +111,10 @@ def _shown(value: Any) -> str:
     if isinstance(value, Picture):
         return given_name(value.path) if value.path else f"a picture of {len(value.data):,} bytes"
     if isinstance(value, np.ndarray) and value.size > 8:
-        return f"{' × '.join(map(str, value.shape))} numbers"
+        shape = " × ".join(str(side) for side in value.shape if side != 1)
+        known = value[np.isfinite(value)]
+        span = f" from {known.min():.3g} to {known.max():.3g}" if known.size else ""
+        return f"{shape} numbers{span}"
     if isinstance(value, np.ndarray):
         return str(value.tolist())
     if isinstance(value, Mapping):

@@ -98,6 +98,16 @@ def _close_to_none(values: tuple[str, ...], raw: Any) -> bool:
 def _read_values(data_type: DataType, raw: Any, where: str, *, loose: bool = False) -> tuple[Value, ...]:
     """The fields of one object; `loose` admits further keys (the pointers, read elsewhere)."""
     names, fields = data_type.field_names, data_type.fields
+    parts = field_parts(data_type, raw, where, loose=loose)
+    return tuple(
+        read_field(field, part, f"{where}.{name}" if len(fields) > 1 else where)
+        for field, part, name in zip(fields, parts, names, strict=True)
+    )
+
+
+def field_parts(data_type: DataType, raw: Any, where: str, *, loose: bool = False) -> list[Any]:
+    """The raw value of every field, of an object by name or in order."""
+    names, fields = data_type.field_names, data_type.fields
     if isinstance(raw, Mapping):
         known = set(names) | (set(data_type.pointers) if loose else set())
         unknown = [key for key in raw if key not in known]
@@ -105,18 +115,13 @@ def _read_values(data_type: DataType, raw: Any, where: str, *, loose: bool = Fal
             close = difflib.get_close_matches(str(unknown[0]), names, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else f"; the fields are {', '.join(names)[:200]}"
             raise ExampleError(f'{where}: there is no field "{unknown[0]}"{hint}')
-        parts = [raw.get(name) for name in names]
-    elif len(fields) == 1:
-        parts = [raw]
-    elif isinstance(raw, list | tuple | np.ndarray) and len(raw) == len(fields):
-        parts = list(raw)
-    else:
-        raise ExampleError(
-            f"{where}: expected {len(fields)} values ({', '.join(names)[:200]}), found {_shown(raw)}"
-        )
-    return tuple(
-        read_field(field, part, f"{where}.{name}" if len(fields) > 1 else where)
-        for field, part, name in zip(fields, parts, names, strict=True)
+        return [raw.get(name) for name in names]
+    if len(fields) == 1:
+        return [raw]
+    if isinstance(raw, list | tuple | np.ndarray) and len(raw) == len(fields):
+        return list(raw)
+    raise ExampleError(
+        f"{where}: expected {len(fields)} values ({', '.join(names)[:200]}), found {_shown(raw)}"
     )
 
 

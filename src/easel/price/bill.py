@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -64,9 +64,16 @@ class Bill:
         return Decimal(self.micros) / MICROS
 
 
-def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequence[PriceChange]) -> Bill:
+def draw_up(
+    shape: ResourceShape,
+    start: datetime,
+    end: datetime,
+    prices: Sequence[PriceChange],
+    factor: float = 1.0,
+) -> Bill:
     """The bill of a job that held `shape` from `start` to `end`. Clocks that went back give zero seconds,
     which a minimum may still raise. Hours are the sun's: no zone's daylight saving makes one longer or shorter.
+    `factor` is what its device costs against others.
     """
     start, end = start.astimezone(UTC), end.astimezone(UTC)
     books = sorted(prices, key=lambda change: change.since)
@@ -88,13 +95,32 @@ def draw_up(shape: ResourceShape, start: datetime, end: datetime, prices: Sequen
         if seconds <= 0:
             continue
         book = last if begin >= worked_until else _in_force(books, begin)
-        lines.append(_line(shape, begin, seconds, book))
+        lines.append(_line(shape, begin, seconds, book, factor))
     return Bill(first.currency, tuple(lines))
 
 
 def micros_after(lines: Iterable[BillLine], moment: datetime) -> int:
     """What was run up after a moment: of a line that began before it, the share of its seconds that came after."""
     return sum(round(line.micros * _share_after(line, moment)) for line in lines)
+
+
+def spread_over_days(start: datetime, seconds: float, micros: int) -> list[tuple[date, float, int]]:
+    """Returns the days (in UTC) that a line of a bill touches, each with its seconds and millionths, which add up."""
+    begin = start.astimezone(UTC)
+    end = begin + timedelta(seconds=seconds)
+    midnights = [begin]
+    while (following := _midnight_after(midnights[-1])) < end:
+        midnights.append(following)
+    found, told = [], 0
+    for here, then in itertools.pairwise([*midnights, end]):
+        so_far = round(micros * ((then - begin).total_seconds() / seconds)) if seconds > 0 else micros
+        found.append((here.date(), (then - here).total_seconds(), so_far - told))
+        told = so_far
+    return found
+
+
+def _midnight_after(moment: datetime) -> datetime:
+    return datetime.combine(moment.date() + timedelta(days=1), time(), UTC)
 
 
 def _share_after(line: BillLine, moment: datetime) -> float:
@@ -104,9 +130,9 @@ def _share_after(line: BillLine, moment: datetime) -> float:
     return max(0.0, line.seconds - before) / line.seconds if line.seconds > 0 else 0.0
 
 
-def _line(shape: ResourceShape, start: datetime, seconds: float, book: PriceBook) -> BillLine:
+def _line(shape: ResourceShape, start: datetime, seconds: float, book: PriceBook, factor: float) -> BillLine:
     gpu = None if shape.device == ON_CPU else shape.device
-    per_hour = float(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
+    per_hour = factor * float(book.rate(shape.cpus, shape.memory_mb, gpu, shape.gpus))
     exact = Decimal(repr(per_hour)) * Decimal(repr(seconds)) / 3600 * MICROS
     return BillLine(start, seconds, per_hour, int(exact.quantize(Decimal(1), ROUND_HALF_UP)), book.name)
 

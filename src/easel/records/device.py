@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from easel.declare.resources import Room
+from easel.ids import ProjectId
 
 LABEL = "label "
 
@@ -34,7 +35,8 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced."""
+    """`notes` tell what an admin should know: whether there is a sandbox, how limits are enforced. `kept_for` is the
+    project for which it is reserved at this moment."""
 
     name: str
     executor: str
@@ -43,6 +45,7 @@ class Device:
     connected: bool
     seen_at: datetime
     drain: Drain | None = None
+    kept_for: ProjectId | None = None
 
     @property
     def open(self) -> bool:

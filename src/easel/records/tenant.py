@@ -14,8 +14,8 @@ class Terms:
 
     `weight` is how much its gain counts against others'. After `deadline` nothing of it starts. `budget_micros` is
     the most that its trials may be billed. At quality `until` (in its own metric) it has enough. `asked`: somebody
-    wants it to go on although little is expected of it. `served_at` is the turn at which it joined the pool or was
-    last served; None before it joined.
+    wants it to go on although little is expected of it, until it was served once more. `served_at` is the turn at
+    which it joined the pool or was last served; None before it joined.
     """
 
     weight: float = 1.0

@@ -67,7 +67,8 @@ class PoolDevice:
     """One place for one trial. A candidate of cost `c` takes `c/speed` on it, billed `price` times that.
 
     `kind` selects a tenant's own costs for such devices (`Tenant.cost_on`) where they are known. `room` is what
-    it has left; None holds everything. `interruptions` is how often it is taken away.
+    it has left; None holds everything. `interruptions` is how often it is taken away. Where it is `kept_for` a project,
+    nobody else may run there.
     """
 
     name: str
@@ -76,11 +77,12 @@ class PoolDevice:
     kind: str = ""
     room: Room | None = None
     interruptions: Interruptions = NEVER
+    kept_for: str = ""
 
     @property
     def alike(self) -> DeviceKey:
         """Devices for which this is equal are offered the same candidates."""
-        return DeviceKey(self.kind, self.speed, self.room, self.interruptions)
+        return DeviceKey(self.kind, self.speed, self.room, self.interruptions, self.kept_for)
 
 
 class DeviceKey(NamedTuple):
@@ -90,6 +92,7 @@ class DeviceKey(NamedTuple):
     speed: float
     room: Room | None
     interruptions: Interruptions = NEVER
+    kept_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Tenant:
     all fit everywhere; `needs_on` is the same for devices of a kind, None for a candidate that is not run there.
     `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1, `rates_on` that on
     devices of a kind. `stops` `(K,)` marks candidates whose slices give way within seconds when asked to;
-    None: all.
+    None: all. `project` is whose it is.
     While it is `held` nothing of it may start, whatever it promises.
     """
 
@@ -171,6 +174,7 @@ class Tenant:
     rates_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     least_slice: float = 0.0
     stops: Mask | None = None
+    project: str = ""
     held: bool = False
     # what has happened so far
     best: float = -np.inf
@@ -243,12 +247,18 @@ class Tenant:
             return times
         return times * self.rates_on.get(device.kind, self.rates)
 
+    def rate(self, k: int, device: PoolDevice) -> float:
+        """What candidate `k` is billed for a unit of time on `device`."""
+        if self.rates is None:
+            return device.price
+        return device.price * float(self.rates_on.get(device.kind, self.rates)[k])
+
     def may_run(self, device: PoolDevice, now: float, slices: Array | None = None) -> Mask:
         """`(K,)`: open, not held back, within the device's room and the budget, ready before the deadline.
 
         `slices` `(K,)` are the times of what is meant, where it is not the whole trials.
         """
-        if self.held:
+        if self.held or device.kept_for not in ("", self.project):
             return np.zeros(len(self.candidates), dtype=bool)
         times = self.costs(device) if slices is None else slices
         mask = self.open & np.isfinite(times)

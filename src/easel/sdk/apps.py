@@ -279,6 +279,10 @@ class Apps(AppReports):
     def example(self, name: str, digest: str) -> wire.ExampleContent:
         return self._client.connection.get(f"{self._path}/{name}/examples/{digest}", wire.ExampleContent)
 
+    def curve(self, name: str, digest: str) -> wire.ExampleCurve:
+        """Returns what to draw of an example whose input is a series: at most 120 points a line, with the extremes."""
+        return self._client.connection.get(f"{self._path}/{name}/examples/{digest}/curve", wire.ExampleCurve)
+
     def thumbnail(self, name: str, digest: str) -> bytes:
         """A small PNG."""
         path = f"{self._path}/{name}/examples/{digest}/thumbnail"
@@ -332,7 +336,7 @@ class Apps(AppReports):
         started, pause = clock.monotonic(), 0.2
         while True:
             found = self.get(name)
-            reached = score is None or (found.best is not None and found.best.quality >= score)
+            reached = score is None or (found.best is not None and found.best.shown >= score)
             if found.trials >= trials and found.best is not None and reached:
                 return found
             if timeout is not None and clock.monotonic() - started > timeout:

@@ -198,6 +198,7 @@ class AsyncApps(Twin[Apps]):
     set_program = awaited(Apps.set_program)
     sources = awaited(Apps.sources)
     suspects = awaited(Apps.suspects)
+    curve = awaited(Apps.curve)
     thumbnail = awaited(Apps.thumbnail)
     trials = awaited(Apps.trials)
     undo = awaited(Apps.undo)

@@ -167,9 +167,9 @@ class LakeClient:
     def file_set(self, ref: str) -> wire.FileSet:
         return self._client.connection.get(f"{self._client.root}/filesets/{ref}", wire.FileSet)
 
-    def file_sets(self, prefix: str = "") -> Iterator[wire.FileSet]:
-        """The latest version of each."""
-        params = {"prefix": prefix}
+    def file_sets(self, prefix: str = "", *, automatic: bool = True) -> Iterator[wire.FileSet]:
+        """The latest version of each; without `automatic` none of the outputs of jobs that nobody named."""
+        params = {"prefix": prefix, "automatic": automatic}
         return self._client.connection.pages(f"{self._client.root}/filesets", wire.FileSet, params)
 
     def file_set_versions(self, name: str) -> list[wire.FileSet]:

@@ -144,13 +144,13 @@ class Bills:
         return self._client.connection.get(f"{self._client.root}/jobs/{job_id}/bill", wire.Bill)
 
     def report(
-        self, by: Literal["user", "month", "app", "job"] = "user", month: str | None = None
+        self, by: Literal["user", "month", "day", "app", "job"] = "user", month: str | None = None
     ) -> wire.BillReport:
         params = {"by": by, "month": month}
         return self._client.connection.get(f"{self._client.root}/bills", wire.BillReport, params)
 
     def everywhere(
-        self, by: Literal["project", "user", "month", "app"] = "project", month: str | None = None
+        self, by: Literal["project", "user", "month", "day", "app"] = "project", month: str | None = None
     ) -> wire.BillReport:
         """Returns the report over all projects, for platform admins."""
         return self._client.connection.get("/api/v1/bills", wire.BillReport, {"by": by, "month": month})

@@ -17,17 +17,14 @@ from easel.flow.secrets import csrf_token, hashed, same
 from easel.flow.workers.tokens import check as check_worker
 from easel.records.identity import Caller
 from easel.serve.audit import note_caller, note_credential, note_refusal, note_route, note_worker
+from easel.serve.known_users import SESSION_COOKIE as SESSION_COOKIE
+from easel.serve.known_users import address_of as address_of
 from easel.serve.state import AppState, app_state
+from easel.store.identity import Credential
 
-SESSION_COOKIE = "easel_session"
 CSRF_HEADER = "x-csrf-token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITES, _MANAGES = Act(Verb.WRITE), Act(Verb.MANAGE)
-
-
-def address_of(connection: HTTPConnection) -> str:
-    """Where a request comes from, as the server was told by whom it trusts."""
-    return connection.client.host if connection.client else "unknown"
 
 
 class Access:
@@ -56,11 +53,12 @@ class Access:
                 raise Unauthenticated("this needs a token: `easel login`, or send 'Authorization: Bearer …'")
             act = act_of(request.scope["route"], request.method, self.level)
             project = request.path_params.get("project")
-            return authenticate(state.store, secret, self.level, project, act, note_credential)
+            return authenticate(state.store, secret, self.level, project, act, noting(request))
         except EaselError as error:
             note_refusal()
             if isinstance(error, Unauthenticated) and secret is not None:
-                state.failed_logins.note(address_of(request))
+                state.known_users.forget(request)
+                state.failed_logins.note(address_of(request.scope))
             raise
 
 
@@ -118,15 +116,32 @@ class Anyone:
 
 def presented_secret(request: Request) -> Secret | None:
     """A bearer token, or a session cookie whose page proved with the CSRF header that it is ours."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    found = secret_in(request)
+    if found is None or not found.is_session or request.method in _SAFE:
+        return found
+    if not same(request.headers.get(CSRF_HEADER, ""), csrf_token(found.text)):
+        raise Denied("the CSRF header is missing or wrong: reload the page and try again")
+    return found
+
+
+def secret_in(connection: HTTPConnection) -> Secret | None:
+    """The bearer token, else the session's cookie; whether a page of ours sent it is not asked here."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
         return Secret(token.strip(), is_session=False)
-    session = request.cookies.get(SESSION_COOKIE)
-    if not session:
-        return None
-    if request.method not in _SAFE and not same(request.headers.get(CSRF_HEADER, ""), csrf_token(session)):
-        raise Denied("the CSRF header is missing or wrong: reload the page and try again")
-    return Secret(session, is_session=True)
+    session = connection.cookies.get(SESSION_COOKIE)
+    return Secret(session, is_session=True) if session else None
+
+
+def noting(connection: HTTPConnection) -> Callable[[Credential], None]:
+    """What is done with a credential that is right, whether or not it may do this: the audit and the queue of requests
+    learn whose it is."""
+
+    def note(found: Credential) -> None:
+        note_credential(found)
+        connection.app.state.easel.known_users.remember(connection, found.user.id)
+
+    return note
 
 
 class WorkerAccess(Access):
@@ -147,7 +162,7 @@ class WorkerAccess(Access):
             try:
                 await to_thread.run_sync(check_worker, state.store, secret_hash)
             except Unauthenticated:
-                state.failed_logins.note(address_of(request))
+                state.failed_logins.note(address_of(request.scope))
                 raise
         return secret_hash
 

@@ -11,22 +11,23 @@ from typing import Any
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, APIWebSocketRoute
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from easel.errors import Misconfigured
 from easel.flow.apps.infer import Models
-from easel.flow.authenticate import Level
+from easel.flow.authenticate import Level, whose
 from easel.flow.operate.measure import measure
 from easel.flow.workers.seal import Seal
 from easel.lake.blobs.signing import Signer
 from easel.serve import documents, pages, problems
-from easel.serve.access import Access, Anyone
+from easel.serve.access import Access, Anyone, secret_in
 from easel.serve.audit import open_audit
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.exec_client import ExecClient
 from easel.serve.failed_logins import FailedLogins
 from easel.serve.fair import FairMiddleware, UserLimits
+from easel.serve.known_users import KnownUsers
 from easel.serve.lake import BLOBS, Addresses, blob_origins, open_lake, signing_key
 from easel.serve.metrics import Metrics
 from easel.serve.middleware import RequestMiddleware, page_policy
@@ -39,6 +40,7 @@ from easel.serve.routes import all_routers, app_models, open_inference
 from easel.serve.routes.operations import free_bytes, is_ready
 from easel.serve.routes.worker import PREFIX as WORKER
 from easel.serve.settings import UNDERSTOOD, Settings
+from easel.serve.socket_middleware import SocketMiddleware
 from easel.serve.state import AppState
 from easel.serve.worker_visits import WorkerVisits
 from easel.store.engine import Store
@@ -66,6 +68,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         responses={"default": {"model": Problem, "description": "What went wrong and what to do"}},
     )
     failed_logins = FailedLogins(store.clock, settings.failed_logins_per_minute)
+    known_users = KnownUsers()
     lake = open_lake(settings, store)
     key = signing_key(settings.folder)
     addresses = Addresses(lake, Signer(key))
@@ -81,6 +84,7 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
         store,
         metrics,
         failed_logins,
+        known_users,
         lake,
         addresses,
         batcher,
@@ -104,7 +108,14 @@ def create_app(settings: Settings, store: Store) -> FastAPI:
     app.add_middleware(QuickMlflow)
     app.add_middleware(QuickRoutes, routes=(*app_models.QUICK, *open_inference.QUICK))
     limits = UserLimits(settings.requests_at_once, settings.requests_per_user, settings.streams_per_user)
-    app.add_middleware(FairMiddleware, limits=limits, apart=UNLIMITED)
+    app.add_middleware(
+        FairMiddleware,
+        limits=limits,
+        apart=UNLIMITED,
+        known=known_users,
+        look_up=lambda connection: whose(store, secret_in(connection)),
+    )
+    app.add_middleware(SocketMiddleware, audit=audit, now=store.clock.now)
     app.add_middleware(
         RequestMiddleware,
         metrics=metrics,
@@ -192,6 +203,13 @@ def _declare_path_parameters(template: str, operation: dict[str, Any]) -> None:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "maxLength": 64}}
         for name in re.findall(r"{(\w+)}", template)
         if name not in known
+    ]
+
+
+def socket_routes() -> list[APIWebSocketRoute]:
+    """Every websocket of ours."""
+    return [
+        route for router in all_routers() for route in router.routes if isinstance(route, APIWebSocketRoute)
     ]
 
 

@@ -18,6 +18,8 @@ from easel.store.noting import RequestNote, noted
 
 NOT_AUDITED = frozenset({"/healthz", "/readyz", "/v2", "/v2/health/live", "/v2/health/ready"})
 """Routes that change nothing and tell nothing of anybody: whether the server is alive."""
+SOCKET = "WEBSOCKET"
+"""The method of a websocket's entry."""
 _REFUSALS = frozenset({401, 403, 429})
 _WITH_QUERY = "/api/v1/projects/"
 """Below it a query says which file or set was read, and holds no secret."""
@@ -38,9 +40,8 @@ def begin_note(scope: Scope, request_id: str) -> RequestNote:
     if query and path.startswith(_WITH_QUERY):
         path = f"{path}?{query.decode('latin-1')}"
     address = client[0] if client else "unknown"
-    return RequestNote(
-        f"{id(scope):x}-{request_id}"[:64], address[:64], scope["method"][:10], "", path[:_LONGEST]
-    )
+    method: str = scope.get("method", SOCKET)
+    return RequestNote(f"{id(scope):x}-{request_id}"[:64], address[:64], method[:10], "", path[:_LONGEST])
 
 
 def is_audited(scope: Scope) -> bool:
@@ -97,7 +98,15 @@ def note_worker(secret_hash: str) -> None:
         note.token = f"worker:{secret_hash[:16]}"
 
 
-def note_refusal() -> None:
+def note_refusal(status: int | None = None) -> None:
+    """Notes that the caller may not; with a `status` where the answer that leaves does not say it."""
     note = noted.get()
     if note is not None:
-        note.refused = True
+        note.refused, note.status = True, status
+
+
+def note_failure(status: int) -> None:
+    """Notes what came of a websocket that is opened only to say so."""
+    note = noted.get()
+    if note is not None:
+        note.status = status

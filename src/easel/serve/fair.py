@@ -5,24 +5,25 @@ All of them share one interpreter, so what runs already slows what comes: while 
 requests that are being worked on. One that takes long waits for something else than the processor, or is an exception:
 it counts as one that runs, and no longer as one that is worked on. So does one whose answer has begun.
 
-Streams stay open for hours and are only counted. Bytes of files and reports of workers pass by: they have limits of
-their own.
+A user is a person, whatever tokens they show; what nobody has found right yet counts for its address (`known_users`).
+Streams and websockets stay open for hours and are only counted; for them an unknown secret is looked up first. Bytes
+of files and reports of workers pass by: they have limits of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 
+from anyio import to_thread
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from easel.errors import QuotaExhausted
-from easel.serve.access import SESSION_COOKIE
+from easel.serve.known_users import KnownUsers, address_of
 from easel.serve.problems import of_error
 
 _ALWAYS = ("/healthz", "/readyz", "/metrics")
@@ -155,34 +156,66 @@ def _less(counts: dict[str, int], user: str) -> None:
 
 
 class FairMiddleware:
-    """Pure ASGI. `apart` are path prefixes that pass by."""
+    """Pure ASGI. `apart` are path prefixes that pass by; `look_up` finds out whose an unknown secret is."""
 
-    def __init__(self, app: ASGIApp, *, limits: UserLimits, apart: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: UserLimits,
+        apart: tuple[str, ...],
+        known: KnownUsers,
+        look_up: Callable[[HTTPConnection], str | None],
+    ) -> None:
         self.app, self.turns, self._apart = app, Turns(limits), (*apart, *_ALWAYS)
+        self._known, self._look_up = known, look_up
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(self._apart):
+        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self._apart):
             await self.app(scope, receive, send)
             return
-        user = user_of(dict(scope["headers"]), scope.get("client"))
+        if scope["type"] == "websocket":
+            await self._stay(scope, receive, send)
+            return
         # All of the body first: one that comes slowly must not hold a place meanwhile.
         receive = _replayed(await _whole_body(receive), receive)
-        is_stream = scope["path"].endswith("/stream")
+        if scope["path"].endswith("/stream"):
+            await self._stay(scope, receive, send)
+            return
+        user = self._known.of(scope) or address_of(scope)
         try:
-            if is_stream:
-                self.turns.open_stream(user)
-            else:
-                await self.turns.enter(user)
+            await self.turns.enter(user)
         except QuotaExhausted as error:
             await of_error(error, scope["path"])(scope, receive, send)
             return
-        if not is_stream:
-            await self._run(user, scope, receive, send)
+        await self._run(user, scope, receive, send)
+
+    async def _stay(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A stream or a websocket: counted for as long as it is open."""
+        try:
+            user = self._known.of(scope) or await self._whose(scope)
+            self.turns.open_stream(user)
+        except QuotaExhausted as error:
+            await _refuse(error, scope, receive, send)
             return
         try:
             await self.app(scope, receive, send)
         finally:
             self.turns.close_stream(user)
+
+    async def _whose(self, scope: Scope) -> str:
+        """Whose a secret is that was not seen before, looked up in the line of its address."""
+        address = address_of(scope)
+        await self.turns.enter(address)
+        try:
+            connection = HTTPConnection(scope)
+            user = await to_thread.run_sync(self._look_up, connection)
+            if user is not None:
+                self._known.remember(connection, user)
+            return user or address
+        finally:
+            self.turns.pause(address)
+            self.turns.leave(address)
 
     async def _run(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Runs a request that was let in, and tells when it is no longer worked on."""
@@ -226,15 +259,15 @@ def _replayed(messages: list[Message], receive: Receive) -> Receive:
     return again
 
 
-def user_of(headers: Mapping[bytes, bytes], client: tuple[str, int] | None) -> str:
-    """Whose request it is, before anybody looked it up: by its token or session, else by its address."""
-    secret = headers.get(b"authorization", b"")
-    if not secret and b"cookie" in headers:
-        try:
-            cookie = SimpleCookie(headers[b"cookie"].decode("latin-1")).get(SESSION_COOKIE)
-            secret = cookie.value.encode() if cookie else b""
-        except CookieError:
-            secret = b""
-    if secret:
-        return hashlib.blake2b(secret, digest_size=16).hexdigest()
-    return client[0] if client else "unknown"
+async def _refuse(error: QuotaExhausted, scope: Scope, receive: Receive, send: Send) -> None:
+    answer = of_error(error, scope["path"])
+    if scope["type"] == "http":
+        await answer(scope, receive, send)
+    elif "websocket.http.response" in scope.get("extensions", {}):
+        await receive()  # the wish to connect
+        start = {"type": "websocket.http.response.start", "status": answer.status_code}
+        await send({**start, "headers": answer.raw_headers})
+        await send({"type": "websocket.http.response.body", "body": answer.body})
+    else:
+        await receive()
+        await send({"type": "websocket.close", "code": 1013, "reason": error.message[:100]})

@@ -33,7 +33,7 @@ from easel.serve.controller import Controller, Pace
 from easel.serve.engines import EngineChoice, build_engine_executor, chosen
 from easel.serve.housekeeping import keep_house
 from easel.serve.lake import blobs_address, blobs_credentials, signing_key
-from easel.serve.learning import build_keeper, keep_learning
+from easel.serve.learning import build_keeper, keep_learning, rules_of
 from easel.serve.ledger import keep_books
 from easel.serve.messenger import keep_sending
 from easel.serve.settings import UNDERSTOOD, Settings
@@ -114,11 +114,7 @@ def options_of(settings: Settings, *, spawn_worker: bool = True, address: str = 
             session_idle_gpu_s=settings.session_idle_gpu_minutes * 60,
         ),
         pace=Pace(lease=settings.controller_lease_s, lost_after=settings.job_lost_after_s),
-        rules=Rules(
-            done_below=settings.app_done_below,
-            patience=settings.trial_patience,
-            least_limit_s=settings.trial_least_limit_s,
-        ),
+        rules=rules_of(settings),
         preload=TRIAL_MODULES if settings.warm_trials else (),
         sandbox=settings.sandbox,
         unsandboxed=settings.unsandboxed == UNDERSTOOD,

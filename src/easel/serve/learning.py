@@ -15,6 +15,7 @@ from easel.flow.lake.upload import Lake
 from easel.flow.prices import places_by_terms
 from easel.flow.studies.tenant import StudySource
 from easel.schedule.policies import Policy, named
+from easel.serve.settings import Settings
 from easel.store.engine import Tx
 from easel.tenancy.keeper import Keeper
 from easel.tenancy.newcomers import NewcomersFirst
@@ -23,6 +24,15 @@ from easel.tenancy.rules import Rules
 log = logging.getLogger("easel.learning")
 EVERY_S = 0.5
 TOGETHER_S = 0.01
+
+
+def rules_of(settings: Settings) -> Rules:
+    """What the settings say of when tenants stop and how long trials may take; its pages go by the same."""
+    return Rules(
+        done_below=settings.app_done_below,
+        patience=settings.trial_patience,
+        least_limit_s=settings.trial_least_limit_s,
+    )
 
 
 def build_keeper(

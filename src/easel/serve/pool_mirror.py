@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from easel.serve.learning import build_keeper
+from easel.serve.learning import build_keeper, rules_of
 from easel.serve.state import AppState
 from easel.store.engine import Tx
 from easel.tenancy.keeper import Keeper
@@ -30,10 +30,15 @@ def looking(state: AppState, tx: Tx) -> Iterator[PoolView]:
     key = f"{state.settings.folder} {state.settings.database}"
     with _MAKING:
         if key not in _MIRRORS:
-            _MIRRORS[key] = _Mirror(build_keeper(state.lake, max_active=state.settings.max_active_jobs))
+            _MIRRORS[key] = _Mirror(_keeper(state))
     mirror = _MIRRORS[key]
     with mirror.lock:
         if mirror.keeper.store is not state.store:
-            mirror.keeper = build_keeper(state.lake, max_active=state.settings.max_active_jobs)
+            mirror.keeper = _keeper(state)
         mirror.keeper.follow(tx)
         yield mirror.keeper
+
+
+def _keeper(state: AppState) -> Keeper:
+    settings = state.settings
+    return build_keeper(state.lake, rules=rules_of(settings), max_active=settings.max_active_jobs)

@@ -85,10 +85,14 @@ def document(
     return JSONResponse(body, status, headers=headers, media_type="application/problem+json")
 
 
+def status_of(error: EaselError) -> int:
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
 def of_error(error: EaselError, path: str) -> JSONResponse:
     if mlflow.is_ours(path):
         return mlflow.of_error(error)
-    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    status = status_of(error)
     headers = {}
     if isinstance(error, TryLater):
         headers["Retry-After"] = str(max(1, round(error.retry_after)))

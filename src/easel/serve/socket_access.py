@@ -8,11 +8,13 @@ from fastapi import Request, WebSocket
 from starlette.requests import HTTPConnection
 
 from easel.declare.verbs import Verb
-from easel.errors import Denied, NotFound, Unauthenticated
+from easel.errors import Denied, EaselError, NotFound, Unauthenticated
 from easel.flow.authenticate import Act, Level, Secret, authenticate
 from easel.flow.jobs.sessions import no_session, project_of
 from easel.records.identity import Caller
-from easel.serve.access import SESSION_COOKIE, Access, address_of, presented_secret
+from easel.serve.access import SESSION_COOKIE, Access, address_of, noting, presented_secret
+from easel.serve.audit import note_refusal, note_route
+from easel.serve.problems import status_of
 from easel.serve.state import AppState, app_state
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -32,9 +34,18 @@ class SocketAccess(Access):
         return found
 
     def admit(self, state: AppState, secret: Secret, connection: HTTPConnection) -> Caller:
-        return authenticate(state.store, secret, self.level, self.project(connection), _ACT)
+        return authenticate(
+            state.store, secret, self.level, self.project(connection), _ACT, noting(connection)
+        )
 
     def check_socket(self, socket: WebSocket) -> Caller:
+        try:
+            return self._check_socket(socket)
+        except EaselError as error:
+            note_refusal(status_of(error))
+            raise
+
+    def _check_socket(self, socket: WebSocket) -> Caller:
         state: AppState = socket.app.state.easel
         scheme, _, token = socket.headers.get("authorization", "").partition(" ")
         session = socket.cookies.get(SESSION_COOKIE)
@@ -50,7 +61,8 @@ class SocketAccess(Access):
         try:
             return self.admit(state, secret, socket)
         except Unauthenticated:
-            state.failed_logins.note(address_of(socket))
+            state.known_users.forget(socket)
+            state.failed_logins.note(address_of(socket.scope))
             raise
 
 
@@ -74,14 +86,24 @@ class SessionAccess(SocketAccess):
         return presented_secret(request)
 
     def check(self, request: Request) -> Caller:
-        secret = self.secret(request)
-        if secret is None:
-            raise Unauthenticated("log in to Easel first, then open the session's address again")
-        return self.admit(app_state(request), secret, request)
+        note_route(request.scope["route"].path)
+        try:
+            secret = self.secret(request)
+            if secret is None:
+                raise Unauthenticated("log in to Easel first, then open the session's address again")
+            return self.admit(app_state(request), secret, request)
+        except EaselError:
+            note_refusal()
+            raise
 
     def admit(self, state: AppState, secret: Secret, connection: HTTPConnection) -> Caller:
         """Lets members in; others do not learn that there is such a session, nor in which project."""
         try:
-            return authenticate(state.store, secret, self.level, self.project(connection), _ACT)
+            self.project(connection)
+        except NotFound:  # whether there is such a session is told to nobody whom we do not know
+            authenticate(state.store, secret, Level.SIGNED_IN, None, known=noting(connection))
+            raise
+        try:
+            return super().admit(state, secret, connection)
         except NotFound:
             raise no_session(connection.path_params["job"]) from None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from easel.records.identity import Caller
     from easel.serve.answers import Serving
     from easel.serve.failed_logins import FailedLogins
+    from easel.serve.known_users import KnownUsers
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class AppState:
     store: Store
     metrics: Metrics
     failed_logins: FailedLogins
+    known_users: KnownUsers
     lake: Lake
     addresses: Addresses
     batcher: ExchangeBatcher

@@ -7,7 +7,18 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 
 from easel.ids import ProjectId
 from easel.store.engine import Tx
@@ -116,14 +127,44 @@ def totals(
         amount.label("micros"),
         bill_lines.c.currency,
     ).group_by(group, bill_lines.c.currency)
-    if project_id is not None:
-        query = query.where(bill_lines.c.project_id == project_id)
-    if month is not None:
-        query = query.where(bill_lines.c.month == month)
+    query = query.where(*_there(project_id, month))
     rows = tx.execute(query.order_by(amount.desc(), group).limit(limit))
     return [
         Total(str(row.name), int(row.jobs), float(row.seconds), int(row.micros), row.currency) for row in rows
     ]
+
+
+_DAY = 86_400 * 1_000_000
+_DAY_OF_START = type_coerce(bill_lines.c.start, BigInteger) // _DAY
+_DAY_OF_END = (
+    type_coerce(bill_lines.c.start, BigInteger) + cast(bill_lines.c.seconds * 1_000_000, BigInteger)
+) // _DAY
+
+
+def totals_of_days(tx: Tx, project_id: ProjectId | None, month: str | None) -> list[Total]:
+    """Returns sums by day (in UTC) of the lines that lie within one; the days as numbers since 1970."""
+    query = select(
+        _DAY_OF_START.label("name"),
+        func.count(func.distinct(bill_lines.c.job_id)).label("jobs"),
+        func.sum(bill_lines.c.seconds).label("seconds"),
+        func.sum(bill_lines.c.micros).label("micros"),
+        bill_lines.c.currency,
+    ).where(*_there(project_id, month), _DAY_OF_START == _DAY_OF_END)
+    rows = tx.execute(query.group_by(_DAY_OF_START, bill_lines.c.currency))
+    return [
+        Total(str(row.name), int(row.jobs), float(row.seconds), int(row.micros), row.currency) for row in rows
+    ]
+
+
+def lines_over_midnight(tx: Tx, project_id: ProjectId | None, month: str | None) -> list[KeptLine]:
+    """Returns the lines that touch more than one day."""
+    query = _LINE.where(*_there(project_id, month), _DAY_OF_START != _DAY_OF_END)
+    return [KeptLine(*row) for row in tx.execute(query)]
+
+
+def _there(project_id: ProjectId | None, month: str | None) -> list[ColumnElement[bool]]:
+    of = [] if project_id is None else [bill_lines.c.project_id == project_id]
+    return of if month is None else [*of, bill_lines.c.month == month]
 
 
 def billed_micros(tx: Tx, project_id: ProjectId, month: str | None) -> int:

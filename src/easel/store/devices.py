@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, func, select, update
 
 from easel.declare.resources import Room
 from easel.records.attempt import AttemptKey
 from easel.records.device import Device, Drain
 from easel.store.engine import Tx
 from easel.store.schema.jobs import devices, jobs
+from easel.store.schema.shares import reservations
 from easel.store.upsert import GivenRows, insert_or, is_in
 
 ENGINES = ("ray", "slurm")
@@ -78,7 +79,16 @@ def drained(tx: Tx) -> dict[str, Drain]:
     }
 
 
-_ALL = select(devices).order_by(devices.c.name)
+_KEPT_FOR = (
+    select(func.min(reservations.c.project_id))
+    .where(
+        reservations.c.device == devices.c.name,
+        reservations.c.start_at <= bindparam("now"),
+        reservations.c.end_at > bindparam("now"),
+    )
+    .scalar_subquery()
+)
+_ALL = select(devices, _KEPT_FOR.label("kept_for")).order_by(devices.c.name)
 
 
 def list_devices(tx: Tx) -> list[Device]:
@@ -91,8 +101,9 @@ def list_devices(tx: Tx) -> list[Device]:
             row.connected,
             row.seen_at,
             None if row.drain_since is None else Drain(row.drain_since, row.drain_by, row.drain_reason or ""),
+            row.kept_for,
         )
-        for row in tx.execute(_ALL)
+        for row in tx.execute(_ALL, {"now": tx.now})
     ]
 
 

@@ -21,6 +21,8 @@ class RequestNote:
     token: str | None = None
     project_id: str | None = None
     refused: bool = False
+    status: int | None = None
+    """What came of a websocket that was opened only to say why it is refused."""
     kept: bool = False
     jobs: tuple[str, ...] = ()
     """Jobs that it submitted, where traces are kept."""

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import and_, func, select
 
+from easel.declare.resources import Resources
 from easel.ids import JobId, ProjectId, UserId
+from easel.records.job import JobState
 from easel.store.engine import Tx
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, jobs
 from easel.store.schema.price import provisions
@@ -30,6 +32,17 @@ class JobInQueue(NamedTuple):
     launched_at: datetime | None
     held_at: datetime | None
     started_at: datetime | None
+
+
+class JobOnDevice(NamedTuple):
+    """Where an active job is, whether it was asked to stop at its next checkpoint, and what each of its workers asks
+    for."""
+
+    state: JobState
+    device: str | None
+    gives_way: bool
+    resources: Resources
+    workers: int = 1
 
 
 class PromisedSeconds(NamedTuple):
@@ -58,6 +71,38 @@ def active(tx: Tx) -> list[JobInQueue]:
     """Returns the jobs that have left their queues, in that order."""
     query = select(*_COLUMNS).where(IS_ACTIVE).order_by(jobs.c.launched_at, jobs.c.seq)
     return [JobInQueue._make(row) for row in tx.execute(query)]
+
+
+_HELD = select(
+    jobs.c.id,
+    jobs.c.state,
+    jobs.c.device,
+    jobs.c.give_way,
+    jobs.c.spec["resources"]["vcpu"].as_float().label("vcpu"),
+    jobs.c.spec["resources"]["memory_mb"].as_float().label("memory_mb"),
+    jobs.c.spec["resources"]["gpus"].as_float().label("gpus"),
+    jobs.c.spec["workers"].as_integer().label("workers"),
+).where(IS_ACTIVE)
+
+
+def held(tx: Tx) -> dict[JobId, JobOnDevice]:
+    """Returns what jobs that have left their queues hold, or wait to hold, and where."""
+    return {
+        JobId(row.id): JobOnDevice(
+            JobState(row.state),
+            row.device,
+            bool(row.give_way),
+            Resources(float(row.vcpu), int(row.memory_mb), float(row.gpus or 0.0)),
+            int(row.workers or 1),
+        )
+        for row in tx.execute(_HELD)
+    }
+
+
+def waiting(tx: Tx, at_most: int) -> int:
+    """How many jobs wait in a queue and could start, as far as `at_most`."""
+    some = select(jobs.c.seq).where(IS_QUEUED, jobs.c.blocked == 0).limit(at_most)
+    return int(tx.execute(select(func.count()).select_from(some.subquery())).scalar_one())
 
 
 def queued(tx: Tx, limit: int = 2000) -> list[JobInQueue]:

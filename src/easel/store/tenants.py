@@ -20,7 +20,11 @@ _NEXT = (
     .where(pool_turns.c.id == _ONLY, pool_turns.c.turn == bindparam("seen"))
     .values(turn=bindparam("following"))
 )
-_SERVED = update(tenants).where(tenants.c.id == bindparam("of_tenant")).values(served_at=bindparam("at_turn"))
+_SERVED = (
+    update(tenants)
+    .where(tenants.c.id == bindparam("of_tenant"))
+    .values(served_at=bindparam("at_turn"), asked=False)
+)
 _ONE = select(tenants).where(tenants.c.id == bindparam("of_tenant"))
 
 
@@ -81,6 +85,7 @@ def join(tx: Tx, joined: Mapping[str, ProjectId], at_turn: int) -> None:
 
 
 def serve(tx: Tx, served: list[str], at_turn: int) -> None:
+    """Notes whose turn it was; who had asked to go on although little is expected has been heard."""
     tx.execute(_SERVED, [{"of_tenant": tenant, "at_turn": at_turn} for tenant in served])
 
 

@@ -18,30 +18,30 @@ from easel.ids import JobId
 from easel.price.book import TERMS
 from easel.records.decision import LeaveIdle, StartTrial
 from easel.records.device import Device
-from easel.records.job import TERMINAL, JobState
 from easel.records.standing import Obstacle, Standing
 from easel.schedule.state import PoolDevice
-from easel.store import devices, jobs, tenants
+from easel.store import devices, jobs, queue_now, tenants
 from easel.store.engine import Store, Tx
+from easel.store.queue_now import JobOnDevice
 from easel.tenancy import places
 from easel.tenancy.newcomers import who_gives_way
 from easel.tenancy.pool_view import PoolView, Refusal
 from easel.tenancy.source import StartGrant, TenantOffer
 
 log = logging.getLogger("easel.tenancy")
-_QUEUED = jobs.JobPlacement(JobState.QUEUED)
 
 
 @dataclass(frozen=True)
 class _Look:
-    """The devices and where trials are on them, as they were when a turn began.
+    """The devices and what jobs hold of them, as they were when a turn began.
 
     `wants` is what jobs ask for to run on a device, `waiting` what those in the queue ask for, `terms` what devices
-    cost that have terms of their own.
+    cost that have terms of their own. `contended`: jobs of other kinds hold devices, and more of them wait.
     """
 
     machines: Sequence[Device] = ()
-    placed: Mapping[JobId, jobs.JobPlacement] = field(default_factory=dict)
+    held: Mapping[JobId, JobOnDevice] = field(default_factory=dict)
+    contended: bool = False
     wants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     waiting: Mapping[JobId, Mapping[str, str]] = field(default_factory=dict)
     terms: Mapping[str, places.PlaceTerms] | None = None
@@ -96,18 +96,27 @@ class Keeper(PoolView):
         for place in self._places():
             more, after = self._fill(places.beside(place, left.get(place.name)))
             started, left[place.name] = started + more, after.room
-        rooms = [one.capacity for one in look.machines if one.open]
-        giving = [job for job, one in look.placed.items() if one.gives_way]
-        self._make_room(who_gives_way(self.state, self.flights, giving, rooms))
+        if look.contended:
+            started += self._stand_in_line()
+        rooms = [
+            PoolDevice(one.name, room=one.capacity, kept_for=one.kept_for or "")
+            for one in look.machines
+            if one.open
+        ]
+        giving = [job for job, one in look.held.items() if one.gives_way]
+        self._make_room(who_gives_way(self.state, self.flights, look.held, giving, rooms))
         return started
 
     def _look_at_machines(self, tx: Tx) -> _Look:
-        flights, machines = list(self.flights), devices.machines(tx)
+        flights, machines, held = list(self.flights), devices.machines(tx), queue_now.held(tx)
+        others = any(job not in self.flights for job in held)
+        waiting = sum(job not in held for job in flights)
         wants = {one.name: asked for one in machines if (asked := places.wants_of(one))}
         apart = any(TERMS in device.labels for device in machines)
         return _Look(
             machines,
-            jobs.placements(tx, flights),
+            held,
+            others and queue_now.waiting(tx, waiting + 1) > waiting,
             wants,
             jobs.wants_of_queued(tx, flights) if wants else {},
             self.terms(tx) if apart and self.terms is not None else None,
@@ -180,20 +189,42 @@ class Keeper(PoolView):
             self.guard(tx)
 
     def _places(self) -> list[PoolDevice]:
-        """Work that cannot start takes no place: its queue is paused, its owner's budget is spent, it fits nowhere."""
+        """The devices with the room that trials and everybody's jobs leave."""
+        others = [
+            places.Taken(one.device or "", one.resources)
+            for job, one in self._look.held.items()
+            if job not in self.flights
+            for _ in range(one.workers)
+        ]
+        return places.idle(self._look.machines, [*self._taken(), *others], self._look.terms)
+
+    def _taken(self) -> list[places.Taken]:
+        """What trials hold. Work that cannot start takes no place: its queue is paused, its owner's budget is spent, it
+        fits nowhere."""
         taken = []
         for job, flight in self.flights.items():
-            at = self._look.placed.get(job, _QUEUED)
-            waits = at.state is JobState.QUEUED
-            stuck = waits and flight.owner in self._blocked
-            if at.state not in TERMINAL and not stuck:
-                taken.append(places.Taken(at.device or flight.trial.device, flight.resources, waits))
-        return places.idle(self._look.machines, taken, self._look.terms)
+            at = self._look.held.get(job)
+            if at is None and (flight.owner in self._blocked or job in self._over):
+                continue
+            device, meant = "" if at is None else at.device or "", flight.trial.device
+            taken.append(places.Taken(device, flight.resources, meant, waits=at is None))
+        return taken
 
-    def _fill(self, place: PoolDevice) -> tuple[int, PoolDevice]:
+    def _stand_in_line(self) -> int:
+        """Starts one trial more for each device that is full of others' jobs: it waits in its owner's queue, whose
+        share says when it is its turn. No more than one, so that what runs next is chosen when it begins."""
+        in_line = {flight.trial.device for job, flight in self.flights.items() if job not in self._look.held}
+        started = 0
+        for place in places.idle(self._look.machines, self._taken(), self._look.terms):
+            if place.name not in in_line and self._fill(place, at_most=1)[0]:
+                in_line.add(place.name)
+                started += 1
+        return started
+
+    def _fill(self, place: PoolDevice, at_most: float = np.inf) -> tuple[int, PoolDevice]:
         """Start trials on a device until nothing more fits or nobody wants more; how many, and what is left of it."""
         started = 0
-        while places.has_room(place):
+        while started < at_most and places.has_room(place):
             decision = self.decide(place)
             if isinstance(decision, LeaveIdle):
                 break
@@ -242,7 +273,8 @@ class Keeper(PoolView):
         self._to_tell = []
         self.state = self.state.started(decision)
         self.seen = replace(self.seen, turn=grant.turn)
-        self.offers[name] = replace(offer, flights=(*offer.flights, flight))
+        terms = replace(offer.terms, asked=False, served_at=grant.turn)
+        self.offers[name] = replace(offer, flights=(*offer.flights, flight), terms=terms)
         self.flights[flight.job_id] = flight
         source.started(flight, grant)
         return True

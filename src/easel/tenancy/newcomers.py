@@ -5,14 +5,13 @@ So that somebody always can, what takes long and cannot be stopped is begun only
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from easel.declare.resources import Room
 from easel.ids import JobId
 from easel.records.decision import Decision, StartTrial
 from easel.schedule.policies import Policy
-from easel.schedule.state import PoolState, Tenant
+from easel.schedule.state import PoolDevice, PoolState, Tenant
 from easel.tenancy.source import Flight
 
 RULE = "first model"
@@ -95,14 +94,18 @@ def is_newcomer(tenant: Tenant) -> bool:
 
 
 def who_gives_way(
-    state: PoolState, flights: Mapping[JobId, Flight], giving: Collection[JobId], rooms: Iterable[Room]
+    state: PoolState,
+    flights: Mapping[JobId, Flight],
+    active: Collection[JobId],
+    giving: Collection[JobId],
+    devices: Sequence[PoolDevice],
 ) -> list[JobId]:
     """Slices to be asked to stop at their next checkpoint: one for each newcomer that could run on some device and for
-    whom nobody is `giving` way yet. Those that are thought to take longest, of tenants that have a model.
+    whom nobody is `giving` way yet. Those `active` ones that are thought to take longest, of tenants that have a model:
+    what waits in a queue holds no device.
     """
-    capacity = list(rooms)
     waiting = sum(
-        bool(one.open.any()) and any(_fits(one, room) for room in capacity)
+        bool(one.open.any()) and any(_fits(one, device) for device in devices)
         for one in state.tenants.values()
         if not one.pulls and is_newcomer(one)
     )
@@ -110,14 +113,16 @@ def who_gives_way(
     if missing <= 0:
         return []
     able: Sequence[Flight] = sorted(
-        (one for job, one in flights.items() if job not in giving and _may_give_way(one, state)),
+        (flights[job] for job in active if job not in giving and job in flights),
         key=lambda one: -one.trial.reasons.cost,
     )
-    return [one.job_id for one in able[:missing]]
+    return [one.job_id for one in able if _may_give_way(one, state)][:missing]
 
 
-def _fits(tenant: Tenant, room: Room) -> bool:
-    return not tenant.needs or bool((tenant.fits(room) & tenant.open).any())
+def _fits(tenant: Tenant, device: PoolDevice) -> bool:
+    if device.kept_for not in ("", tenant.project):
+        return False
+    return not tenant.needs or device.room is None or bool((tenant.fits(device.room) & tenant.open).any())
 
 
 def _may_give_way(flight: Flight, state: PoolState) -> bool:

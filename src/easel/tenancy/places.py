@@ -19,10 +19,11 @@ GPU, BESIDE = "gpu", "beside "
 
 @dataclass(frozen=True)
 class Taken:
-    """What one trial holds on the device where it runs, or waits to hold on the device for which it was meant."""
+    """What one trial or job holds on the device where it runs, or if it `waits` on the one for which it was `meant`."""
 
     device: str
     resources: Resources
+    meant: str = ""
     waits: bool = False
 
 
@@ -37,7 +38,7 @@ class PlaceTerms:
 def idle(
     devices: Sequence[Device], taken: Iterable[Taken], terms: Mapping[str, PlaceTerms] | None = None
 ) -> list[PoolDevice]:
-    """Devices that may get work, with the room that trials leave, fastest first.
+    """Devices that may get work, with the room that is left on them, fastest first.
 
     `terms` are those of devices that have some of their own (`spot`).
     """
@@ -45,7 +46,7 @@ def idle(
     room = {device.name: device.capacity for device in devices if device.open}
     whole, names = dict(room), {device.name for device in devices}
     for one in taken:
-        if (name := _holder(one, whole, names)) is not None:
+        if (name := _holder(one, whole, room, names)) is not None:
             room[name] = less(room[name], one.resources)
     gpus = sorted({kind for device in devices if device.name in room and (kind := gpu_kind(device))})
     found = []
@@ -55,11 +56,12 @@ def idle(
         own = known.get(device.labels.get(TERMS, ""), PlaceTerms())
         place = PoolDevice(
             device.name,
-            speed=_number(device, SPEED),
-            price=_number(device, PRICE) * own.price,
+            speed=number_in(device.labels, SPEED, device.notes.get(SPEED, "")),
+            price=number_in(device.labels, PRICE) * own.price,
             kind=device.notes.get("kind", ""),
             room=room[device.name],
             interruptions=own.interruptions,
+            kept_for=device.kept_for or "",
         )
         kind = gpu_kind(device)
         if kind and any(share > 0 for share in room[device.name].gpus):
@@ -71,16 +73,22 @@ def idle(
     return sorted(found, key=lambda place: (not place.kind.startswith(GPU), -place.speed))
 
 
-def _holder(one: Taken, whole: Mapping[str, Room], names: Collection[str]) -> str | None:
-    """Returns the device of these `whole` ones that a trial takes room of: its own, else the first that it fits on.
+def _holder(
+    one: Taken, whole: Mapping[str, Room], left: Mapping[str, Room], names: Collection[str]
+) -> str | None:
+    """Returns the device of these `whole` ones that something takes room of: its own, the one for which it was meant,
+    or of those that could hold it the one with most room `left`.
 
-    None for one that waits and fits nowhere, and for one that runs where no more work is given.
+    None for what waits and fits nowhere, and for what runs where no more work is given.
     """
     if one.device in whole and (not one.waits or whole[one.device].fits(one.resources)):
         return one.device
     if not one.waits and one.device in names:
         return None
-    return next((name for name, room in whole.items() if room.fits(one.resources)), None)
+    able = [name for name, room in whole.items() if room.fits(one.resources)]
+    if one.meant in able:
+        return one.meant
+    return max(able, key=lambda name: left[name].vcpu, default=None)
 
 
 def gpu_kind(device: Device) -> str:
@@ -138,9 +146,10 @@ def strayed(wanted: Iterable[Mapping[str, str]], devices: Sequence[Device]) -> l
     return [bool(asked) and not any(asked.items() <= labels.items() for labels in there) for asked in wanted]
 
 
-def _number(device: Device, note: str) -> float:
+def number_in(labels: Mapping[str, str], name: str, note: str = "") -> float:
+    """Returns what a device says of its speed or price, or `note` else; 1 where that is no positive number."""
     try:
-        value = float(device.labels.get(note) or device.notes.get(note, "1"))
+        value = float(labels.get(name) or note or "1")
     except ValueError:
         return 1.0
     return value if 0 < value < float("inf") else 1.0

@@ -182,6 +182,18 @@ class FedExample(Answer):
     answer: str | None = None
 
 
+class CurveLine(Answer):
+    name: str
+    values: list[float | None]
+
+
+class ExampleCurve(Answer):
+    """What to draw of a series: lines of at most 120 points, with the lowest and highest values among them."""
+
+    steps: Annotated[int, Field(description="How many steps the whole series has")]
+    lines: list[CurveLine]
+
+
 class ExampleContent(Answer):
     example: FedExample
     input: Value
@@ -289,6 +301,7 @@ class App(Answer):
         str, Field(description="Where the lake keeps its examples; upload pictures below it")
     ] = ""
     pictures: Annotated[bool, Field(description="Whether examples have thumbnails")] = False
+    series: Annotated[bool, Field(description="Whether examples have curves")] = False
     examples: int
     switched_off: int
     trials: int

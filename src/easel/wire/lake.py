@@ -242,6 +242,9 @@ class Artifact(Answer):
     size: int
     hash: str | None
     job: Annotated[str | None, Field(description="The id of the job that made it")]
+    job_name: Annotated[
+        str | None, Field(description="What that job is called; of a job, what it is called itself")
+    ] = None
     tags: Tags
 
 
@@ -266,6 +269,11 @@ class Node(Answer):
     created_at: Moment
     made_by: str | None
     dropped: bool
+    kind: Annotated[
+        str, Field(description="data, examples, model, members (of an ensemble), profile or output")
+    ] = "data"
+    app: Annotated[str | None, Field(description="The app whose examples or models these are")] = None
+    made_by_name: Annotated[str | None, Field(description="What the job that made it is called")] = None
 
 
 class Edge(Answer):
@@ -273,6 +281,7 @@ class Edge(Answer):
     target: str
     action: Literal["create", "job"]
     job: str | None
+    job_name: str | None = None
 
 
 class Graph(Answer):

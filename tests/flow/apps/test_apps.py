@@ -307,6 +307,7 @@ def test_what_was_found_on_the_engine_is_combined_into_an_ensemble(engine: Engin
             app_trials.end(tx, job.id, told["quality"], 1.0, job.output_set, error=told["error"])
         together = combine_if_due(tx, app)
     assert together is not None
+    assert together.spec.resources.memory_mb == 1280, "as much as a trial of so little data, and three models"
     made = engine.finish(controller, together, seconds=240)[0]
     assert made.state is JobState.FINISHED, made.reason
     assert made.result is not None

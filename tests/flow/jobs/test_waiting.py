@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from easel.declare.job import Command, JobSpec
-from easel.declare.resources import Resources
+from easel.declare.resources import Resources, Room
 from easel.errors import InvalidInput
 from easel.flow.jobs.control import set_queue
+from easel.flow.jobs.shares import charge, set_share
 from easel.flow.jobs.submit import submit_job
 from easel.flow.jobs.waiting import why_waiting
+from easel.flow.why import of_job
+from easel.store import devices
 from easel.testing.engine import EngineUnderTest
 
 SPEC = JobSpec("wait", Command(("true",)), resources=Resources(0.5, 64))
@@ -32,3 +35,21 @@ def test_a_queued_job_says_what_it_waits_for(engine: EngineUnderTest) -> None:
         assert why_waiting(tx, job, 0) == "0 of your jobs are active, and at most 0 may be at once"
         set_queue(tx, ana, None, paused=True)
         assert "paused" in (why_waiting(tx, job, 4) or "")
+
+
+def test_a_job_that_fair_share_holds_back_says_who_goes_first_and_why(engine: EngineUnderTest) -> None:
+    ana, ben = engine.people["ana"], engine.caller("ben")
+    eve = engine.caller("eve", project="bio")
+    with engine.store.write() as tx:
+        devices.seen(tx, "core", "local", Room(1.0, 4096), {})
+        job = submit_job(tx, ana, SPEC)
+        assert "the first of its owner's queue; it starts when" in of_job(tx, job, 4).sentence
+        submit_job(tx, ben, SPEC)
+        charge(tx, {(ana.project_id, ana.user.id): 3600.0})
+        told = of_job(tx, job, 4).sentence
+        assert "ben goes first, who has used less of the pool for their weight" in told
+        submit_job(tx, eve, SPEC)
+        told = of_job(tx, job, 4).sentence
+        assert "somebody of another project goes first, who is of a project that has used less" in told
+        set_share(tx, ana, ben.user.id, 1.0, priority=5)
+        assert "ben goes first, who has a higher priority" in of_job(tx, job, 4).sentence

@@ -30,7 +30,7 @@ from easel.flow.jobs.reports import AttemptReport
 from easel.flow.jobs.submit import submit_job
 from easel.flow.jobs.waiting import why_waiting
 from easel.flow.lake.upload import Lake
-from easel.flow.price.billing import bill_ended
+from easel.flow.price.billing import bill_ended, totals
 from easel.flow.price.watch_budgets import watch_budgets
 from easel.flow.prices import price_history, set_prices
 from easel.ids import TokenId
@@ -300,6 +300,28 @@ def test_reports_group_what_was_paid(world: World) -> None:
     assert [(t.jobs, t.micros) for t in by["user"]] == [(2, 3_000_000)]
     assert [t.micros for t in by["project"]] == [3_000_000]
     assert [(t.group, t.micros) for t in april] == [("", 2_000_000)]
+
+
+def test_what_runs_over_midnight_is_shared_out_to_its_days_and_nothing_is_lost(world: World) -> None:
+    """From noon: one hour that day, then two days and a bit."""
+    world.ran(3600)
+    world.ran(2 * 86_400)
+    world.clock.advance(60 * 86_400)
+    world.ran(1800)
+    world.bill()
+    with world.store.read() as tx:
+        days = totals(tx, "day", None, world.ana.project_id)
+        march = totals(tx, "day", "2026-03", world.ana.project_id)
+        (whole,) = totals(tx, "project", None, world.ana.project_id)
+    assert [(day.group, day.jobs) for day in march] == [
+        ("2026-03-10", 2),
+        ("2026-03-11", 1),
+        ("2026-03-12", 1),
+    ]
+    assert march[1].micros == 24_000_000
+    assert days[:3] == march
+    assert days[3].group == "2026-05-11"
+    assert sum(day.micros for day in days) == whole.micros
 
 
 def test_running_jobs_count_and_a_spent_budget_stops_them_once(world: World) -> None:

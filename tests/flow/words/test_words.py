@@ -40,6 +40,22 @@ def test_a_first_model_has_nothing_to_beat_and_a_past_one_is_told_in_the_past() 
     assert past.endswith("and was expected to take about 20 s.")
 
 
+def test_of_a_slice_the_hope_is_the_trials_and_the_time_its_own() -> None:
+    hoped = reasons(0.98, 0.012, 0.994, cost=4.0)
+    assert plain(hoped, "svm(C=3)", "accuracy", best=0.994, until=0.25) == (
+        "A support vector machine (C 3) has about a 1 in 8 chance to beat the best so far (99.4 %), by 0.4 points if "
+        "it does, when its trial is done; its next slice, up to 25 % of it, takes about 4 s."
+    )
+    last = plain(hoped, "svm(C=3)", "negative_mae", best=-3.25, until=1.0, past=True)
+    assert last.endswith(
+        "the best until then (-3.25) when its trial is done; its last slice was expected to take about 4 s."
+    )
+    first = plain(reasons(0.8, 0.1, 0.0, 2.0), "svm(C=3)", "accuracy", best=None, until=1 / 12)
+    assert first.endswith(
+        "a first result of about 80.0 % when its trial is done; its next slice, up to 8 % of it, takes about 2 s."
+    )
+
+
 def test_no_hope_is_placed_above_what_a_score_can_be() -> None:
     wide = hope(reasons(1.11, 0.1, 0.99))
     assert wide.gain <= 0.01

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { isIdle } from "../pages/FileSets";
 import { folderIn, folderOf, lookOf, queryOf, targetOf, trail, readable } from "./lake";
 import { partsOf, valueOf } from "../ui/Tags";
 
@@ -42,10 +41,5 @@ describe("the lake", () => {
     expect(folderOf("/stars/")).toEqual({ path: "/stars/", set: null });
     expect(folderIn("sky:1", "/stars/")).toBe("/stars/@sky:1");
     expect(folderIn(null, "/stars/")).toBe("/stars/");
-  });
-  it("hides outputs of jobs that are empty, and nothing else", () => {
-    expect(isIdle({ name: "job_01-output", files: 0 })).toBe(true);
-    expect(isIdle({ name: "job_01-output", files: 2 })).toBe(false);
-    expect(isIdle({ name: "mine", files: 0 })).toBe(false);
   });
 });

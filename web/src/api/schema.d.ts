@@ -880,6 +880,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/apps/{name}/examples/{digest}/curve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Example Curve
+         * @description The curves of an example whose input is a series. They never change.
+         */
+        get: operations["show_example_curve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/apps/{name}/examples/{digest}/thumbnail": {
         parameters: {
             query?: never;
@@ -1242,7 +1262,7 @@ export interface paths {
         };
         /**
          * Bill Report
-         * @description What the project's jobs came to, by user, month, app (the jobs' tag) or job; the dearest first.
+         * @description What the project's jobs came to, by user, month, app (a tag) or job, the dearest first; or by day (in UTC).
          */
         get: operations["bill_report"];
         put?: never;
@@ -4386,6 +4406,12 @@ export interface components {
             rates?: "candidates" | "trial";
             /** Running */
             running: string[];
+            /**
+             * Series
+             * @description Whether examples have curves
+             * @default false
+             */
+            series?: boolean;
             /** @description What answers: the pinned model, or the best */
             serving?: components["schemas"]["BestModel"] | null;
             /**
@@ -4453,6 +4479,11 @@ export interface components {
              * @description The id of the job that made it
              */
             job: string | null;
+            /**
+             * Job Name
+             * @description What that job is called; of a job, what it is called itself
+             */
+            job_name?: string | null;
             kind: components["schemas"]["Kind"];
             /** Name */
             name: string;
@@ -5488,6 +5519,13 @@ export interface components {
             /** Csv */
             csv: string;
         };
+        /** CurveLine */
+        CurveLine: {
+            /** Name */
+            name: string;
+            /** Values */
+            values: (number | null)[];
+        };
         /** CurvePoint */
         CurvePoint: {
             /** Error */
@@ -5788,6 +5826,8 @@ export interface components {
             action: "create" | "job";
             /** Job */
             job: string | null;
+            /** Job Name */
+            job_name?: string | null;
             /** Source */
             source: string;
             /** Target */
@@ -5935,6 +5975,19 @@ export interface components {
              * @description Plain JSON; an array as {"$array": base64, "kind": "<f4", "shape": […]}, a picture as {"$picture": base64 of a JPEG or PNG} or {"$file": path in the lake}, with "fit": stretch, pad or crop
              */
             output: unknown;
+        };
+        /**
+         * ExampleCurve
+         * @description What to draw of a series: lines of at most 120 points, with the lowest and highest values among them.
+         */
+        ExampleCurve: {
+            /** Lines */
+            lines: components["schemas"]["CurveLine"][];
+            /**
+             * Steps
+             * @description How many steps the whole series has
+             */
+            steps: number;
         };
         /**
          * Exchange
@@ -7182,6 +7235,11 @@ export interface components {
         /** Node */
         Node: {
             /**
+             * App
+             * @description The app whose examples or models these are
+             */
+            app?: string | null;
+            /**
              * Created At
              * Format: date-time
              */
@@ -7192,8 +7250,19 @@ export interface components {
             dropped: boolean;
             /** Id */
             id: string;
+            /**
+             * Kind
+             * @description data, examples, model, members (of an ensemble), profile or output
+             * @default data
+             */
+            kind?: string;
             /** Made By */
             made_by: string | null;
+            /**
+             * Made By Name
+             * @description What the job that made it is called
+             */
+            made_by_name?: string | null;
             /** Name */
             name: string;
             /** Version */
@@ -10186,7 +10255,7 @@ export interface operations {
     whole_report: {
         parameters: {
             query?: {
-                by?: "project" | "user" | "month" | "app";
+                by?: "project" | "user" | "month" | "day" | "app";
                 /** @description As 2026-03 */
                 month?: string | null;
             };
@@ -11816,6 +11885,39 @@ export interface operations {
             };
         };
     };
+    show_example_curve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                digest: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExampleCurve"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     example_thumbnail: {
         parameters: {
             query?: never;
@@ -12524,7 +12626,7 @@ export interface operations {
     bill_report: {
         parameters: {
             query?: {
-                by?: "user" | "month" | "app" | "job";
+                by?: "user" | "month" | "day" | "app" | "job";
                 /** @description As 2026-03 */
                 month?: string | null;
             };
@@ -13005,6 +13107,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string | null;
                 prefix?: string;
+                /** @description Also the outputs of jobs that nobody named */
+                automatic?: boolean;
             };
             header?: never;
             path: {

@@ -16,6 +16,7 @@ import type { Progress } from "../api/lake";
 import { Drop, type Dropped } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
 import { count, figure, plural } from "../ui/format";
+import { ExampleCurve } from "./Series";
 
 const ALL: Wanted = { of: "", on: "", text: "" };
 
@@ -142,7 +143,7 @@ export function Examples({ project, app }: { project: string; app: App }) {
           ))}
         </ul>
       ) : (
-        shown.length > 0 && <Rows shown={shown} onToggle={toggle} />
+        shown.length > 0 && <Rows project={project} app={app} shown={shown} onToggle={toggle} />
       )}
       {!suspicious && list.hasNextPage && (
         <button type="button" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
@@ -169,9 +170,13 @@ function Switch({ example, onToggle }: { example: Example; onToggle: (example: E
 }
 
 function Rows({
+  project,
+  app,
   shown,
   onToggle,
 }: {
+  project: string;
+  app: App;
   shown: { example: Example; loss?: number }[];
   onToggle: (example: Example) => void;
 }) {
@@ -190,7 +195,11 @@ function Rows({
           {shown.map(({ example, loss }) => (
             <tr key={example.digest} className={example.on ? "" : "off"}>
               <td className="long" dir="auto">
-                {example.preview ?? example.digest.slice(0, 12)}
+                {app.series ? (
+                  <ExampleCurve project={project} app={app.name} example={example} />
+                ) : (
+                  (example.preview ?? example.digest.slice(0, 12))
+                )}
               </td>
               <td className="long" dir="auto">
                 {example.answer ?? example.stratum}

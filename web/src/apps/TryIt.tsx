@@ -7,10 +7,11 @@ import { Drop } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
 import { figure } from "../ui/format";
 import { Draw } from "./Draw";
+import { AskSeries } from "./Series";
 import { fieldsOf, typed } from "./fields";
 import { shrunk } from "./shrink";
 
-/** Ask the model that answers: a picture that is uploaded, pasted or drawn, or plain JSON. */
+/** Ask the model that answers: a picture that is uploaded, pasted or drawn, a series, or the fields of a row. */
 export function TryIt({ project, app }: { project: string; app: App }) {
   const ask = useMutation({
     mutationFn: (object: unknown) =>
@@ -46,6 +47,13 @@ export function TryIt({ project, app }: { project: string; app: App }) {
             </Drop>
             <Draw onDone={(picture) => void show(picture)} />
           </>
+        ) : app.series ? (
+          <AskSeries
+            project={project}
+            app={app}
+            busy={ask.isPending}
+            onObject={(object) => ask.mutate(object)}
+          />
         ) : (
           <Paste project={project} app={app} busy={ask.isPending} onObject={(object) => ask.mutate(object)} />
         )}

@@ -1,8 +1,33 @@
 import { needsOf } from "./steps";
 import { describe, expect, it } from "vitest";
 import { farOption } from "./far";
+import { kindOf, MOST_NAMED, nameOfEdge, titleOf } from "./labels";
 import { layout } from "./layout";
 import { visible } from "./visible";
+
+describe("the names in the provenance graph", () => {
+  const node = { id: "x:1", name: "x", version: 1, kind: "data", app: null, creator: "ana" };
+  const job = `job_${"0".repeat(26)}`;
+  const output = {
+    ...node,
+    id: `${job}-output:1`,
+    name: `${job}-output`,
+    kind: "output",
+    made_by_name: "fold",
+  };
+  it("say what a set is and of which app", () => {
+    expect(kindOf(node)).toBe("data, ana");
+    expect(kindOf({ ...node, kind: "model", app: "stars" })).toBe("model of stars");
+    expect(kindOf({ ...output, name: "folded" })).toBe("by fold");
+    expect([titleOf(output), kindOf(output), titleOf(node)]).toEqual(["fold", "output", "x:1"]);
+  });
+  it("name the jobs of edges, cut short, unless there are too many", () => {
+    const edge = { source: "x:1", target: "y:1", job, job_name: "a name that is rather long for an edge" };
+    expect(nameOfEdge(edge, 3)).toBe("a name that is rather l…");
+    expect(nameOfEdge({ ...edge, job: null, job_name: null }, 3)).toBeUndefined();
+    expect(nameOfEdge(edge, MOST_NAMED + 1)).toBeUndefined();
+  });
+});
 
 describe("the provenance graph", () => {
   const links = [

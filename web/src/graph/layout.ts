@@ -11,7 +11,7 @@ import {
 } from "d3-dag";
 import { NODE, type Link, type Place } from "./visible";
 
-const GAP = { along: 70, across: 18 };
+const GAP = { along: 150, across: 18 };
 const FEW = 100;
 
 // The library draws from top to bottom; here layers go from left to right, so that sizes and places are turned.

@@ -1,7 +1,7 @@
 // Apart from the layout, whose library only the worker loads.
 export type Link = { source: string; target: string };
 export type Place = { x: number; y: number };
-export const NODE = { width: 190, height: 46 };
+export const NODE = { width: 210, height: 54 };
 
 /** What stays visible when everything that is only reached through a collapsed node is hidden. */
 export function visible(ids: string[], links: Link[], collapsed: ReadonlySet<string>): Set<string> {

@@ -48,7 +48,7 @@ export default function Apps() {
                       <th scope="col" className="number">
                         Best so far
                       </th>
-                      <th scope="col">With</th>
+                      <th scope="col">Model</th>
                       <th scope="col" className="number">
                         Trials
                       </th>

@@ -59,7 +59,7 @@ export default function Device() {
               />
             </label>
             <button type="submit" disabled={look.isPending}>
-              Go on
+              Look up the code
             </button>
           </form>
           {look.data && (

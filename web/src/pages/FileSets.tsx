@@ -21,19 +21,19 @@ export default function FileSets() {
   const [creating, setCreating] = useState(false);
   const prefix = address.get("prefix") ?? "";
   const open = address.get("set");
+  const everything = address.get("all") === "yes";
+  const automatic = everything || prefix.startsWith("job_");
   const list = useInfiniteQuery({
-    queryKey: [project, "filesets", "list", prefix],
+    queryKey: [project, "filesets", "list", prefix, automatic],
     initialPageParam: undefined as string | undefined,
     structuralSharing: false, // as in the list of jobs
     queryFn: ({ pageParam }) => {
-      const query = { prefix, cursor: pageParam, limit: 100 };
+      const query = { prefix, automatic, cursor: pageParam, limit: 100 };
       return answer(api.GET("/api/v1/projects/{project}/filesets", { params: { path: { project }, query } }));
     },
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
-  const everything = address.get("all") === "yes";
-  const found = useMemo(() => list.data?.pages.flatMap((page) => page.items) ?? [], [list.data]);
-  const sets = useMemo(() => (everything ? found : found.filter((one) => !isIdle(one))), [everything, found]);
+  const sets = useMemo(() => list.data?.pages.flatMap((page) => page.items) ?? [], [list.data]);
   const columns = useMemo<ColumnDef<FileSet>[]>(
     () => [
       {
@@ -76,14 +76,18 @@ export default function FileSets() {
               )
             }
           />{" "}
-          Empty outputs too
+          Outputs of jobs that nobody named
         </label>
         <button type="button" className="primary" onClick={() => setCreating(true)}>
           New file set
         </button>
       </form>
       {list.error && <Failure error={list.error} again={() => void list.refetch()} />}
-      {list.data && sets.length === 0 && <p className="quiet">None. A job's output becomes one by itself.</p>}
+      {list.data && sets.length === 0 && (
+        <p className="quiet">
+          None{automatic ? "" : " that somebody named"}. A job's output becomes one by itself.
+        </p>
+      )}
       {sets.length > 0 && (
         <Grid
           label="File sets"
@@ -103,11 +107,6 @@ export default function FileSets() {
       {creating && <NewSet project={project} onClose={() => setCreating(false)} />}
     </div>
   );
-}
-
-/** A set that a job made by itself and left empty: it says nothing but that the job ran. */
-export function isIdle(set: Pick<FileSet, "name" | "files">): boolean {
-  return set.files === 0 && /^job_.*-output$/.test(set.name);
 }
 
 function Versions({ project, name, first }: { project: string; name: string; first: number | null }) {

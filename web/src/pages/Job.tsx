@@ -340,7 +340,7 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
 /** The series that the platform itself keeps, in words. */
 const USED: Record<string, { title: string; unit: string }> = {
   "system/vcpu": { title: "Processors in use", unit: "vCPU" },
-  "system/memory_mb": { title: "Memory in use", unit: "MiB" },
+  "system/memory_mb": { title: "Memory in use", unit: "MB" },
 };
 
 function Logged({ curves }: { curves: (Curve & { lines: Line[] })[] }) {

@@ -16,8 +16,9 @@ import { Link, useSearchParams } from "react-router";
 import { answer, api, type Schemas } from "../api/client";
 import { farChoice, farOption } from "../graph/far";
 import { useLayout, useLayouter } from "../graph/useLayout";
+import { kindOf, nameOfEdge, titleOf } from "../graph/labels";
 import { NODE, visible } from "../graph/visible";
-import { count } from "../ui/format";
+import { plural } from "../ui/format";
 import { Failure } from "../ui/Failure";
 import { useProject } from "../ui/Frame";
 import { Picture } from "../ui/Picture";
@@ -25,7 +26,7 @@ import { Tags } from "../ui/Tags";
 import { Time } from "../ui/Time";
 
 type Found = Schemas["Node"];
-type Box = Node<{ label: string; dropped: boolean; collapsed: boolean }, "set">;
+type Box = Node<{ found: Found; collapsed: boolean }, "set">;
 const MOST = 2000;
 /** Beyond this many, sets are dots on a canvas until fewer are traced. */
 const MOST_BOXES = 300;
@@ -63,7 +64,7 @@ function Traced() {
         <h1>Provenance</h1>
         <span className="quiet" role="status">
           {graph.data &&
-            `${count(graph.data.nodes.length)} file sets${graph.data.next_cursor ? ", the first ones: trace from one" : ""}`}
+            `${plural(graph.data.nodes.length, "file set")}${graph.data.next_cursor ? ", the first ones: trace from one" : ""}`}
         </span>
       </header>
       <form
@@ -138,8 +139,8 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
           type: "set",
           position: places.get(node.id)!,
           ...NODE,
-          ariaLabel: `File set ${node.id}`,
-          data: { label: node.id, dropped: node.dropped, collapsed: collapsed.has(node.id) },
+          ariaLabel: `File set ${node.id}, ${kindOf(node)}`,
+          data: { found: node, collapsed: collapsed.has(node.id) },
         })),
     [graph, far, shown, places, collapsed],
   );
@@ -152,6 +153,10 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
           source: edge.source,
           target: edge.target,
           className: edge.action,
+          label: nameOfEdge(edge, graph.edges.length),
+          ariaLabel: edge.job
+            ? `${edge.target} made from ${edge.source} by ${edge.job_name ?? edge.job}`
+            : `${edge.target} made of ${edge.source}`,
         })),
     [graph, far, places],
   );
@@ -173,7 +178,7 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
           places.size > 0 && (
             <Picture
               title="Drag to move, turn the wheel to come closer; a dot is a file set"
-              about={`${drawn.length} file sets in layers; choose one by its name above to see fewer`}
+              about={`${plural(drawn.length, "file set")} in layers; choose one by its name above to see fewer`}
               option={dots}
               over={over}
               height={Math.max(320, window.innerHeight - 270)}
@@ -202,11 +207,6 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
         <Side
           project={project}
           node={node}
-          jobs={[
-            ...new Set(
-              graph.edges.filter((edge) => edge.target === node.id && edge.job).map((edge) => edge.job!),
-            ),
-          ]}
           collapsed={collapsed.has(node.id)}
           onTrace={onTrace}
           onCollapse={() => {
@@ -220,14 +220,20 @@ function Drawn({ project, graph, ask, onTrace }: DrawnProps) {
   );
 }
 
-function SetNode({ data, selected }: NodeProps<Box>) {
+function SetNode({ data: { found, collapsed }, selected }: NodeProps<Box>) {
   return (
-    <div className={`node ${selected ? "chosen" : ""} ${data.dropped ? "dropped" : ""}`} title={data.label}>
+    <div
+      className={`node ${selected ? "chosen" : ""} ${found.dropped ? "dropped" : ""} ${found.kind}`}
+      title={`${found.id}, ${kindOf(found)}`}
+    >
       <Handle type="target" position={Position.Left} />
-      <span>
-        {data.label}
-        {data.collapsed && " ⊞"}
+      <span dir="auto">
+        {titleOf(found)}
+        {collapsed && " ⊞"}
       </span>
+      <small dir="auto">
+        {kindOf(found)} · <Time at={found.created_at} />
+      </small>
       <Handle type="source" position={Position.Right} />
     </div>
   );
@@ -238,26 +244,37 @@ const TYPES = { set: SetNode };
 type SideProps = {
   project: string;
   node: Found;
-  jobs: string[];
   collapsed: boolean;
   onTrace: (ref: string, way: string) => void;
   onCollapse: () => void;
 };
 
-function Side({ project, node, jobs, collapsed, onTrace, onCollapse }: SideProps) {
+function Side({ project, node, collapsed, onTrace, onCollapse }: SideProps) {
   const base = `/p/${encodeURIComponent(project)}`;
   return (
     <aside className="card" aria-label={`About ${node.id}`}>
       <h2 className="long">{node.id}</h2>
       <p className="quiet">
-        {node.creator}, <Time at={node.created_at} />
+        {kindOf(node)}; {node.creator}, <Time at={node.created_at} />
         {node.dropped && ", bytes given up"}
       </p>
-      {jobs.map((job) => (
-        <p key={job} className="long">
-          Made by <Link to={`${base}/jobs/${encodeURIComponent(job)}`}>{job}</Link>
+      {node.made_by && (
+        <p className="long">
+          Made by{" "}
+          <Link dir="auto" to={`${base}/jobs/${encodeURIComponent(node.made_by)}`}>
+            {node.made_by_name ?? node.made_by}
+          </Link>{" "}
+          <small className="quiet">…{node.made_by.slice(-6)}</small>
         </p>
-      ))}
+      )}
+      {node.app && (
+        <p>
+          App{" "}
+          <Link dir="auto" to={`${base}/apps/${encodeURIComponent(node.app)}`}>
+            {node.app}
+          </Link>
+        </p>
+      )}
       <p>
         <Link to={`${base}/lake?in=${encodeURIComponent(`/@${node.id}`)}`}>Browse its files</Link>
       </p>

@@ -130,8 +130,9 @@ function Results({ project, items }: { project: string; items: Artifact[] }) {
             <tr key={`${one.name}:${one.version}`}>
               <td className="long">
                 <Link dir="auto" to={placeOf(project, one)}>
-                  {one.kind === "job" ? one.name : `${one.name}:${one.version}`}
+                  {one.kind === "job" ? (one.job_name ?? one.name) : `${one.name}:${one.version}`}
                 </Link>
+                {one.kind === "job" && <small className="quiet"> …{one.name.slice(-6)}</small>}
               </td>
               <td>
                 {Object.entries(one.tags).map(([key, value]) => (

@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
+import { useApps } from "../api/apps";
 import { answer, api, type Schemas } from "../api/client";
 import { Failure } from "../ui/Failure";
 import { count, figure, plural } from "../ui/format";
@@ -11,9 +12,25 @@ type Simulated = Schemas["Simulated"];
 type History = NonNullable<Schemas["Simulate"]["history"]>;
 const COMMON = ["easel", "hybrid", "greedy", "round-robin", "fcfs", "random", "mm-gp-ei"];
 
+const MEANINGS = [
+  ["Numbers of devices", "The pools that are compared, separated by commas: 1, 2, 4."],
+  [
+    "Apps at once",
+    "How many apps of the history share the pool; what the others reached is known beforehand.",
+  ],
+  [
+    "Length, as a share",
+    "How long is replayed, measured by all trials of these apps one after another on one device: 0.2 is a fifth of that time. The shorter, the more the order counts.",
+  ],
+  ["Repetitions", "How many times it is replayed with other apps drawn from the history; the mean is shown."],
+  ["Chance of failure", "How many of the trials fail and are tried again: 0.1 is one in ten."],
+  ["Spread of costs", "How far true costs lie from predicted ones: 0 is exact, 1 about a factor of three."],
+] as const;
+
 /** The project's own history under other policies and other numbers of devices: how many should we buy? */
 export default function Simulator() {
   const project = useProject();
+  const apps = useApps(project);
   const policies = useQuery({
     queryKey: ["policies"],
     staleTime: Infinity,
@@ -61,6 +78,8 @@ export default function Simulator() {
     event.preventDefault();
     run.mutate();
   }
+  const learned = (apps.data ?? []).filter((app) => app.trials > 0).length;
+  const lacks = history === null && apps.data !== undefined && learned < 2;
   const names = more ? (policies.data ?? COMMON) : COMMON;
   return (
     <>
@@ -102,7 +121,7 @@ export default function Simulator() {
             <input type="number" min="1" max="200" value={form.serve} onChange={set("serve")} />
           </label>
           <label>
-            Horizon, share of all
+            Length, as a share
             <input type="number" min="0.01" max="1" step="any" value={form.share} onChange={set("share")} />
           </label>
           <label>
@@ -139,15 +158,28 @@ export default function Simulator() {
               }}
             />
           </label>
-          <button type="submit" className="primary" disabled={run.isPending || chosen.length === 0}>
+          <button type="submit" className="primary" disabled={run.isPending || chosen.length === 0 || lacks}>
             {run.isPending ? "Simulating…" : "Simulate"}
           </button>
         </div>
       </form>
-      <p className="quiet">
+      <details>
+        <summary>What these mean</summary>
+        <dl>
+          {MEANINGS.map(([term, meaning]) => (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{meaning}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+      <p className="quiet" role="status">
         {history
           ? `${plural(history.rows.length, "trial")} of ${history.name}`
-          : "Without a file, this project's own trials are replayed."}
+          : lacks
+            ? `This project has ${plural(learned, "app")} with trials, and a replay needs at least two apps: one to serve, one to learn from. Choose a history.`
+            : "Without a file, this project's own trials are replayed."}
       </p>
       {(run.error ?? read.error) && <Failure error={run.error ?? read.error} />}
       {run.isPending && <p role="status">Simulating: this can take a minute.</p>}

@@ -1,33 +1,21 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
 import { answer, api } from "../api/client";
-import { money, useBudget, type Budget } from "../api/spending";
+import { money, useBudget } from "../api/spending";
 import { useMembers } from "../api/members";
 import { useMe } from "../session";
 import { BudgetCard } from "../ui/BudgetCard";
-import { Failure } from "../ui/Failure";
 import { count, figure } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { csvOf, save } from "../ui/save";
+import { sumsOf, thisMonth } from "../spending/figures";
+import { SetBudget } from "../spending/SetBudget";
 
-const GROUPS = ["user", "month", "app", "job"] as const;
+const OverTime = lazy(() => import("../spending/OverTime"));
 
-/** As the API writes months, in UTC as bills are. */
-export function thisMonth(now: Date): string {
-  return now.toISOString().slice(0, 7);
-}
-
-/** What all rows come to: the same as "billed" in the card above, for the same period. */
-export function sumsOf(items: { hours: number; amount: number; currency: string }[]) {
-  const sums = new Map<string, { currency: string; hours: number; amount: number }>();
-  for (const { hours, amount, currency } of items) {
-    const sum = sums.get(currency) ?? { currency, hours: 0, amount: 0 };
-    sums.set(currency, { currency, hours: sum.hours + hours, amount: sum.amount + amount });
-  }
-  return [...sums.values()];
-}
+const GROUPS = ["user", "day", "month", "app", "job"] as const;
 
 /** What the project's jobs came to, and how much they may. */
 export default function Spending() {
@@ -106,6 +94,11 @@ export default function Spending() {
           Download CSV
         </button>
       </div>
+      {budget.data && (
+        <Suspense>
+          <OverTime project={project} month={month} budget={budget.data} />
+        </Suspense>
+      )}
       <Loaded query={report}>
         {(found) =>
           found.items.length === 0 ? (
@@ -154,79 +147,6 @@ export default function Spending() {
           )
         }
       </Loaded>
-    </>
-  );
-}
-
-/** What the form begins with: what holds now, so that changing one thing leaves the rest; else a hard stop. */
-export function budgetForm(now: Pick<Budget, "limit" | "period" | "hard_stop" | "warn_at">) {
-  return {
-    limit: now.limit === null ? "" : String(now.limit),
-    period: now.period === "total" ? ("total" as const) : ("month" as const),
-    stop: now.limit === null ? true : now.hard_stop,
-    warnAt: now.limit === null ? [0.5, 0.8, 1] : now.warn_at,
-  };
-}
-
-function SetBudget({ project, now }: { project: string; now: Budget }) {
-  const queries = useQueryClient();
-  const begin = budgetForm(now);
-  const [limit, setLimit] = useState(begin.limit);
-  const [period, setPeriod] = useState<"month" | "total">(begin.period);
-  const [stop, setStop] = useState(begin.stop);
-  const again = () => queries.invalidateQueries({ queryKey: [project, "job", "budget"] });
-  const params = { path: { project } };
-  const set = useMutation({
-    mutationFn: () =>
-      answer(
-        api.PUT("/api/v1/projects/{project}/budget", {
-          params,
-          body: { limit: Number(limit), period, hard_stop: stop, warn_at: begin.warnAt },
-        }),
-      ),
-    onSuccess: again,
-  });
-  const remove = useMutation({
-    mutationFn: () => answer(api.DELETE("/api/v1/projects/{project}/budget", { params })),
-    onSuccess: again,
-  });
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    set.mutate();
-  }
-  return (
-    <>
-      <form className="row" onSubmit={submit}>
-        <label>
-          Limit
-          <input
-            required
-            type="number"
-            min="0"
-            step="any"
-            value={limit}
-            onChange={(e) => setLimit(e.target.value)}
-          />
-        </label>
-        <label>
-          Period
-          <select value={period} onChange={(e) => setPeriod(e.target.value as typeof period)}>
-            <option value="month">a month</option>
-            <option value="total">in all</option>
-          </select>
-        </label>
-        <label className="check">
-          <input type="checkbox" checked={stop} onChange={(e) => setStop(e.target.checked)} /> Stop jobs at
-          the limit
-        </label>
-        <button type="submit" disabled={set.isPending}>
-          Set the budget
-        </button>
-        <button type="button" onClick={() => remove.mutate()}>
-          No limit
-        </button>
-      </form>
-      {(set.error ?? remove.error) && <Failure error={set.error ?? remove.error} />}
     </>
   );
 }

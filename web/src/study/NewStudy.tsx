@@ -137,7 +137,7 @@ function Fields({ form, set }: { form: StudyForm; set: (change: Partial<StudyFor
           />
         </label>
         <label>
-          Memory, MiB
+          Memory, MB
           <input
             type="number"
             min="16"

@@ -73,7 +73,7 @@ export function NewJob({ project, onClose }: { project: string; onClose: () => v
             <input type="number" min="0.5" step="0.5" value={form.vcpu} onChange={set("vcpu")} />
           </label>
           <label>
-            Memory, MiB
+            Memory, MB
             <input type="number" min="16" value={form.memory} onChange={set("memory")} />
           </label>
           <label>

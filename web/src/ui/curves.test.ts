@@ -21,11 +21,11 @@ describe("curves", () => {
     expect(placesOf(line, "time")).toEqual([0, 5, 10]);
   });
   it("leave out what a logarithm does not have, and name their axes", () => {
-    const about = { over: "steps", unit: "MiB", view: { ...PLAIN_VIEW, log: true } };
+    const about = { over: "steps", unit: "MB", view: { ...PLAIN_VIEW, log: true } };
     const option = curveOption([line], about);
     expect((option.series as Series)[0]!.data).toEqual([[1, 4]]);
     expect((option.xAxis as { name: string }).name).toBe("steps");
-    expect((option.yAxis as { name: string; type: string }).name).toBe("MiB");
+    expect((option.yAxis as { name: string; type: string }).name).toBe("MB");
     expect((option.yAxis as { type: string }).type).toBe("log");
   });
   it("keep the unsmoothed line behind the smoothed one", () => {

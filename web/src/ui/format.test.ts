@@ -17,7 +17,7 @@ describe("numbers and times", () => {
       "1.0 MB",
       "20 TB",
     ]);
-    expect([memory(512), memory(2048), memory(1536)]).toEqual(["512 MiB", "2 GiB", "1.5 GiB"]);
+    expect([memory(512), memory(2048), memory(1536)]).toEqual(["512 MB", "2 GB", "1.5 GB"]);
     expect([figure(0.123456), figure(0), figure(null), figure(NaN), figure(1e-9)]).toEqual([
       "0.1235",
       "0",

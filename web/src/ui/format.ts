@@ -52,8 +52,9 @@ export function bytes(size: number): string {
   return `${value.toFixed(value < 10 ? 1 : 0)} ${units[unit]}`;
 }
 
+/** As the command line and the server write it: MB and GB of memory are powers of 1024, as `memory_mb` counts. */
 export function memory(mb: number): string {
-  return mb >= 1024 ? `${(mb / 1024).toFixed(mb % 1024 === 0 ? 0 : 1)} GiB` : `${Math.round(mb)} MiB`;
+  return mb >= 1024 ? `${(mb / 1024).toFixed(mb % 1024 === 0 ? 0 : 1)} GB` : `${Math.round(mb)} MB`;
 }
 
 export function count(number: number): string {

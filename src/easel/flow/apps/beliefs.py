@@ -220,7 +220,7 @@ class Costs:
     def _need(self, app: str, candidate: Candidate, data_mb: float) -> Resources:
         least = NETWORK_MB if is_network(candidate) else LEAST_MB
         seen = self._peaks.get((app, candidate.name), 0.0)
-        return _rounded(max(least, 512 + 8 * data_mb, SPARE * seen))
+        return rounded(max(least, 512 + 8 * data_mb, SPARE * seen))
 
 
 _NO_TIMES = RunTimes(())
@@ -231,7 +231,7 @@ def gpu_guess(cost_s: float) -> float:
     return GPU_START_S + cost_s / GPU_SPEED
 
 
-def _rounded(memory_mb: float) -> Resources:
+def rounded(memory_mb: float) -> Resources:
     """Rounds memory up to steps of 256 MB, so that few kinds of trials are told apart."""
     return _of_size(256 * math.ceil(min(memory_mb, 2.0**24) / 256))
 

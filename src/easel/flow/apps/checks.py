@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from easel.errors import Conflict
 from easel.flow.apps.infer import Models
+from easel.flow.apps.memory import to_look
 from easel.flow.apps.readable import need_examples
 from easel.flow.apps.report import Looked, last_job, looked_into
 from easel.flow.apps.trial_job import trial_spec
@@ -38,7 +39,8 @@ def ask_for_checks(tx: Tx, caller: Caller, name: str) -> JobId:
         "off": app_examples.off(tx, app.id),
         "newest": app_examples.newest_shards(tx, app.id, ONE_FEED),
     }
-    made = submit_job(tx, caller, trial_spec(app, CHECK, arguments, "checks", f"{app.name}-checks"))
+    spec = trial_spec(app, CHECK, arguments, "checks", f"{app.name}-checks", to_look(tx, app))
+    made = submit_job(tx, caller, spec)
     app_reports.note(tx, app.id, EXAMPLES, _subject(app), made.id)
     return made.id
 

@@ -183,6 +183,7 @@ def tenant_of(
         spent=before,
         least_slice=LEAST_SLICE_S,
         stops=np.array([can_stop(one) for one in lead.candidates], dtype=bool),
+        project=lead.app.project_id,
     )
     sliced = is_sliced(seconds)
     pulls = [
@@ -221,7 +222,7 @@ def is_willing(one: Dossier, now: float) -> bool:
     return not (
         terms.paused_at is not None
         or (terms.deadline is not None and terms.deadline.timestamp() <= now)
-        or (terms.until is not None and one.best is not None and one.best >= terms.until)
+        or (terms.until is not None and one.shown is not None and one.shown >= terms.until)
         or (terms.budget_micros is not None and one.spent_micros >= terms.budget_micros)
     )
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from easel.declare.parse import parse_program
 from easel.errors import EaselError
 from easel.flow.apps.dossier import Result
+from easel.flow.apps.memory import to_combine
 from easel.flow.apps.ready import STILL_VALID, metric_of, owner_of
 from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
@@ -119,7 +120,9 @@ def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
         "off": app_examples.off(tx, app.id),
         "answer_s": ANSWER_S,
     }
-    spec = trial_spec(app, COMBINE, arguments, candidate.name, f"{app.name}-model")
+    told = [Candidate.from_json(dict(trial.candidate)) for trial in members]
+    need = to_combine(tx, owner, app, told, members)
+    spec = trial_spec(app, COMBINE, arguments, candidate.name, f"{app.name}-model", need)
     job = submit_job(tx, owner, replace(spec, input=str(inputs)))
     best = members[0].quality or 0.0
     reasons = Reasons("ensemble of the best models so far", best, 0.0, 0.0, candidate.cost_s, best)

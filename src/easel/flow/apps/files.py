@@ -17,6 +17,7 @@ from easel.flow.lake.checkout import read_blob
 from easel.flow.lake.upload import Lake
 from easel.lake.digest import Digest
 from easel.lake.manifest.node import Entry
+from easel.match.curve import is_series
 from easel.match.examples import ExampleError, Single
 from easel.match.raw import open_value
 from easel.match.read import read_object
@@ -116,7 +117,8 @@ def read_pair(lake: Lake, caller: Caller, example: FedExample) -> tuple[Any, Any
 def is_picture(program: Program) -> bool:
     """Whether its examples can be looked at."""
     first = program.input.fields[0]
-    return isinstance(first, Tensor) and first.rank in (2, 3) and not program.input.pointers
+    flat = isinstance(first, Tensor) and first.rank in (2, 3) and not program.input.pointers
+    return flat and not is_series(program.input)
 
 
 def thumbnail(lake: Lake, caller: Caller, app: App, example: FedExample) -> bytes:

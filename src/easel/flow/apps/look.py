@@ -13,7 +13,7 @@ from easel.declare.parse import parse_program
 from easel.flow import why
 from easel.flow.apps.best import best_among, luck_among, shown_best
 from easel.flow.apps.ready import lacking, metric_of
-from easel.flow.words.reasons import after_whom, hope, plain
+from easel.flow.words.reasons import after_whom, hope, plain, slice_until
 from easel.ids import ProjectId
 from easel.match.candidate import Candidate
 from easel.match.metrics import SPREAD, metric_for
@@ -150,7 +150,8 @@ def why_chosen(trials: Sequence[AppTrial], k: int, metric: str) -> str:
         if t.quality is not None and t.ended_at is not None and t.ended_at <= chosen.started_at
     ]
     best = shown_best(before, chosen.examples)
-    return plain(reasons_of(chosen.decision, {}), candidate_name(chosen), metric, best=best, past=True)
+    reasons, until = reasons_of(chosen.decision, {}), slice_until(chosen.decision)
+    return plain(reasons, candidate_name(chosen), metric, best=best, past=True, until=until)
 
 
 def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:
@@ -199,7 +200,8 @@ def following(
             continue
         reasons = decision.reasons
         best = None if pool.offers[lead].best is None else bests.get(app.id)
-        told = plain(reasons, decision.candidate, metric_of(app), best=best)
+        until = None if decision.slice is None else decision.slice.share
+        told = plain(reasons, decision.candidate, metric_of(app), best=best, until=until)
         if not is_first and isinstance(first, StartTrial):
             told = f"{told} {after_whom(names.get(first.tenant))}"
             ahead = RunnerUp(first.tenant, first.candidate, first.reasons.acquisition)

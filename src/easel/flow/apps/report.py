@@ -10,6 +10,7 @@ from easel.declare.parse import parse_program
 from easel.errors import Conflict, InvalidInput
 from easel.flow.apps.best import serving
 from easel.flow.apps.infer import Models, served
+from easel.flow.apps.memory import to_train
 from easel.flow.apps.readable import need_examples
 from easel.flow.apps.ready import STILL_VALID, metric_of
 from easel.flow.apps.trial_job import JUDGING_LIMIT_S, trial_spec
@@ -17,6 +18,7 @@ from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.upload import Lake
 from easel.flow.words.findings import FINDINGS
 from easel.ids import AppId, JobId
+from easel.match.candidate import Candidate
 from easel.match.kinds import Task
 from easel.match.templates import match_program
 from easel.records.app import App, AppTrial
@@ -59,7 +61,9 @@ def ask_for_report(tx: Tx, caller: Caller, name: str) -> JobId:
         "off": app_examples.off(tx, app.id),
         **({} if app.vectors is None else {"vectors": app.vectors}),
     }
-    made = submit_job(tx, caller, trial_spec(app, REPORT, arguments, "report", f"{app.name}-report"))
+    need = to_train(tx, app, [Candidate.from_json(dict(candidate))], [best])
+    spec = trial_spec(app, REPORT, arguments, "report", f"{app.name}-report", need)
+    made = submit_job(tx, caller, spec)
     app_reports.note(tx, app.id, MODEL, best.model_set, made.id)
     return made.id
 

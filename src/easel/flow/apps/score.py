@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from easel.errors import InvalidInput
 from easel.flow.apps.infer import served
 from easel.flow.apps.look import candidate_name
+from easel.flow.apps.memory import to_answer
 from easel.flow.apps.ready import metric_of
 from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
@@ -14,6 +15,7 @@ from easel.flow.lake.file_set import create_file_set, entries_of
 from easel.flow.lake.upload import Lake
 from easel.ids import JobId
 from easel.lake.paths import parse_set
+from easel.match.candidate import Candidate
 from easel.records.identity import Caller
 
 SCORE = "easel.flow.apps.score_job:score"
@@ -59,8 +61,9 @@ def score_files(lake: Lake, caller: Caller, name: str, reference: str) -> Scorin
             "source": asked,
         },
     }
-    spec = trial_spec(app, SCORE, arguments, "score files", f"{app.name}-scores", limit_s=SCORING_LIMIT_S)
     with lake.store.write() as tx:
+        need = to_answer(tx, caller, Candidate.from_json(dict(best.candidate)), best.model_set)
+        spec = trial_spec(app, SCORE, arguments, "score files", f"{app.name}-scores", need, SCORING_LIMIT_S)
         job = submit_job(tx, caller, replace(spec, input=str(inputs)))
     return Scoring(job.id, best.model_set, candidate)
 

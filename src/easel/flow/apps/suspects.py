@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from easel.errors import Conflict
 from easel.flow.apps.best import best_of
 from easel.flow.apps.infer import Models
+from easel.flow.apps.memory import to_look
 from easel.flow.apps.readable import need_examples
 from easel.flow.apps.ready import owner_of
 from easel.flow.apps.trial_job import trial_spec
@@ -50,7 +51,7 @@ def look_for_suspects(tx: Tx, caller: Caller, name: str) -> JobId:
     if owner is None or app.examples_set is None:
         raise Conflict(f"{name} has no examples to judge: feed some")
     arguments = {"program": app.program, "seed": 0, "off": app_examples.off(tx, app.id)}
-    spec = trial_spec(app, SUSPECT, arguments, "wrong labels?", f"{app.name}-suspects")
+    spec = trial_spec(app, SUSPECT, arguments, "wrong labels?", f"{app.name}-suspects", to_look(tx, app))
     made = submit_job(tx, owner, spec).id
     apps.note_suspects(tx, app.id, made)
     return made

@@ -145,7 +145,7 @@ class AppSource:
             tenant,
             {one.id: _owner(one.app) for one in members},
             merged_terms(members, self._now),
-            best=lead.best,
+            best=lead.shown,
             flights=lead.flights,
             obstacle=obstacle,
             until=min(to_come, default=None),
@@ -205,7 +205,7 @@ class AppSource:
         app_trials.add(
             tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, examples, scale
         )
-        why = plain(trial.reasons, name, lead.metric, best=lead.shown)
+        why = plain(trial.reasons, name, lead.metric, best=lead.shown, until=until)
         body = {"candidate": name, "job": job.id, "why": why, "turn": grant.turn}
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)
@@ -242,7 +242,7 @@ class AppSource:
             )
         for app_id in members:
             one = self._apps[app_id]
-            self._apps[app_id] = replace(one, terms=replace(one.terms, served_at=grant.turn))
+            self._apps[app_id] = replace(one, terms=replace(one.terms, served_at=grant.turn, asked=False))
         if len(members) > 1:
             self._to_share.add(lead.key)
 
@@ -281,7 +281,7 @@ class AppSource:
         if mine is None or not alone or after.rescored or not after.counts(result.examples):
             return None
         score, bill = after.score_of(result.quality), result.bill_micros / 1e6
-        return TrialEnded(result.job_id, mine.trial, score, bill, after.best, result.share, result.seconds)
+        return TrialEnded(result.job_id, mine.trial, score, bill, after.shown, result.share, result.seconds)
 
 
 def _less(members: tuple[AppId, ...], app_id: AppId) -> tuple[AppId, ...]:

@@ -89,7 +89,7 @@ def trial_spec(
     arguments: dict[str, Any],
     what: str,
     output: str,
-    resources: Resources = Resources(1.0, 2048),  # noqa: B008 - frozen
+    resources: Resources,
     limit_s: float = JUDGING_LIMIT_S,
 ) -> JobSpec:
     """A trial on the app's examples."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from easel.declare.resources import Resources
@@ -11,8 +12,8 @@ from easel.errors import InvalidInput
 from easel.ids import UserId
 from easel.records.identity import Caller
 from easel.records.queue import Line, Owner
-from easel.run.share import CORES_PER_GPU, HALF_LIFE_S, MB_PER_CORE, faded, load
-from easel.store import identity, pool_shares, shares
+from easel.run.share import CORES_PER_GPU, HALF_LIFE_S, MB_PER_CORE, Shares, faded, load
+from easel.store import identity, job_queues, pool_shares, shares
 from easel.store.engine import Tx
 from easel.store.shares import PROJECT, HeldNow, ShareAccount
 
@@ -77,6 +78,36 @@ def with_shares(
             )
         )
     return found
+
+
+class Because(StrEnum):
+    """What makes one claim better than another."""
+
+    PRIORITY = "priority"
+    PROJECT = "project"
+    OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class BetterClaim:
+    """Whose job leaves the queues before somebody's, and why."""
+
+    owner: Owner
+    because: Because
+
+
+def better_claim(
+    tx: Tx, owner: Owner, max_active: int, typical_s: float, half_life_s: float = HALF_LIFE_S
+) -> BetterClaim | None:
+    """Returns who goes first of those that wait while `owner` does; None where nobody has a better claim."""
+    usage, known = usage_now(tx, shares.held_now(tx), typical_s, half_life_s)
+    lines = with_shares(job_queues.lines(tx, max_active, 1), usage, known, typical_s)
+    claims = {line.owner: Shares.of(lines, usage).claim(line) for line in lines if line.waiting}
+    first = min(claims, key=lambda each: (claims[each], each), default=owner)
+    if owner not in claims or claims[first] >= claims[owner]:
+        return None
+    differs = next(k for k, (a, b) in enumerate(zip(claims[first], claims[owner], strict=True)) if a != b)
+    return BetterClaim(first, list(Because)[differs])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from easel.declare.job import JobSpec
+from easel.declare.resources import Resources, room_told
 from easel.errors import InvalidInput
 from easel.flow.budgets import USUALLY, headroom, micros_to_stop, spent_projects
 from easel.flow.prices import price_history
@@ -33,8 +34,12 @@ def check_can_start(pool: Sequence[Device], spec: JobSpec) -> None:
     large = [device for device in pool if device.capacity.fits(spec.resources)]
     if not large:
         raise InvalidInput(
-            f"no device can hold {spec.name!r}: the largest has {max(d.capacity.vcpu for d in pool):g} vCPU, "
-            f"{max(d.capacity.memory_mb for d in pool)} MB and {max(len(d.capacity.gpus) for d in pool)} GPUs"
+            f"no device can hold {spec.name!r}, which asks for {_told(spec.resources)}: the pool has at most "
+            + room_told(
+                max(d.capacity.vcpu for d in pool),
+                max(d.capacity.memory_mb for d in pool),
+                max(len(d.capacity.gpus) for d in pool),
+            )
         )
     if any(device.executor in ENGINES for device in pool):
         return
@@ -68,9 +73,11 @@ def why_waiting(tx: Tx, job: Job, max_active: int) -> str | None:
         able = [device for device in able if _has(device, job.spec.wants)]
     if len(able) < job.spec.workers:
         return f"{len(able)} of the devices that are connected could run it, and it needs {job.spec.workers}"
-    asked = job.spec.resources
-    gpus = f", {asked.gpus:g} GPUs" if asked.gpus else ""
-    return f"it starts when a device has {asked.vcpu:g} vCPU, {asked.memory_mb} MB{gpus} free"
+    return f"it starts when a device has {_told(job.spec.resources)} free"
+
+
+def _told(asked: Resources) -> str:
+    return room_told(asked.vcpu, asked.memory_mb, asked.gpus)
 
 
 def _why_queued(tx: Tx, job: Job, max_active: int) -> str | None:

@@ -71,9 +71,12 @@ def resolve_beside(store: Store, caller: Caller, name: str, references: Sequence
         return resolve(tx, SqlNodes(tx, store.write), rights_of(tx, caller), caller, references)
 
 
-def list_file_sets(tx: Tx, caller: Caller, prefix: str, after: str, limit: int) -> list[FileSetVersion]:
+def list_file_sets(
+    tx: Tx, caller: Caller, prefix: str, after: str, limit: int, *, automatic: bool = True
+) -> list[FileSetVersion]:
     """Returns the latest version of each set that the caller may read, by name from `after` on."""
-    return file_sets.list_sets(tx, caller.project_id, rights_of(tx, caller), prefix, after, limit)
+    rights = rights_of(tx, caller)
+    return file_sets.list_sets(tx, caller.project_id, rights, prefix, after, limit, automatic=automatic)
 
 
 def list_versions(tx: Tx, caller: Caller, name: str) -> list[FileSetVersion]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from easel.flow.jobs.shares import charge, core_seconds
 from easel.flow.prices import draw_bill, price_history
 from easel.ids import ProjectId, UserId
-from easel.price.bill import Bill
+from easel.price.bill import Bill, spread_over_days
 from easel.records.identity import Caller
 from easel.records.job import Job
 from easel.records.queue import Owner
@@ -22,6 +22,8 @@ from easel.store.engine import Tx
 from easel.store.job_attempts import UnbilledAttempt
 from easel.store.profiles import Promise
 
+_FIRST_DAY = date(1970, 1, 1)
+
 
 def bill_of(tx: Tx, caller: Caller, job_id: str) -> tuple[Job, Sequence[KeptLine], Promise | None]:
     """Returns a job, the lines of its bill, and what it was promised to take and cost where it was."""
@@ -31,7 +33,12 @@ def bill_of(tx: Tx, caller: Caller, job_id: str) -> tuple[Job, Sequence[KeptLine
 
 
 def totals(tx: Tx, by: str, month: str | None, project_id: ProjectId | None = None) -> list[Total]:
-    """Returns sums by user, project, month, app or job, the dearest first; people and projects by their names."""
+    """Returns sums by user, project, month, app or job, the dearest first; people and projects by their names.
+
+    By day: in the order of the days, in UTC; what ran over midnight is shared out.
+    """
+    if by == "day":
+        return _by_day(tx, month, project_id)
     found = billing.totals(tx, by, project_id=project_id, month=month)
     names: dict[str, str] = {}
     if by == "user":
@@ -40,6 +47,23 @@ def totals(tx: Tx, by: str, month: str | None, project_id: ProjectId | None = No
         each = [(total.group, identity.find_project(tx, ProjectId(total.group))) for total in found]
         names = {group: project.name for group, project in each if project}
     return [replace(total, group=names.get(total.group, total.group)) for total in found]
+
+
+def _by_day(tx: Tx, month: str | None, project_id: ProjectId | None) -> list[Total]:
+    sums: dict[tuple[str, str], Total] = {}
+
+    def add(day: date, jobs_there: int, seconds: float, micros: int, currency: str) -> None:
+        key = (day.isoformat(), currency)
+        old = sums.get(key, Total(key[0], 0, 0.0, 0, currency))
+        sums[key] = Total(key[0], old.jobs + jobs_there, old.seconds + seconds, old.micros + micros, currency)
+
+    for whole in billing.totals_of_days(tx, project_id, month):
+        day = _FIRST_DAY + timedelta(days=int(whole.group))
+        add(day, whole.jobs, whole.seconds, whole.micros, whole.currency)
+    for line in billing.lines_over_midnight(tx, project_id, month):
+        for day, seconds, micros in spread_over_days(line.start, line.seconds, line.micros):
+            add(day, 1, seconds, micros, line.currency)
+    return [sums[key] for key in sorted(sums)]
 
 
 def anything_to_bill(tx: Tx) -> bool:

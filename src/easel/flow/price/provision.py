@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from easel.declare.job import JobSpec
-from easel.declare.resources import Resources
+from easel.declare.resources import Resources, room_told
 from easel.errors import Conflict, EaselError, InvalidInput
 from easel.flow.budgets import check_admission
 from easel.flow.jobs.expected import line_of, queue_as_it_is
@@ -171,8 +171,8 @@ def within_pool(tx: Tx, grid: Grid, book: PriceBook) -> dict[str, Grid]:
     if not found:
         most = max((device.capacity for device in pool), key=lambda room: (len(room.gpus), room.vcpu))
         raise Conflict(
-            f"no size of the grid fits the pool: its largest device has {most.vcpu:g} vCPU, {most.memory_mb} MB and"
-            f" {len(most.gpus)} GPUs"
+            "no size of the grid fits the pool: its largest device has "
+            + room_told(most.vcpu, most.memory_mb, len(most.gpus))
         )
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from easel.declare.goal import parse_goal
 from easel.declare.job import Trial
 from easel.declare.names import slug
+from easel.declare.resources import room_told
 from easel.declare.roles import Role
 from easel.declare.study import StudySpec, provisioned
 from easel.errors import Conflict, Denied, InvalidInput
@@ -91,9 +92,8 @@ def _fits_the_pool(tx: Tx, spec: StudySpec) -> None:
     wanted = provisioned(spec.job.resources, most)
     if not pool.fits(wanted):
         raise InvalidInput(
-            f"no device can hold the largest point ({wanted.vcpu:g} vCPU, {wanted.memory_mb} MB, "
-            f"{wanted.gpus:g} GPUs): the largest device has {pool.vcpu:g} vCPU, {pool.memory_mb} MB and "
-            f"{len(pool.gpus)} GPUs"
+            f"no device can hold the largest point ({room_told(wanted.vcpu, wanted.memory_mb, wanted.gpus)}): "
+            f"the largest device has {room_told(pool.vcpu, pool.memory_mb, len(pool.gpus))}"
         )
 
 

@@ -58,6 +58,7 @@ def tenant_of(
         starts=len(points),
         spent=spent,
         needs=(need,),
+        project=study.project_id,
         running=tuple(running),
         reserved=sum(r.limit for r in running) if terms.budget_micros is not None else 0.0,
         pulls=tuple(Pull(0, quality) for quality in qualities),

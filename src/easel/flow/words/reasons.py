@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 from easel.flow.words.candidates import in_words
 from easel.flow.words.numbers import chance, duration
@@ -51,15 +53,28 @@ def clipped(reasons: Reasons) -> tuple[float, float]:
     return min(max(reasons.mean - spread, 0.0), 1.0), min(max(reasons.mean + spread, 0.0), 1.0)
 
 
-def plain(reasons: Reasons, candidate: str, metric: str, *, best: float | None, past: bool = False) -> str:
-    """`best` is the tenant's best quality in its own metric when the trial was chosen, None before the first."""
+def plain(
+    reasons: Reasons,
+    candidate: str,
+    metric: str,
+    *,
+    best: float | None,
+    past: bool = False,
+    until: float | None = None,
+) -> str:
+    """`best` is the tenant's best quality in its own metric when the trial was chosen, None before the first.
+
+    `until` is the share of the trial to which the slice comes that was chosen; None for a whole trial. What is hoped
+    for is the trial's, its time the slice's.
+    """
     what = "the next point" if candidate == NEXT_POINT else in_words(candidate)
-    takes = f"{'was expected to take' if past else 'takes'} about {duration(reasons.cost)}"
+    takes = f"{_subject(until)} {'was expected to take' if past else 'takes'} about {duration(reasons.cost)}"
+    done = "" if until is None else " when its trial is done"
     if best is None:
         about = _value(min(max(reasons.mean, 0.0), 1.0), metric) if metric in SHARES | PLAIN else None
-        worth = f" of about {about}" if about else ""
+        worth = f" of about {about}{done}" if about else ""
         verb = "was tried for" if past else "is tried for"
-        return f"{_capital(what)} {verb} a first result{worth}; it {takes}."
+        return f"{_capital(what)} {verb} a first result{worth}; {takes}."
     found = hope(reasons)
     odds = chance(found.probability)
     odds = odds.replace("has", "had", 1).replace("is nearly", "was nearly") if past else odds
@@ -67,7 +82,21 @@ def plain(reasons: Reasons, candidate: str, metric: str, *, best: float | None, 
     told = f"{_capital(what)} {odds} to beat {bar} ({_value(best, metric)})"
     if found.probability >= 0.01 and metric in SHARES | PLAIN:
         told += f", by {_difference(found.gain, metric)} if it does"
-    return f"{told}, and {takes}."
+    if until is not None:
+        return f"{told}{',' if ', by ' in told else ''}{done}; {takes}."
+    return f"{told}, and {takes.removeprefix('it ')}."
+
+
+def slice_until(decision: Mapping[str, Any]) -> float | None:
+    """Returns the share of the trial to which the slice of a stored decision comes; None for a whole trial."""
+    part = decision.get("slice")
+    return None if part is None else float(part["share"])
+
+
+def _subject(until: float | None) -> str:
+    if until is None:
+        return "it"
+    return "its last slice" if until >= 1.0 else f"its next slice, up to {100 * until:.0f} % of it,"
 
 
 def after_whom(name: str | None) -> str:

@@ -11,12 +11,15 @@ from easel.flow.words.numbers import clock, duration, money
 from easel.records.standing import Obstacle, Standing
 
 
-def running(candidates: Sequence[str], since: datetime, seconds: float, now: datetime) -> str:
-    """`seconds` is what the trial that ends last was expected to take."""
+def running(
+    candidates: Sequence[str], since: datetime, seconds: float, now: datetime, *, sliced: bool = False
+) -> str:
+    """`seconds` is what the trial that ends last was expected to take, or the slice of it where they are `sliced`."""
     what = " and ".join(in_words(one) for one in candidates[:3])
     more = f" and {counted(len(candidates) - 3, 'other')}" if len(candidates) > 3 else ""
     took = (now - since).total_seconds()
-    left = f"about {duration(seconds - took)} left" if took < seconds else "longer than was expected"
+    of_what = " of this slice" if sliced else ""
+    left = f"about {duration(seconds - took)} left{of_what}" if took < seconds else "longer than was expected"
     return f"is trying {what}{more} since {clock(since, now)}, {left}"
 
 
@@ -119,10 +122,23 @@ def of_study(state: str, name: str, reason: str | None, since: datetime, now: da
     return f"{verb} ({clock(since, now)}){why}; go on with: easel studies resume {name}"
 
 
-def of_queued_job(kind: Standing, ahead: int, needs: int) -> str:
-    """A job in its queue whose queue lets jobs through."""
+_CLAIMS = {
+    "priority": "has a higher priority",
+    "project": "is of a project that has used less of the pool for its weight",
+    "own": "has used less of the pool for their weight",
+}
+
+
+def of_queued_job(kind: Standing, ahead: int, needs: int, before: tuple[str, str] | None = None) -> str:
+    """A job in its queue whose queue lets jobs through; `before` is who has a better claim, and by what."""
     if kind is Standing.WAITS_FOR_JOBS:
         return f"waits for {counted(needs, 'other job')} whose output it reads"
+    if before is not None:
+        name, what = before
+        return (
+            f"waits in the queue: it is the first of its owner's, and {name} goes first, who {_CLAIMS[what]}; "
+            "it starts when a device has room after that"
+        )
     line = f"{ahead} of its owner's jobs are ahead of it" if ahead else "it is the first of its owner's queue"
     return f"waits in the queue: {line}; it starts when a device has room"
 

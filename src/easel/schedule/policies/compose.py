@@ -70,8 +70,7 @@ def start(
     `cost` is the time of the slice `part`, where not the whole trial is meant.
     """
     time = float(tenant.costs(state.device)[index]) * cost_factor if cost is None else cost
-    rate = 1.0 if tenant.rates is None else float(tenant.rates[index])
-    bill = time * state.device.price * rate
+    bill = time * tenant.rate(index, state.device)
     limit = np.inf if tenant.budget == np.inf else min(tenant.left, 2.0 * bill)
     other = runner_up
     return StartTrial(

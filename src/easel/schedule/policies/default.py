@@ -81,8 +81,7 @@ class Easel:
         assert isinstance(belief, CurveBelief)
         share = float(belief.rungs[offer.rung] / belief.rungs[-1])
         scale = float(device_scale(tenant, belief, device)[offer.candidate])
-        rate = 1.0 if tenant.rates is None else float(tenant.rates[offer.candidate])
-        part = TrialSlice(offer.rung, share, scale, device.price * rate)
+        part = TrialSlice(offer.rung, share, scale, tenant.rate(offer.candidate, device))
         goes_on = "begins" if belief.progress[offer.candidate] < 0 else "goes on"
         rule = f"{rule}; {goes_on} to {share:.0%} of the trial"
         return start(

@@ -10,6 +10,7 @@ from easel.declare.page import parse_filter
 from easel.flow.apps import feed as feeding
 from easel.flow.apps import feed_files as feeding_files
 from easel.flow.apps import files, refine, suspects
+from easel.flow.apps.curves import example_curve
 from easel.serve.access import Member, State
 from easel.serve.paging import Paging
 from easel.serve.router import Router
@@ -82,6 +83,16 @@ def example_thumbnail(state: State, caller: Member, name: Name, digest: Digest) 
         app, found = refine.find_example(tx, caller, name, digest)
     data = files.thumbnail(state.lake, caller, app, found)
     return Response(data, media_type="image/png", headers={"Cache-Control": "private, max-age=86400"})
+
+
+@router.get("/examples/{digest}/curve", response_model=wire.ExampleCurve)
+def show_example_curve(state: State, caller: Member, name: Name, digest: Digest) -> wire.ExampleCurve:
+    """The curves of an example whose input is a series. They never change."""
+    with state.store.read() as tx:
+        app, found = refine.find_example(tx, caller, name, digest)
+    return wire.ExampleCurve.model_validate(
+        example_curve(state.lake, caller, app, found), from_attributes=True
+    )
 
 
 @router.post("/refine", response_model=wire.Refined)

@@ -17,6 +17,7 @@ from easel.flow.apps.best import luck_of, shown_score
 from easel.flow.apps.files import is_picture
 from easel.flow.apps.ready import metric_of
 from easel.flow.apps.rescore import kept_scores
+from easel.match.curve import is_series
 from easel.match.metrics import METRICS, interval
 from easel.match.propose import propose_candidates
 from easel.match.summary import expected_summary
@@ -62,6 +63,7 @@ def _model(trial: AppTrial | None, metric: str, luck: float | None) -> wire.Best
 
 def shown(found: look.AppSummary) -> wire.App:
     app = found.app
+    program = parse_program(app.program)
     return wire.App(
         id=app.id,
         name=app.name,
@@ -70,7 +72,8 @@ def shown(found: look.AppSummary) -> wire.App:
         metric=found.metric,
         created_at=app.created_at,
         folder=app.folder,
-        pictures=is_picture(parse_program(app.program)),
+        pictures=is_picture(program),
+        series=is_series(program.input),
         examples=found.examples,
         switched_off=found.switched_off,
         trials=found.trials,

@@ -12,9 +12,11 @@ from fastapi.responses import JSONResponse
 from easel.declare.verbs import Verb
 from easel.errors import InvalidInput
 from easel.flow.lake import export, find, tag, trace
+from easel.flow.lake.labels import job_names, label_graph
 from easel.flow.lake.trace import TraceDirection
 from easel.flow.members import names_of
 from easel.records import lake as records
+from easel.records.identity import Caller
 from easel.serve.access import Member, State, acts
 from easel.serve.router import Router
 from easel.serve.state import Tx
@@ -72,7 +74,7 @@ def lineage(
             found = trace.whole_graph(tx, caller, limit=limit, cursor=cursor)
         else:
             found = trace.trace(tx, caller, ref, direction, one_step=one_step, limit=limit, cursor=cursor)
-        return _graph(tx, found)
+        return _graph(tx, caller, found)
 
 
 @router.get("/lineage/export", response_class=JSONResponse)
@@ -97,6 +99,8 @@ def _shown(
 ) -> list[wire.Artifact]:
     names = names_of(tx, [each.creator for each, _ in found])
     jobs = find.makers_of(tx, [each for each, _ in found])
+    own = {each.id: each.name for each, _ in found if each.kind is records.Kind.JOB}
+    called = job_names(tx, [*jobs.values(), *own.values()])
     return [
         wire.Artifact(
             kind=wire.Kind(each.kind.value),
@@ -107,16 +111,19 @@ def _shown(
             size=each.size,
             hash=each.digest.hex() if each.digest else None,
             job=jobs.get(each.made_by or 0),
+            job_name=called.get(own.get(each.id, jobs.get(each.made_by or 0, ""))),
             tags={key: tag_value(value) for key, value in tags.items()},
         )
         for each, tags in found
     ]
 
 
-def _graph(tx: Tx, found: records.Graph) -> wire.Graph:
+def _graph(tx: Tx, caller: Caller, found: records.Graph) -> wire.Graph:
+    told = label_graph(tx, caller.project_id, found)
     names = names_of(tx, [node.creator for node in found.nodes.values()])
     labels = {key: f"{node.name}:{node.version}" for key, node in found.nodes.items()}
     jobs = {k: n.name for k, n in found.nodes.items() if n.kind is records.Kind.JOB}
+    called = {job_id: label.name for job_id, label in told.jobs.items()}
     return wire.Graph(
         nodes=[
             wire.Node(
@@ -127,6 +134,9 @@ def _graph(tx: Tx, found: records.Graph) -> wire.Graph:
                 created_at=node.created_at,
                 made_by=jobs.get(node.made_by or 0),
                 dropped=node.dropped_at is not None,
+                kind=told.sets[key].kind.value,
+                app=told.sets[key].app,
+                made_by_name=called.get(jobs.get(node.made_by or 0, "")),
             )
             for key, node in found.nodes.items()
             if node.kind is records.Kind.FILE_SET
@@ -137,6 +147,7 @@ def _graph(tx: Tx, found: records.Graph) -> wire.Graph:
                 target=labels[edge.target],
                 action="job" if edge.job else "create",
                 job=jobs.get(edge.job or 0),
+                job_name=called.get(jobs.get(edge.job or 0, "")),
             )
             for edge in found.edges
         ],

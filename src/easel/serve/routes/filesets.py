@@ -42,10 +42,11 @@ def file_sets(
     limit: Limit = 100,
     cursor: Annotated[str | None, Query(max_length=128)] = None,
     prefix: Annotated[str, Query(max_length=128, pattern=r"^[A-Za-z0-9._-]*$")] = "",
+    automatic: Annotated[bool, Query(description="Also the outputs of jobs that nobody named")] = True,
 ) -> Page[wire.FileSet]:
     """The latest version of each set, by name."""
     with state.store.read() as tx:
-        found = file_set.list_file_sets(tx, caller, prefix, cursor or "", limit + 1)
+        found = file_set.list_file_sets(tx, caller, prefix, cursor or "", limit + 1, automatic=automatic)
         items = _shown(tx, found[:limit])
     return Page(items=items, next_cursor=items[-1].name if len(found) > limit else None)
 

@@ -61,7 +61,7 @@ def accept(request: Request, state: State, body: wire.AcceptInvitation) -> wire.
         with state.store.write() as tx:
             project, member, token = invitations.accept(tx, body.code.strip(), body.name)
     except Unauthenticated:
-        state.failed_logins.note(address_of(request))
+        state.failed_logins.note(address_of(request.scope))
         raise
     return wire.Accepted(project=project.name, member=shown(member), token=issued(token))
 
@@ -73,6 +73,6 @@ def join(request: Request, state: State, caller: SignedIn, body: wire.JoinProjec
         with state.store.write() as tx:
             project, member = invitations.join(tx, caller, body.code.strip())
     except Unauthenticated:
-        state.failed_logins.note(address_of(request))
+        state.failed_logins.note(address_of(request.scope))
         raise
     return wire.Joined(project=project.name, member=shown(member))

@@ -85,10 +85,10 @@ def job_bill(state: State, caller: Member, job: JobId) -> wire.Bill:
 def bill_report(
     state: State,
     caller: Member,
-    by: Annotated[Literal["user", "month", "app", "job"], Query()] = "user",
+    by: Annotated[Literal["user", "month", "day", "app", "job"], Query()] = "user",
     month: Month = None,
 ) -> wire.BillReport:
-    """What the project's jobs came to, by user, month, app (the jobs' tag) or job; the dearest first."""
+    """What the project's jobs came to, by user, month, app (a tag) or job, the dearest first; or by day (in UTC)."""
     with state.store.read() as tx:
         found = billing.totals(tx, by, month, caller.project_id)
     return _report(by, month, found)
@@ -98,7 +98,7 @@ def bill_report(
 def whole_report(
     state: State,
     caller: PlatformAdmin,
-    by: Annotated[Literal["project", "user", "month", "app"], Query()] = "project",
+    by: Annotated[Literal["project", "user", "month", "day", "app"], Query()] = "project",
     month: Month = None,
 ) -> wire.BillReport:
     """What everybody's jobs came to."""

@@ -33,7 +33,7 @@ def open_session(request: Request, response: Response, state: State, body: LogIn
         caller, secret = log_in(state.store, body.token.strip())
         note_caller(caller)
     except Unauthenticated:
-        state.failed_logins.note(address_of(request))
+        state.failed_logins.note(address_of(request.scope))
         raise
     response.set_cookie(
         SESSION_COOKIE,

@@ -25,6 +25,8 @@ from easel.errors import EaselError
 from easel.flow.jobs.sessions import Session, open_session
 from easel.records.identity import Caller
 from easel.serve.access import SESSION_COOKIE, State
+from easel.serve.audit import note_failure
+from easel.serve.problems import status_of
 from easel.serve.router import Router
 from easel.serve.socket_access import SessionAccess
 from easel.serve.state import AppState
@@ -177,7 +179,8 @@ async def channel(browser: WebSocket, job: JobId) -> None:
         caller = await to_thread.run_sync(owner.check_socket, browser)
         session = await to_thread.run_sync(_session, state, caller, job)
         stream = await state.exec_client.connected(session.running, session.port)
-    except EaselError:
+    except EaselError as error:
+        note_failure(status_of(error))
         await browser.close(1008)
         return
     path = _target(browser.scope.get("raw_path") or browser.url.path.encode(), browser.url.query.encode())

@@ -106,7 +106,7 @@ def password(
     from easel.flow.sign_on.ldap import check_password
 
     account, given = f"{provider} {body.user}", body.password.get_secret_value()
-    with state.failed_logins.guessing(address_of(request), account, "passwords", wrong=Unauthenticated):
+    with state.failed_logins.guessing(address_of(request.scope), account, "passwords", wrong=Unauthenticated):
         person = check_password(rules, body.user, given)
     made = browser.open_session(state.store, rules, person, "/")
     _open(response, state, made)
@@ -232,11 +232,11 @@ def _open(response: Response, state: AppState, made: browser.Opened) -> None:
 
 def _guessing(request: Request, state: AppState, caller: Caller) -> AbstractContextManager[None]:
     """Around a look for a short code: who guesses them must wait."""
-    return state.failed_logins.guessing(address_of(request), caller.user.id, "codes", wrong=NotFound)
+    return state.failed_logins.guessing(address_of(request.scope), caller.user.id, "codes", wrong=NotFound)
 
 
 def _failed(request: Request, state: AppState) -> None:
-    state.failed_logins.note(address_of(request))
+    state.failed_logins.note(address_of(request.scope))
 
 
 def _origin(request: Request, state: AppState) -> str:

@@ -95,10 +95,9 @@ def why_it_waits(
             raise NotFound(f"this project has no app, study or job {what[:60]!r}")
         job = find_job(tx, caller, what)
         settings = state.settings
-        account = why.of_job(tx, job, settings.max_active_jobs)
-        expected = why.expected_of(
-            tx, job, settings.max_active_jobs, settings.share_half_life_days * 86_400.0
-        )
+        half_life = settings.share_half_life_days * 86_400.0
+        account = why.of_job(tx, job, settings.max_active_jobs, half_life)
+        expected = why.expected_of(tx, job, settings.max_active_jobs, half_life)
         return _told("job", job.name, account, expected=expected)
 
 

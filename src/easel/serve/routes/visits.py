@@ -18,7 +18,9 @@ from easel.flow.jobs.visits import RunningAttempt, Visit, come_in, leave
 from easel.records.identity import Caller
 from easel.run import frames
 from easel.serve.access import Member, State
+from easel.serve.audit import note_failure
 from easel.serve.exec_client import Streams
+from easel.serve.problems import status_of
 from easel.serve.router import Router
 from easel.serve.routes.jobs import JobId
 from easel.serve.socket_access import SocketAccess
@@ -47,20 +49,29 @@ async def shell(
     """
     state: AppState = socket.app.state.easel
     argv = list(command or _SHELL)
-    await socket.accept()
     try:
         caller = await to_thread.run_sync(socket_member.check_socket, socket)
         running = await to_thread.run_sync(_enter, state, caller, job, Visit.SHELL, " ".join(argv))
-        asked = {"argv": argv, "rows": rows, "columns": columns}
-        try:
-            async with state.exec_client.opened(running, asked) as streams:
-                await _carry(socket, streams)
-        finally:
-            await to_thread.run_sync(_leave, state, caller, job, Visit.SHELL)
     except EaselError as error:
-        with suppress(RuntimeError, WebSocketDisconnect):
-            await socket.send_text(json.dumps({"error": error.kind, "detail": error.message}))
-            await socket.close(REFUSED, error.message[:100])
+        note_failure(status_of(error))
+        await socket.accept()  # only an open one can say why
+        await _refuse(socket, error)
+        return
+    asked = {"argv": argv, "rows": rows, "columns": columns}
+    try:
+        await socket.accept()
+        async with state.exec_client.opened(running, asked) as streams:
+            await _carry(socket, streams)
+    except EaselError as error:
+        await _refuse(socket, error)
+    finally:
+        await to_thread.run_sync(_leave, state, caller, job, Visit.SHELL)
+
+
+async def _refuse(socket: WebSocket, error: EaselError) -> None:
+    with suppress(RuntimeError, WebSocketDisconnect):
+        await socket.send_text(json.dumps({"error": error.kind, "detail": error.message}))
+        await socket.close(REFUSED, error.message[:100])
 
 
 async def _carry(socket: WebSocket, streams: Streams) -> None:

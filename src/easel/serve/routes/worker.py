@@ -18,8 +18,10 @@ from easel.lake.digest import from_hex
 from easel.records.attempt import EndReason
 from easel.run.entries import decode_entry
 from easel.serve.access import State, WorkerHash, address_of
+from easel.serve.audit import note_refusal, note_worker
 from easel.serve.incoming import arriving
 from easel.serve.lake import VALID_SECONDS
+from easel.serve.problems import status_of
 from easel.serve.router import Router
 from easel.serve.state import AppState
 from easel.wire import worker as wire
@@ -88,11 +90,13 @@ async def carry_visit(worker: WebSocket, key: Key, visit: Annotated[str, Path(ma
     try:
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated("this is for workers: `easel worker --server URL --token-file FILE`")
+        note_worker(hashed(token.strip()))
         await anyio.to_thread.run_sync(pool_bytes.check_attempt, state.store, hashed(token.strip()), key)
     except EaselError as error:
+        note_refusal(status_of(error))
         if isinstance(error, Unauthenticated):
             with suppress(QuotaExhausted):
-                state.failed_logins.note(address_of(worker))
+                state.failed_logins.note(address_of(worker.scope))
         await worker.close(1008)
         return
     await worker.accept()

@@ -24,6 +24,8 @@ _EXTRA = (
     file_set_versions.c.files,
     file_set_versions.c.sources,
 )
+AUTOMATIC = ("output", "artifacts")
+"""A job's set that nobody named is called `JOB-output`; what an MLflow client logs to one, `JOB-artifacts`."""
 _LATEST = and_(
     artifacts.c.project_id == file_sets.c.project_id,
     artifacts.c.kind == Kind.FILE_SET,
@@ -108,9 +110,16 @@ def add(tx: Tx, new: Artifact, root: NodeRef, sources: Sequence[str]) -> FileSet
 
 
 def list_sets(
-    tx: Tx, project_id: ProjectId, rights: Rights, prefix: str, after: str, limit: int
+    tx: Tx,
+    project_id: ProjectId,
+    rights: Rights,
+    prefix: str,
+    after: str,
+    limit: int,
+    *,
+    automatic: bool = True,
 ) -> list[FileSetVersion]:
-    """The latest version of each set, by name."""
+    """The latest version of each set, by name; without `automatic` only sets that somebody named."""
     query = (
         _versions()
         .join(file_sets, _LATEST)
@@ -126,6 +135,8 @@ def list_sets(
     )
     if prefix:
         query = query.where(file_sets.c.name < prefix + "\U0010ffff")
+    if not automatic:
+        query = query.where(*(file_sets.c.name.not_like(f"job!_%-{what}", escape="!") for what in AUTOMATIC))
     return [_version(row)[0] for row in tx.execute(query)]
 
 

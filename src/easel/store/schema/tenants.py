@@ -18,7 +18,7 @@ tenants = Table(
     Column("until", Float(53)),
     Column("paused_at", Moment),
     Column("paused_by", String(40)),
-    # Somebody asked for more although little is expected of it.
+    # Somebody asked for more although little is expected of it, and it was not served since.
     Column("asked", Boolean, nullable=False, server_default=false()),
     Column("served_at", Integer),
 )
