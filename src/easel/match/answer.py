@@ -84,7 +84,7 @@ def answer(
 
 
 def new_words(model: Model, inputs: Sequence[Object]) -> dict[str, list[str]]:
-    """For each category the words that the model does not know."""
+    """Returns for each category the words that the model does not know."""
     found = {}
     for k, name in enumerate(model.program.input.field_names):
         known = model.known_words.get(name)

@@ -63,7 +63,7 @@ def curve_of(data_type: DataType, one: Object) -> ExampleCurve:
 
 
 def thinned(values: Array | NDArray[np.float64], most: int = MOST_POINTS) -> tuple[float | None, ...]:
-    """At most so many of the values, in order: of each stretch the lowest and the highest."""
+    """Returns at most so many of the values, in order: of each stretch the lowest and the highest."""
     if len(values) > most:
         kept: list[int] = []
         for stretch in np.array_split(np.arange(len(values)), most // 2):

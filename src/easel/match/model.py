@@ -78,7 +78,7 @@ class Model:
 
     @cached_property
     def known_words(self) -> Mapping[str, frozenset[str]]:
-        """For each category column the words that the model, or any member of an ensemble, can tell apart."""
+        """Returns for each category column the words that the model, or any member of an ensemble, can tell apart."""
         found: dict[str, frozenset[str]] = {}
         for member in getattr(self.body, "members", ()):
             for name, words in member.known_words.items():

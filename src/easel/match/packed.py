@@ -19,7 +19,7 @@ from easel.match.device_data import Data
 from easel.match.kinds import CAN_GO_ON, SLICE_ENDED
 from easel.match.loop import Diverged, Schedule, TrainingRun
 from easel.match.packed_branches import BranchedPack
-from easel.match.packed_member import Pack, PackedMember
+from easel.match.packed_member import PackedMember, PackedTraining
 from easel.match.packed_merged import MergedPack, merges
 from easel.match.train_steps import Objective
 
@@ -35,7 +35,7 @@ __all__ = ["LEFT", "MOST_AT_ONCE", "PackedMember", "fit_together"]
 class _Part:
     """A pack and where its members are among all; `states` says how far each is."""
 
-    pack: Pack
+    pack: PackedTraining
     members: Sequence[PackedMember]
     first: int
     states: list[TrainingState]
@@ -106,7 +106,7 @@ def _split(members: Sequence[PackedMember]) -> list[tuple[int, Sequence[PackedMe
 
 def _part(members: Sequence[PackedMember], first: int, data: Data, objective: Objective) -> _Part:
     kind = MergedPack if merges(members, objective, data.device) else BranchedPack
-    pack: Pack = kind(members, data, objective)
+    pack: PackedTraining = kind(members, data, objective)
     states = pack.restore()
     over = [_over(state, one.schedule) for state, one in zip(states, members, strict=True)]
     return _Part(pack, members, first, states, over, [state.epoch for state in states])

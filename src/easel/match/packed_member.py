@@ -37,7 +37,7 @@ class PackedMember:
     augment: Augment = as_it_is
 
 
-class Pack(Protocol):
+class PackedTraining(Protocol):
     """Several networks where they train."""
 
     def restore(self) -> list[TrainingState]:

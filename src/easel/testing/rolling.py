@@ -127,7 +127,7 @@ class Traffic:
                 thread.join(60)
 
 
-class Installation:
+class RollingInstallation:
     """Two servers and two controllers over one PostgreSQL, and one worker that joins through the proxy."""
 
     def __init__(self, folder: Path, database_url: str, next_release: Path, vcpu: int = 2) -> None:
@@ -233,9 +233,9 @@ class Installation:
 
 
 @contextlib.contextmanager
-def installed(folder: Path, database_url: str, vcpu: int = 2) -> Iterator[Installation]:
+def installed(folder: Path, database_url: str, vcpu: int = 2) -> Iterator[RollingInstallation]:
     end_orderly_when_told()
-    made = Installation(folder, database_url, make_next_release(folder / "next"), vcpu)
+    made = RollingInstallation(folder, database_url, make_next_release(folder / "next"), vcpu)
     try:
         made.start()
         yield made

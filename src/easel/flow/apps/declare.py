@@ -60,7 +60,7 @@ def declare_app(
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptScore:
     """What a trial scores in another metric by the answers that it kept."""
 
     quality: float
@@ -69,7 +69,7 @@ class Kept:
 
 
 def change_app(
-    tx: Tx, caller: Caller, name: str, metric: str, kept: Mapping[JobId, Kept] | None = None
+    tx: Tx, caller: Caller, name: str, metric: str, kept: Mapping[JobId, KeptScore] | None = None
 ) -> App:
     """Another metric. Trials have their scores in every metric of the task, or in `kept`, so that the best of them goes
     on serving; what left neither, or is running now, is tried again. What was combined for another is combined anew.
@@ -97,7 +97,7 @@ def change_program(tx: Tx, caller: Caller, name: str, program: str) -> App:
     return apps.find(tx, caller.project_id, name)
 
 
-def _rescore(tx: Tx, app: App, metric: str, kept: Mapping[JobId, Kept]) -> None:
+def _rescore(tx: Tx, app: App, metric: str, kept: Mapping[JobId, KeptScore]) -> None:
     trials = app_trials.trials(tx, app.id)
     told = {
         job_id: jobs.job_of(row).result or {}

@@ -21,7 +21,10 @@ LOADED = 3.0
 
 
 def to_train(tx: Tx, app: App, candidates: Sequence[Candidate], trials: Sequence[AppTrial] = ()) -> Resources:
-    """For a job that trains these candidates on an app's examples, or holds them all; `trials` are what they took."""
+    """Returns the room for a job that trains these candidates on an app's examples, or holds all of them.
+
+    `trials` are what they took so far.
+    """
     assert app.summary is not None
     guessed = Costs(()).needs(app.id, candidates, DataSummary(**app.summary))
     found = jobs.rows(tx, [trial.job_id for trial in trials])
@@ -31,7 +34,7 @@ def to_train(tx: Tx, app: App, candidates: Sequence[Candidate], trials: Sequence
 
 
 def to_look(tx: Tx, app: App) -> Resources:
-    """For a job that reads all examples and trains the first that is no network on them."""
+    """Returns the room for a job that reads all examples and trains the first that is no network on them."""
     candidates = candidates_of(app)
     plain = [one for one in candidates if not is_network(one)] or list(candidates)
     return to_train(tx, app, plain[:1])
@@ -40,18 +43,18 @@ def to_look(tx: Tx, app: App) -> Resources:
 def to_combine(
     tx: Tx, caller: Caller, app: App, candidates: Sequence[Candidate], members: Sequence[AppTrial]
 ) -> Resources:
-    """For a job that holds an app's examples and the models of all `members` at once."""
+    """Returns the room for a job that holds an app's examples and the models of all `members` at once."""
     models = sum(models_mb(tx, caller, one.model_set) for one in members if one.model_set is not None)
     return rounded(to_train(tx, app, candidates).memory_mb + LOADED * models)
 
 
 def to_answer(tx: Tx, caller: Caller, candidate: Candidate, model_set: str) -> Resources:
-    """For a job that answers batch after batch by one model."""
+    """Returns the room for a job that answers batch after batch by one model."""
     plain = candidate.family != "ensemble" and not is_network(candidate)
     return rounded((LEAST_MB if plain else NETWORK_MB) + LOADED * models_mb(tx, caller, model_set))
 
 
 def models_mb(tx: Tx, caller: Caller, model_set: str) -> float:
-    """The files of the model in a trial's output, without its checkpoint."""
+    """Returns the size of the model in a trial's output, without its checkpoint."""
     sizes = (entry.size for entry in entries_of(tx, caller, model_set) if "/model/" in entry.path)
     return sum(sizes) / 2**20

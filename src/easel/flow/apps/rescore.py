@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from easel.declare.parse import parse_program
 from easel.errors import EaselError, InvalidInput
-from easel.flow.apps.declare import Kept
+from easel.flow.apps.declare import KeptScore
 from easel.flow.lake import browse
 from easel.flow.lake.checkout import read_blob
 from easel.flow.lake.file_set import entries_of
@@ -51,7 +51,7 @@ class _Answers:
         return chosen_apart(self.truth, self.predicted, self.by_example)
 
 
-def kept_scores(lake: Lake, caller: Caller, name: str, metric: str) -> dict[JobId, Kept]:
+def kept_scores(lake: Lake, caller: Caller, name: str, metric: str) -> dict[JobId, KeptScore]:
     """What trials of classes score in `metric` by the answers they kept, those that can still be read."""
     with lake.store.read() as tx:
         app = apps.find(tx, caller.project_id, name)
@@ -61,7 +61,7 @@ def kept_scores(lake: Lake, caller: Caller, name: str, metric: str) -> dict[JobI
             return {}
         trials = [t for t in app_trials.trials(tx, app.id) if t.quality is not None and t.model_set]
     trials.sort(key=lambda trial: -(trial.quality or 0.0))
-    found: dict[JobId, Kept] = {}
+    found: dict[JobId, KeptScore] = {}
     answered: dict[JobId, tuple[str, _Answers]] = {}
     for job_id, one in _kept_answers(lake, caller, app, trials):
         try:
@@ -71,7 +71,7 @@ def kept_scores(lake: Lake, caller: Caller, name: str, metric: str) -> dict[JobI
         answered[job_id] = asked, one
         quality = score(task, asked, one.truth, one.predicted, one.chosen)
         if np.isfinite(quality):
-            found[job_id] = Kept(quality, None, baseline(task, asked, one.truth, len(one.names)))
+            found[job_id] = KeptScore(quality, None, baseline(task, asked, one.truth, len(one.names)))
     for job_id in sorted(found, key=lambda each: -found[each].quality)[:MOST_ERRORS]:
         asked, one = answered[job_id]
         error = sampling_error(task, asked, one.truth, one.predicted, one.chosen, by_example=one.by_example)

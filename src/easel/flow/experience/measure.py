@@ -29,7 +29,7 @@ ESTIMATES_ERR = 3.0
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedSource:
     """A set, read: what would be proposed for it and what it is like."""
 
     source: Source
@@ -44,7 +44,7 @@ class Prepared:
         return match_program(self.program).name
 
 
-def prepare(source: Source) -> Prepared | None:
+def prepare(source: Source) -> PreparedSource | None:
     """The set, ready to be learned; nothing where it cannot be (one class only)."""
     text, pairs = source.read()
     program = parse_program(text)
@@ -55,16 +55,16 @@ def prepare(source: Source) -> Prepared | None:
     folds = tuple(assign_folds(strata(program, examples)))
     candidates = propose_candidates(program, summarise(program, examples))
     properties = DataProperties(**properties_of(program, examples))
-    return Prepared(source, program, examples, folds, candidates, properties)
+    return PreparedSource(source, program, examples, folds, candidates, properties)
 
 
 @lru_cache(maxsize=2)
-def _prepared(source: Source) -> Prepared | None:
+def _prepared(source: Source) -> PreparedSource | None:
     return prepare(source)
 
 
 def wanted(
-    prepared: Prepared, done: Mapping[str, Any], most_s: float, skip: Sequence[str] = ()
+    prepared: PreparedSource, done: Mapping[str, Any], most_s: float, skip: Sequence[str] = ()
 ) -> list[Candidate]:
     """The candidates still to run, cheapest first: none whose estimate is far above `most_s`, no family of `skip`."""
     far = ESTIMATES_ERR * most_s

@@ -134,8 +134,10 @@ class Launcher:
         return headroom(tx, stops_in(self.limits.grace_s))
 
     def _affordable(self, tx: Tx, ids: Sequence[JobId], left: Mapping[ProjectId, int]) -> tuple[JobId, ...]:
-        """Those of these jobs for which hard budgets have room, were they all to begin now. A project's first that has
-        none ends its turn: what comes behind does not go before it."""
+        """Returns the jobs for which hard budgets have room, were all of them to begin now.
+
+        A project's first that has none ends its turn: what comes behind does not go before it.
+        """
         if not left:
             return tuple(ids)
         rows, prices = jobs.rows(tx, ids), price_history(tx)

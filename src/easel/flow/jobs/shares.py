@@ -80,7 +80,7 @@ def with_shares(
     return found
 
 
-class Because(StrEnum):
+class ClaimReason(StrEnum):
     """What makes one claim better than another."""
 
     PRIORITY = "priority"
@@ -93,7 +93,7 @@ class BetterClaim:
     """Whose job leaves the queues before somebody's, and why."""
 
     owner: Owner
-    because: Because
+    because: ClaimReason
 
 
 def better_claim(
@@ -107,7 +107,7 @@ def better_claim(
     if owner not in claims or claims[first] >= claims[owner]:
         return None
     differs = next(k for k, (a, b) in enumerate(zip(claims[first], claims[owner], strict=True)) if a != b)
-    return BetterClaim(first, list(Because)[differs])
+    return BetterClaim(first, list(ClaimReason)[differs])
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class BitEncoder:
 
     @property
     def vocabularies(self) -> tuple[tuple[str, ...], ...]:
-        """For each field the words that it knows, where it is a category."""
+        """Returns for each field the words that it knows, where it is a category."""
         return tuple(field.vocabulary for field in self.fields)
 
     def __call__(self, objects: Sequence[Object]) -> dict[str, NDArray[np.float32]]:

@@ -27,7 +27,7 @@ class SeriesEncoder:
 
     @property
     def vocabularies(self) -> tuple[tuple[str, ...], ...]:
-        """For each field the words that it knows, where it is a category."""
+        """Returns for each field the words that it knows, where it is a category."""
         return self.steps.vocabularies
 
     def __call__(self, objects: Sequence[Object]) -> dict[str, Array]:
@@ -82,7 +82,7 @@ class TreeEncoder:
 
     @property
     def vocabularies(self) -> tuple[tuple[str, ...], ...]:
-        """For each field the words that it knows, where it is a category."""
+        """Returns for each field the words that it knows, where it is a category."""
         return self.steps.vocabularies
 
     def __call__(self, objects: Sequence[Object]) -> dict[str, NDArray[np.generic]]:

@@ -27,7 +27,7 @@ class TableTensorEncoder:
 
     @property
     def vocabularies(self) -> tuple[tuple[str, ...], ...]:
-        """For each field the words that it knows, where it is a category."""
+        """Returns for each field the words that it knows, where it is a category."""
         return self.table.vocabularies
 
     @property

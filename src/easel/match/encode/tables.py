@@ -49,7 +49,7 @@ class TableEncoder:
 
     @property
     def vocabularies(self) -> tuple[tuple[str, ...], ...]:
-        """For each field the words that it knows, where it is a category."""
+        """Returns for each field the words that it knows, where it is a category."""
         return tuple(coder.vocabulary for coder in self.columns)
 
     @property

@@ -106,7 +106,7 @@ class TrackingHttp:
             self._wait(failures)
 
     def _give_up_or_wait(self, error: httpx.RequestError, failures: int) -> None:
-        """No certificate becomes a better one by waiting."""
+        """Waits for the next try, or raises: no certificate becomes a better one by waiting."""
         if is_untrusted(error) or failures >= self._attempts:
             raise unreachable(self.address, error) from error
         self._wait(failures)

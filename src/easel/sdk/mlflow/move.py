@@ -22,7 +22,7 @@ from easel.sdk.mlflow.transfer import (
     WHOLE,
     MoveStep,
     MoveSummary,
-    Transfer,
+    MoveUnderWay,
     batches,
     pairs,
     sizes,
@@ -39,13 +39,13 @@ class MlflowMove:
     target: TrackingServer
     told: Callable[[MoveStep], None] = lambda _: None
     """Called at each run and model, and while files come."""
-    _transfer: Transfer = field(init=False)
+    _transfer: MoveUnderWay = field(init=False)
     _deleted: list[str] = field(default_factory=list)
     """Runs of the target that are deleted at the end: to what is deleted nothing can be logged."""
 
     def everything(self) -> MoveSummary:
         """Logged models come after all runs, which they name, and before the registry, which names them."""
-        moving = self._transfer = Transfer(self.source, self.target, lambda step: self.told(step))
+        moving = self._transfer = MoveUnderWay(self.source, self.target, lambda step: self.told(step))
         moving.begin("counting")
         experiments = self.source.experiments()
         registered = self.source.models()

@@ -14,7 +14,7 @@ from easel.sdk.mlflow.records import (
     MovedVersion,
 )
 from easel.sdk.mlflow.server import ARTIFACTS
-from easel.sdk.mlflow.transfer import ORIGIN, WHOLE, Transfer, batches, pairs, sizes, told_tags
+from easel.sdk.mlflow.transfer import ORIGIN, WHOLE, MoveUnderWay, batches, pairs, sizes, told_tags
 
 _OTHERS = 100
 _UNREADABLE = (ARTIFACTS, "runs:/", "models:/m-")
@@ -23,7 +23,7 @@ _UNREADABLE = (ARTIFACTS, "runs:/", "models:/m-")
 
 @dataclass(frozen=True, slots=True)
 class LoggedModelMove:
-    moving: Transfer
+    moving: MoveUnderWay
 
     def all_of(self, experiment: MovedExperiment, number: str) -> None:
         """Move the logged models of an experiment."""
@@ -84,7 +84,7 @@ class LoggedModelMove:
 
 @dataclass(slots=True)
 class RegistryMove:
-    moving: Transfer
+    moving: MoveUnderWay
     _there: dict[str, MovedModel] = field(default_factory=dict)
 
     def all_of(self, models: Iterable[MovedModel]) -> None:

@@ -55,7 +55,7 @@ class MoveStep(NamedTuple):
 
 
 @dataclass(slots=True)
-class Transfer:
+class MoveUnderWay:
     source: TrackingSource
     target: TrackingServer
     told: Callable[[MoveStep], None] = lambda _: None
