@@ -270,7 +270,7 @@ def test_functions_pipelines_and_studies_notice_it_too(
 def test_a_function_of_a_notebook_leaves_nothing_in_the_cache(
     client: Client, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(sys.modules["__main__"], "__file__")  # as in a notebook
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)  # as in a notebook
     scope: dict[str, Any] = {"__name__": "__main__"}
     lines = "def nothing():\n    return {}\n"
     linecache.cache["<cell>"] = (len(lines), None, lines.splitlines(keepends=True), "<cell>")

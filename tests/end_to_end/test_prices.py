@@ -196,13 +196,13 @@ def test_everything_works_from_the_command_line(profiled: Client, tmp_path: Path
         "provision",
         "my-template",
         "--values",
-        "5,256",
+        "1000,64",
         "--max-time",
         "1s",
         "--max-cost",
         "0.000001",
     )
-    assert refused.returncode == 5
+    assert refused.returncode == 5, refused.stdout + refused.stderr
     assert "Not possible" in refused.stderr
     report = run_as(profiled, "bills", "report", "--by", "app", "--json")
     assert "digits" in {item["group"] for item in json.loads(report.stdout)}

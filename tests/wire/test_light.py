@@ -67,6 +67,8 @@ def sample(schema: dict[str, Any], parts: dict[str, Any], full: bool) -> Any:
         return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
+    if full and schema.get("examples"):
+        return schema["examples"][0]
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
             return sample(schema[choice][0 if full else -1], parts, full)

@@ -102,7 +102,10 @@ class Pair(Request):
     output: Value
 
 
-ColumnStyles = Annotated[dict[str, ColumnStyle], Field(max_length=10_000)]
+ColumnStyles = Annotated[
+    dict[str, ColumnStyle],
+    Field(max_length=10_000, examples=[{"input.age": {"decimal": ",", "unit": "kg", "order": "dmy"}}]),
+]
 """By `input.NAME` or `output.NAME`: the decimal mark, the unit, or the order of day and month (`dmy`, `mdy`)."""
 
 

@@ -177,6 +177,7 @@ class SubmitJob(JobFields):
         Field(
             pattern=r"^[0-9a-f]{64}$",
             description="The digest of the set that `code` names; where that holds something else, it is not found",
+            examples=["0" * 64],
         ),
     ] = None
     after: Annotated[

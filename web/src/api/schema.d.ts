@@ -4422,6 +4422,13 @@ export interface components {
             /**
              * Styles
              * @description How its columns write numbers and dates, as far as what was fed told
+             * @example {
+             *       "input.age": {
+             *         "decimal": ",",
+             *         "order": "dmy",
+             *         "unit": "kg"
+             *       }
+             *     }
              */
             styles?: {
                 [key: string]: components["schemas"]["ColumnStyle-Output"];
@@ -6173,6 +6180,13 @@ export interface components {
             /**
              * Styles
              * @description How the file that they are from writes numbers and dates, if it told
+             * @example {
+             *       "input.age": {
+             *         "decimal": ",",
+             *         "order": "dmy",
+             *         "unit": "kg"
+             *       }
+             *     }
              */
             styles?: {
                 [key: string]: components["schemas"]["ColumnStyle-Input"];
@@ -9543,6 +9557,7 @@ export interface components {
             /**
              * Code Digest
              * @description The digest of the set that `code` names; where that holds something else, it is not found
+             * @example 0000000000000000000000000000000000000000000000000000000000000000
              */
             code_digest?: string | null;
             /**
