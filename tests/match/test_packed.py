@@ -19,11 +19,11 @@ from easel.match.checkpoint import state_in
 from easel.match.device_data import Batch, ByteScale, Data, batches
 from easel.match.encode.images import fit_pictures
 from easel.match.examples import Example, Single
-from easel.match.fit_rounds import RATES
 from easel.match.kinds import OUT_OF_TIME
 from easel.match.loop import Diverged, Schedule, TrainingRun, batch_for, fit
 from easel.match.objectives import ClassObjective
 from easel.match.packed import PackedMember, fit_together
+from easel.match.packing import RATES
 from easel.match.zoo.images import build_image_network
 
 

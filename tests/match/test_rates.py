@@ -11,8 +11,8 @@ import pytest
 from tests.match import worlds
 
 from easel.match.candidate import Candidate
-from easel.match.fit_rounds import RATES
 from easel.match.loop import Diverged
+from easel.match.packing import RATES
 from easel.match.propose import READ_S, Choices, propose_candidates
 from easel.match.split import assign_folds
 from easel.match.summary import strata, summarise

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from easel.declare.job import Trial
 from easel.declare.resources import Resources, Room
 from easel.flow.apps import curve_book
 from easel.flow.apps.beliefs import Costs, gpu_guess
@@ -17,6 +18,7 @@ from easel.flow.prices import book_now
 from easel.flow.terms import set_app_terms
 from easel.ids import AppId
 from easel.match.candidate import Candidate
+from easel.match.packing import packing_of
 from easel.match.registry import is_network
 from easel.match.summary import DataSummary
 from easel.price.book import FlatPrice, PriceBook
@@ -188,3 +190,59 @@ def test_a_gpu_that_turns_out_slow_loses_its_trials(engine: EngineUnderTest) -> 
     found = offer(Costs(past), book, one)
     assert found.needs_there(H200) == (None,)
     assert found.needs_there(f"{BESIDE}{H200}") == found.needs
+
+
+def test_trials_that_a_gpu_trains_as_one_program_start_together(engine: EngineUnderTest, app: str) -> None:
+    pool = PoolUnderTest(engine.lake)
+    with_gpus(pool, "box", 1, {"gpu": "NVIDIA H200"})
+    first = pool.turn()
+    assert all(job.spec.run.pack is None for job in first)  # type: ignore[union-attr]
+    for job in first:
+        pool.end(job, 0.6, seconds=5.0)
+    packs: dict[str, list[Job]] = {}
+    for job in pool.turn():
+        run = job.spec.run
+        assert isinstance(run, Trial)
+        if run.pack is not None:
+            assert run.pack.size > 1
+            packs.setdefault(run.pack.name, []).append(job)
+    assert packs
+    for jobs in packs.values():
+        run = jobs[0].spec.run
+        assert isinstance(run, Trial)
+        assert run.pack is not None
+        assert len(jobs) == run.pack.size
+        shapes = {packing_of(candidate_of(job), DataSummary(24, 64, classes=2, side=8)) for job in jobs}
+        assert len(shapes) == 1
+        assert None not in shapes
+        # together they take the share of one, and may take as long as all of them
+        assert sum(job.spec.resources.gpus for job in jobs) == pytest.approx(0.25, abs=0.001)
+        assert len({job.spec.time_limit_s for job in jobs}) == 1
+    before = dict(pool.keeper.flights)
+    pool.restart()
+    pool.keeper.turn()
+    assert {job: one.trial for job, one in pool.keeper.flights.items() if job in before} == {
+        job: one.trial for job, one in before.items()
+    }
+
+
+def test_what_a_pack_took_is_learned_as_what_each_would_have_taken(engine: EngineUnderTest, app: str) -> None:
+    pool = PoolUnderTest(engine.lake)
+    with_gpus(pool, "box", 1, {"gpu": "NVIDIA H200"})
+    for job in pool.turn():
+        pool.end(job, 0.6, seconds=5.0)
+    packed = [job for job in pool.turn() if job.spec.run.pack is not None]  # type: ignore[union-attr]
+    one, other = packed[:2]
+    stretch = {job.id: pool.keeper.flights[job.id].trial.pack for job in packed}
+    size = one.spec.run.pack.size  # type: ignore[union-attr]
+    pool.end(one, 0.7, seconds=60.0, result={"together": size}, peak_memory_mb=10.0)
+    pool.end(other, 0.7, seconds=60.0)  # it ran by itself after all
+    pool.turn()
+    with engine.store.read() as tx:
+        past = {one.candidate: one for one in trial_history.until(tx, 100)}
+    together, alone = past[candidate_of(one).name], past[candidate_of(other).name]
+    place = stretch[one.id]
+    assert place is not None
+    assert together.kind_s == pytest.approx(60.0 / place.stretch)
+    assert alone.kind_s == pytest.approx(60.0)
+    assert (together.peak_mb, alone.peak_mb) == (None, 100.0)

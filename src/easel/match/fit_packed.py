@@ -18,11 +18,8 @@ from easel.match.loop import Diverged, TrainingRun
 from easel.match.network_body import finish
 from easel.match.networks import build_network
 from easel.match.packed import LEFT, PackedMember, fit_together
+from easel.match.packing import MOST_TOGETHER, PACKED_EXAMPLES
 
-PACKED_EXAMPLES = 20_000
-"""Networks on more examples fill a GPU one by one."""
-MOST_TOGETHER = 64
-"""So many networks are trained together at most: each keeps its weights, its optimiser and its steps on the GPU."""
 PACKED_DEVICES = ("cuda",)
 Rates: TypeAlias = "list[Bag | Diverged]"
 """What each rate of a trial came to."""

@@ -28,12 +28,11 @@ from easel.match.loop import Diverged, fit
 from easel.match.network_body import finish
 from easel.match.networks import Wiring, build_network
 from easel.match.packed import LEFT
+from easel.match.packing import RATES
 from easel.match.registry import network_family
 from easel.match.zoo.structured import TextNetwork
 
 log = logging.getLogger("easel.match")
-RATES = (0.1, 0.01, 0.001, 0.0001)
-"""The grid of the paper's own runs with Adam."""
 
 
 def best_bag(fitting: Fitting) -> Bag:

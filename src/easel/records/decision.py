@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+from easel.records.packing import PackPlace
+
 
 @dataclass(frozen=True)
 class RunnerUp:
@@ -69,7 +71,8 @@ class StartTrial:
     `fraction` of the tenant's data is used. `limit` is the most this trial may be billed before it is
     stopped; for a tenant with a budget that much is set aside until the trial ends. `memory` is what the
     policy wants to be told next time: the caller keeps it, so that policies stay pure. With `slice` the trial
-    stops at a rung and may be continued later.
+    stops at a rung and may be continued later. With `pack` it is trained together with others, and its cost is that of
+    all of them.
     """
 
     tenant: str
@@ -81,6 +84,7 @@ class StartTrial:
     limit: float = float("inf")
     memory: tuple[object, ...] = ()
     slice: TrialSlice | None = None
+    pack: PackPlace | None = None
 
 
 def decision_json(trial: StartTrial) -> dict[str, Any]:
@@ -104,6 +108,7 @@ def trial_of_json(raw: Mapping[str, Any], tenant: str, index: int) -> StartTrial
         fraction=raw.get("fraction", 1.0),
         limit=math.inf if limit is None else float(limit),
         slice=TrialSlice(**raw["slice"]) if raw.get("slice") else None,
+        pack=PackPlace(**raw["pack"]) if raw.get("pack") else None,
     )
 
 

@@ -19,6 +19,7 @@ from easel.errors import InvalidInput, NotFound
 from easel.optimise.acquire import usable_cost
 from easel.optimise.arrays import Array
 from easel.records.decision import StartTrial
+from easel.records.packing import Packing
 from easel.schedule.interruptions import NEVER, Interruptions
 from easel.schedule.members import Members
 
@@ -152,8 +153,8 @@ class Tenant:
     last was served: what fairness counts from. `needs` `(K,)` is what each candidate takes of a device; without it
     all fit everywhere; `needs_on` is the same for devices of a kind, None for a candidate that is not run there.
     `rates` `(K,)` is the money that a candidate costs in a unit of time on a device of price 1, `rates_on` that on
-    devices of a kind. `stops` `(K,)` marks candidates whose slices give way within seconds when asked to;
-    None: all. `project` is whose it is.
+    devices of a kind. `packs_on` `(K,)` says with what each may be trained as one program on such devices. `stops`
+    `(K,)` marks candidates whose slices give way within seconds when asked to; None: all. `project` is whose it is.
     While it is `held` nothing of it may start, whatever it promises.
     """
 
@@ -172,6 +173,7 @@ class Tenant:
     needs_on: Mapping[str, tuple[Resources | None, ...]] = field(default_factory=lambda: MappingProxyType({}))
     rates: Array | None = None
     rates_on: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    packs_on: Mapping[str, tuple[Packing | None, ...]] = field(default_factory=lambda: MappingProxyType({}))
     least_slice: float = 0.0
     stops: Mask | None = None
     project: str = ""

@@ -19,6 +19,7 @@ from easel.price.book import TERMS
 from easel.records.decision import LeaveIdle, StartTrial
 from easel.records.device import Device
 from easel.records.standing import Obstacle, Standing
+from easel.schedule.packs import share_of, with_companions
 from easel.schedule.state import PoolDevice
 from easel.store import devices, jobs, queue_now, tenants
 from easel.store.engine import Store, Tx
@@ -228,17 +229,24 @@ class Keeper(PoolView):
             decision = self.decide(place)
             if isinstance(decision, LeaveIdle):
                 break
-            need = self._need(decision, place)
-            if self._start(decision, place, need):
+            for one in self._together(decision, place) if at_most > 1 else (decision,):
+                need = self._need(one, place)
+                if not self._start(one, place, need):
+                    break
                 started += 1
                 place = places.after(place, need)
-            elif self._seq is None:
+            if self._seq is None:
                 break
         return started, place
 
+    def _together(self, decision: StartTrial, place: PoolDevice) -> Sequence[StartTrial]:
+        """Returns what is started with one decision: on a GPU several trials that are trained as one program."""
+        state = self.state.on(places.told(place, self._largest), self.now)
+        return with_companions(self.policy, state, decision)
+
     def _need(self, decision: StartTrial, place: PoolDevice) -> Resources:
-        found = self.state.tenant(decision.tenant).need(decision.index, place.kind)
-        return Resources(1.0, 1024) if found is None else found
+        found = self.state.tenant(decision.tenant).need(decision.index, place.kind) or Resources(1.0, 1024)
+        return found if decision.pack is None else share_of(found, decision.pack.size)
 
     def _start(self, decision: StartTrial, place: PoolDevice, need: Resources) -> bool:
         source, name = self._of[decision.tenant], decision.tenant
@@ -285,7 +293,8 @@ class Keeper(PoolView):
         limit = max(self.rules.least_limit_s, self.rules.patience * decision.reasons.cost)
         if tenant.deadline < np.inf:
             limit = min(limit, max(tenant.deadline - self.now, 1.0))
-        predicted, bill = float(tenant.costs(place)[k]), float(tenant.bills(place)[k])
+        size = 1 if decision.pack is None else decision.pack.size
+        predicted, bill = float(tenant.costs(place)[k]), float(tenant.bills(place)[k]) / size
         if decision.limit < np.inf and bill > 0:
             limit = min(limit, max(decision.limit * predicted / bill, 1.0))
         return limit

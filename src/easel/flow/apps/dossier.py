@@ -180,6 +180,7 @@ def tenant_of(
         needs_on=ByKind(gpus.needs_there),
         rates=rates,
         rates_on=ByKind(gpus.rates),
+        packs_on=ByKind(gpus.packs),
         spent=before,
         least_slice=LEAST_SLICE_S,
         stops=np.array([can_stop(one) for one in lead.candidates], dtype=bool),

@@ -61,7 +61,7 @@ def learn_together(
         one = begun[numbers[k]]
         try:
             trained = conclude(one.encoded.prepared, learned_of(one.encoded, found))
-            told(numbers[k], keep_work(one.place, one.work, trained))
+            told(numbers[k], {**keep_work(one.place, one.work, trained), "together": len(begun)})
         except Exception as error:  # noqa: BLE001  of one trial: the others go on
             told(numbers[k], error)
 

@@ -13,7 +13,7 @@ from easel.declare.parse import parse_program
 from easel.flow import why
 from easel.flow.apps.best import best_among, luck_among, shown_best
 from easel.flow.apps.ready import lacking, metric_of
-from easel.flow.words.reasons import after_whom, hope, plain, slice_until
+from easel.flow.words.reasons import after_whom, hope, pack_others, plain, slice_until
 from easel.ids import ProjectId
 from easel.match.candidate import Candidate
 from easel.match.metrics import SPREAD, metric_for
@@ -151,7 +151,8 @@ def why_chosen(trials: Sequence[AppTrial], k: int, metric: str) -> str:
     ]
     best = shown_best(before, chosen.examples)
     reasons, until = reasons_of(chosen.decision, {}), slice_until(chosen.decision)
-    return plain(reasons, candidate_name(chosen), metric, best=best, past=True, until=until)
+    others = pack_others(chosen.decision)
+    return plain(reasons, candidate_name(chosen), metric, best=best, past=True, until=until, beside=others)
 
 
 def names_of(tx: Tx, project_id: ProjectId) -> dict[str, str]:

@@ -10,12 +10,14 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from easel.declare.resources import Resources
-from easel.flow.apps.beliefs import Costs
+from easel.flow.apps.beliefs import GPU_START_S, Costs
 from easel.match.candidate import Candidate
+from easel.match.packing import packing_of
 from easel.match.registry import is_network
 from easel.match.summary import DataSummary
 from easel.optimise.arrays import Array
 from easel.price.book import PriceBook
+from easel.records.packing import Packing
 from easel.tenancy.places import BESIDE, GPU
 
 DEARER = 4.0
@@ -80,6 +82,13 @@ class OnGpus:
             self._need(one, need) if better else None
             for one, need, better in zip(self.candidates, self.needs, self._better(kind, 1.0), strict=True)
         )
+
+    def packs(self, kind: str) -> tuple[Packing | None, ...] | None:
+        """Returns what each may be trained together with on such a device."""
+        if not kind.startswith(GPU):
+            return None
+        found = [packing_of(one, self.summary) for one in self.candidates]
+        return tuple(None if one is None else one._replace(begin=GPU_START_S) for one in found)
 
     def rates(self, kind: str) -> Array | None:
         """`(K,)` money a second on such a device."""

@@ -16,6 +16,7 @@ from easel.price.bill import PriceChange
 from easel.records.app import AppTrial
 from easel.records.attempt import EndReason
 from easel.records.job import JobOutcome, JobState
+from easel.records.packing import PackPlace
 from easel.store import app_trials, apps, devices, trial_history
 from easel.store.engine import NewEvent, Tx
 from easel.tenancy.places import GPU, gpu_kind
@@ -79,7 +80,7 @@ class TrialSettler:
         measured = {name: told.get(name) for name in ("error", "baseline", "luck")}
         app_trials.end(tx, trial.job_id, quality, seconds, model, bill, share, **measured)
         score = float(dict(trial.decision)["reasons"]["acquisition"])
-        took, luck = seconds / trial.scale, measured["luck"]
+        took, luck = _alone(trial, job, seconds) / trial.scale, measured["luck"]
         result = Result(
             trial.job_id, trial.name, quality, score, trial.examples, bill, model, share, took, luck
         )
@@ -140,11 +141,12 @@ class TrialSettler:
             "guess_s": candidate.cost_s,
             "quality": outcome.result.quality,
             "seconds": outcome.result.seconds,
-            "peak_mb": None if job is None else job.peak_memory_mb,
+            # of a pack it is a part of what the process took: that says nothing of a trial by itself
+            "peak_mb": None if job is None or "together" in told else job.peak_memory_mb,
             "examples": trial.examples,
             "share": outcome.result.share,
             "kind": kind,
-            "kind_s": job.seconds if kind and job is not None else None,
+            "kind_s": _alone(trial, job, job.seconds) if kind and job is not None else None,
             "halved": int(told.get("halved") or 0),
         }
 
@@ -154,6 +156,14 @@ def _quality(job: JobOutcome | None) -> float | None:
         return None
     quality = job.result.get("quality")
     return float(quality) if quality is not None and math.isfinite(float(quality)) else None
+
+
+def _alone(trial: AppTrial, job: JobOutcome | None, seconds: float) -> float:
+    """Returns what a trial that was trained together with others would have taken by itself."""
+    pack = dict(trial.decision).get("pack")
+    if not pack or job is None or not job.result:
+        return seconds
+    return PackPlace(**pack).alone(seconds, int(job.result.get("together") or 1))
 
 
 def _is_fault(job: JobOutcome | None) -> bool:

@@ -17,7 +17,7 @@ from easel.flow.apps.share_trials import differ, share_trials
 from easel.flow.apps.trial_job import earlier_slice, learn_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.prices import book_now, price_history
-from easel.flow.words.reasons import plain
+from easel.flow.words.reasons import pack_others, plain
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
 from easel.match.slices import can_stop, goes_on
@@ -198,14 +198,16 @@ class AppSource:
         until = None if trial.slice is None else trial.slice.share
         switched = served[0].counted, served[0].off
         need = grant.resources
-        spec = learn_spec(tx, first, candidate, need, grant.limit_s, until, earlier, switched=switched)
+        limit, pack = grant.limit_s, trial.pack
+        spec = learn_spec(tx, first, candidate, need, limit, until, earlier, switched=switched, pack=pack)
         job = submit_job(tx, owner, replace(spec, wants=grant.wants), pool=grant.pool)
         name, kept = candidate.name, decision_json(trial)
         scale = self._scale(candidate, grant.kind) if trial.slice is None else trial.slice.scale
         app_trials.add(
             tx, [one.id for one in served], job.id, name, candidate.to_json(), kept, examples, scale
         )
-        why = plain(trial.reasons, name, lead.metric, best=lead.shown, until=until)
+        beside = pack_others(kept)
+        why = plain(trial.reasons, name, lead.metric, best=lead.shown, until=until, beside=beside)
         body = {"candidate": name, "job": job.id, "why": why, "turn": grant.turn}
         for one in served:
             tx.emit("app.trial", one.id, project_id=one.app.project_id, actor=one.app.user_id, body=body)

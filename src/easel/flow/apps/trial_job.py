@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from easel.declare.job import JobSpec, RetryRule, Trial
+from easel.declare.job import JobSpec, Pack, RetryRule, Trial
 from easel.declare.resources import Resources
 from easel.ids import JobId
 from easel.match.candidate import Candidate
 from easel.records.app import App
+from easel.records.packing import PackPlace
 from easel.store import app_examples, jobs
 from easel.store.engine import Tx
 
@@ -50,11 +51,12 @@ def learn_spec(
     earlier: EarlierSlice | None = None,
     seed: int = 0,
     switched: tuple[int, int] | None = None,
+    pack: PackPlace | None = None,
 ) -> JobSpec:
     """Training stops by itself at half of what the job may take, and keeps what it has learned by then.
 
     `until` is the share of the trial at which its slice ends; `earlier` is what it goes on from. `switched` is how many
-    examples are on and off, where that is known.
+    examples are on and off, where that is known. With `pack` it is trained together with others where they meet.
     """
     on, off = switched or (None, None)
     arguments: dict[str, Any] = {
@@ -75,6 +77,8 @@ def learn_spec(
         arguments["examples"] = app_examples.count_on(tx, app.id) if on is None else on
         what = f"{what} to {until:.0%}"
     spec = trial_spec(app, LEARN, arguments, what, f"{app.name}-model", resources, limit_s)
+    if pack is not None:
+        spec = replace(spec, run=Trial(LEARN, arguments, pack=Pack(pack.name, pack.size)))
     return spec if earlier is None else replace(spec, input=earlier.examples, resume=earlier.checkpoint)
 
 

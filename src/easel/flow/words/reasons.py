@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+from easel.declare.counted import counted
 from easel.flow.words.candidates import in_words
 from easel.flow.words.numbers import chance, duration
 from easel.records.decision import Reasons
@@ -61,14 +62,17 @@ def plain(
     best: float | None,
     past: bool = False,
     until: float | None = None,
+    beside: int = 0,
 ) -> str:
     """`best` is the tenant's best quality in its own metric when the trial was chosen, None before the first.
 
     `until` is the share of the trial to which the slice comes that was chosen; None for a whole trial. What is hoped
-    for is the trial's, its time the slice's.
+    for is the trial's, its time the slice's. `beside` so many others it is trained as one program, in that time.
     """
     what = "the next point" if candidate == NEXT_POINT else in_words(candidate)
     takes = f"{_subject(until)} {'was expected to take' if past else 'takes'} about {duration(reasons.cost)}"
+    if beside:
+        takes += f", together with {counted(beside, 'other')} on a GPU"
     done = "" if until is None else " when its trial is done"
     if best is None:
         about = _value(min(max(reasons.mean, 0.0), 1.0), metric) if metric in SHARES | PLAIN else None
@@ -85,6 +89,12 @@ def plain(
     if until is not None:
         return f"{told}{',' if ', by ' in told else ''}{done}; {takes}."
     return f"{told}, and {takes.removeprefix('it ')}."
+
+
+def pack_others(decision: Mapping[str, Any]) -> int:
+    """Returns with how many others a trial was to be trained, as its stored decision says."""
+    pack = decision.get("pack")
+    return 0 if not pack else int(pack["size"]) - 1
 
 
 def slice_until(decision: Mapping[str, Any]) -> float | None:
