@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import Any
 
 import pytest
 
+from easel.declare import xlsx
 from easel.declare.csv_table import read_table_file
 from easel.declare.pairs import pairs_of_rows
 from easel.declare.parse import parse_program
@@ -55,3 +57,63 @@ def test_what_is_neither_text_nor_a_workbook_is_refused_in_words() -> None:
         rows_of(b"size,label\n1,a\n", "t.xlsx")
     with pytest.raises(InvalidInput, match="is not text"):
         rows_of(b"\x00\x81\x82\x00", "t.csv")
+
+
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+HEAD = '<row><c t="inlineStr"><is><t>size</t></is></c></row>'
+STYLES = f'<styleSheet {MAIN}><cellXfs><xf numFmtId="14"/></cellXfs></styleSheet>'
+
+
+def workbook(rows: str, *, words: str = "", packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", packing) as book:
+        sheet = f"<worksheet {MAIN}><sheetData>{rows}</sheetData></worksheet>"
+        book.writestr("xl/worksheets/sheet1.xml", sheet)
+        book.writestr("xl/styles.xml", STYLES)
+        book.writestr("xl/sharedStrings.xml", f"<sst {MAIN}><si><t>{words}</t></si></sst>")
+    return out.getvalue()
+
+
+def damaged(packing: int) -> bytes:
+    """A workbook whose sheet is damaged in its packed bytes."""
+    made = bytearray(workbook(HEAD + "<row><c><v>1</v></c></row>" * 200, packing=packing))
+    made[70:90] = bytes(range(235, 255))
+    return bytes(made)
+
+
+def encrypted() -> bytes:
+    made = bytearray(workbook(HEAD))
+    made[made.find(b"PK\1\2") + 8] |= 1
+    return bytes(made)
+
+
+WIDE = '<row><c r="XFD1"><v>1</v></c></row>'
+ODD = {
+    "damaged": damaged(zipfile.ZIP_DEFLATED),
+    "damaged LZMA": damaged(zipfile.ZIP_LZMA),
+    "damaged bzip2": damaged(zipfile.ZIP_BZIP2),
+    "encrypted": encrypted(),
+    "a date after the end of time": workbook(HEAD + '<row><c s="0"><v>1e308</v></c></row>'),
+    "too deep": workbook("<a>" * 100_000),
+    "a word that is not there": workbook('<row><c t="s"><v>7</v></c></row>'),
+    "a row without an end": workbook(f"<row>{'<c/>' * 16_386}</row>"),
+    "columns beyond the last": workbook('<row><c r="ZZZZ1"><v>1</v></c></row>'),
+}
+
+
+@pytest.mark.parametrize("data", ODD.values(), ids=ODD.keys())
+def test_a_workbook_that_is_broken_in_any_way_is_refused_in_words(data: bytes) -> None:
+    with pytest.raises(InvalidInput, match="not an Excel workbook"):
+        rows_of(data, "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    "rows", [WIDE * 20, '<row><c t="s"><v>0</v></c></row>' * 2000, f"<row>{'<c><v>1</v></c>' * 11_000}</row>"]
+)
+def test_a_small_workbook_that_stands_for_a_large_table_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    monkeypatch.setattr(xlsx, "LARGEST", 1_000_000)
+    monkeypatch.setattr(xlsx, "_MOST_HELD", 20_000)
+    with pytest.raises(InvalidInput, match=r"more than 1,000,000 bytes|too much in one place"):
+        rows_of(workbook(rows, words="w" * 1000), "t.xlsx")

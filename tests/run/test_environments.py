@@ -137,6 +137,41 @@ def test_what_reaches_beyond_packages_by_name_is_refused(tmp_path: Path, line: s
         read_requirements(tmp_path, "requirements.txt")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "[project]\ndependencies = 5"),
+        ("pyproject.toml", "project = [1]"),
+        ("pyproject.toml", f"a = {'[' * 20_000}"),
+        ("pyproject.toml", "# " + "x" * (10 << 20)),
+        ("uv.lock", "package = 1"),
+        ("uv.lock", "package = [1]"),
+        ("uv.lock", '[[package]]\nversion = "1"\nsource = { registry = "x" }'),
+        ("requirements.txt", "numpy\n" * 10_001),
+    ],
+)
+def test_odd_lists_of_packages_are_refused_in_words(tmp_path: Path, name: str, text: str) -> None:
+    """They are read outside of the job's limits, and an agent that dies of one is started again."""
+    (tmp_path / "pyproject.toml").write_text("[project]\ndependencies = []\n")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=name.partition(".")[0]):
+        read_requirements(tmp_path, name)
+
+
+def test_files_that_include_each_other_many_times_are_not_read_for_ever(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"r{number}.txt").write_text(f"-r r{number + 1}.txt\n" * 100)
+    (tmp_path / "r5.txt").write_text("numpy\n" * 100)
+    with pytest.raises(InvalidInput, match="asks for more than 10,000 packages"):
+        read_requirements(tmp_path, "r0.txt")
+
+
+@pytest.mark.parametrize("odd", ["5", "{a: 1}", "null"])
+def test_pip_in_an_environment_of_conda_may_be_anything(tmp_path: Path, odd: str) -> None:
+    (tmp_path / "environment.yml").write_text(f"dependencies: [python, {{pip: {odd}}}]\n")
+    assert isinstance(read_requirements(tmp_path, "environment.yml"), CondaFile)
+
+
 # Another Python. ------------------------------------------------------------------------------------------------
 
 

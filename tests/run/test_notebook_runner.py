@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from easel.errors import InvalidInput
+from easel.records.attempt import EndReason
 from easel.run.cells import CellReader
-from easel.run.entries import CellRun, ProgressMade
+from easel.run.entries import (
+    MOST_REASON,
+    AttemptEnded,
+    AttemptLost,
+    CellRun,
+    JournalEntry,
+    ProgressMade,
+    read_line,
+    write_line,
+)
 from easel.run.notebook_runner import (
     CELLS,
     Wrong,
@@ -86,6 +97,43 @@ def test_the_agent_reads_on_where_it_stopped_and_masks_secrets(tmp_path: Path) -
         file.write(', "state": "failed", "body": {}, "said": "NameError: x"}\n')
     assert [entry.state for entry in reader.more() if isinstance(entry, CellRun)] == ["failed"]
     assert reader.said == "cell 2: NameError: x"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"cell": Infinity, "state": "done", "body": {}}',
+        '{"cell": 1e999, "state": "done", "body": {}}',
+        f'{{"cell": 0, "state": "done", "body": {"[" * 40}{"]" * 40}}}',
+        f'{{"cell": 0, "state": "done", "body": {"[" * 20_000}',
+        '{"cell": -1, "state": "begun", "body": {"cells": 5}}',
+        '{"cell": -1, "state": "begun", "body": {"cells": [1]}}',
+        "null",
+    ],
+)
+def test_a_line_about_cells_that_says_nothing_sensible_says_nothing(tmp_path: Path, line: str) -> None:
+    (tmp_path / CELLS).write_text(f"{line}\n")
+    assert CellReader(tmp_path).more() == []
+
+
+def test_half_a_surrogate_pair_and_nul_of_a_notebook_never_reach_the_database(tmp_path: Path) -> None:
+    head = record(-1, "begun", {"cells": [{"cell_type": "code"}]})
+    odd = r'{"cell": 0, "state": "failed", "said": "\ud800\u0000", "body": {"\ud800": "\u0000", "n": NaN}}'
+    (tmp_path / CELLS).write_text(f"{head.rstrip()}\n{odd}\n")
+    reader = CellReader(tmp_path)
+    failed = [entry for entry in reader.more() if isinstance(entry, CellRun)][-1]
+    assert json.loads(zlib.decompress(failed.data)) == {"\ufffd": "\ufffd", "n": None}
+    assert reader.said == "cell 1: \ufffd\ufffd"
+
+
+def test_a_reason_is_text_that_every_database_takes() -> None:
+    """Workers of older releases said what user code had said as it was."""
+    said = AttemptEnded(EndReason.EXIT_CODE, "cell 1: \ud800\0" + "x" * 20_000, 1)
+    for body in (said, AttemptLost(EndReason.AGENT_DIED, said.reason)):
+        read_again = read_line(write_line(JournalEntry(3, 0.0, body))).body
+        assert isinstance(read_again, AttemptEnded | AttemptLost)
+        assert read_again.reason[:12] == "cell 1: \ufffd\ufffdxx"
+        assert len(read_again.reason) == MOST_REASON
 
 
 def test_the_agent_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:

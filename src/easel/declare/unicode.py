@@ -22,3 +22,12 @@ def check_unicode(value: Any, what: str) -> None:
             waiting += [*each.keys(), *each.values()]
         elif isinstance(each, list | tuple | set):
             waiting += each
+
+
+def storable(text: str) -> str:
+    """The text with half surrogate pairs and NUL, which no database takes, as the character for what is unreadable."""
+    return (
+        text.encode("utf-16", "surrogatepass")
+        .decode("utf-16", "replace")
+        .replace("\0", "\N{REPLACEMENT CHARACTER}")
+    )

@@ -7,12 +7,19 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from xml.etree import ElementTree
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
+from easel.declare.broken_files import BROKEN_ZIP
 from easel.errors import InvalidInput
 
 LARGEST = 512 * 2**20
-"""Bytes that a workbook may unpack to."""
+"""Bytes that a workbook may unpack to, and that its cells may have: a word is kept once and may stand in many."""
+_A_CELL = 16
+"""Bytes that a cell counts beside its text; a row of two cells may name the last column."""
+_DEEPEST = 50
+"""Elements within each other; a sheet has about eight."""
+_MOST_HELD = 500_000
+"""Elements of one row; 16,384 cells have some five each."""
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _BUILT_IN_DATES = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])
 
@@ -32,55 +39,75 @@ def read_xlsx(data: bytes, name: str) -> list[list[str]]:
             if not sheets:
                 raise InvalidInput(f"{name} holds no sheet")
             return list(_rows(book, sheets[0], words, dates))
-    except (BadZipFile, KeyError, ElementTree.ParseError, ValueError, IndexError, EOFError) as error:
+    except (*BROKEN_ZIP, ElementTree.ParseError, IndexError, OverflowError) as error:
         raise InvalidInput(
             f"{name} is not an Excel workbook that can be read ({error}): save it as CSV"
         ) from None
 
 
-def _root(book: ZipFile, path: str) -> ElementTree.Element | None:
-    # expat limits how far entities may grow; the size of the workbook was checked before.
-    return ElementTree.fromstring(book.read(path)) if path in book.namelist() else None  # noqa: S314
+def _elements(book: ZipFile, path: str, tag: str) -> Iterator[ElementTree.Element]:
+    """The elements of this name in a part of the book, one after another: none is kept."""
+    if path not in book.namelist():
+        return
+    with book.open(path) as part:
+        open_ones: list[ElementTree.Element] = []
+        held = 0
+        # expat limits how far entities may grow; the size of the workbook was checked before.
+        for event, element in ElementTree.iterparse(part, ("start", "end")):  # noqa: S314
+            if event == "start":
+                open_ones.append(element)
+                held += 1
+                if len(open_ones) > _DEEPEST or held > _MOST_HELD:
+                    raise ValueError(f"{path} nests too deeply, or has too much in one place")
+                continue
+            open_ones.pop()
+            if element.tag == f"{_MAIN}{tag}":
+                yield element
+                element.clear()
+            if open_ones and not any(each.tag == f"{_MAIN}{tag}" for each in open_ones):
+                open_ones[-1].remove(element)
+                held = len(open_ones)
 
 
 def _shared_words(book: ZipFile) -> list[str]:
-    root = _root(book, "xl/sharedStrings.xml")
-    if root is None:
-        return []
-    return ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in root.iter(f"{_MAIN}si")]
+    items = _elements(book, "xl/sharedStrings.xml", "si")
+    return ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in items]
 
 
 def _date_styles(book: ZipFile) -> frozenset[int]:
     """The numbers of the cell styles that show a date."""
-    root = _root(book, "xl/styles.xml")
-    if root is None:
-        return frozenset()
     own = {
         int(form.get("numFmtId", "0"))
-        for form in root.iter(f"{_MAIN}numFmt")
+        for form in _elements(book, "xl/styles.xml", "numFmt")
         if re.search(r"[ymdh]", re.sub(r'"[^"]*"|\[[^\]]*\]', "", form.get("formatCode", "").lower()))
     }
-    cells = root.find(f"{_MAIN}cellXfs")
-    forms = [int(one.get("numFmtId", "0")) for one in cells] if cells is not None else []
+    cells = _elements(book, "xl/styles.xml", "cellXfs")
+    forms = [int(one.get("numFmtId", "0")) for each in cells for one in each]
     return frozenset(k for k, form in enumerate(forms) if form in _BUILT_IN_DATES or form in own)
 
 
 def _rows(book: ZipFile, sheet: str, words: list[str], dates: frozenset[int]) -> Iterator[list[str]]:
-    root = _root(book, sheet)
-    assert root is not None
-    for row in root.iter(f"{_MAIN}row"):
+    size = 0
+    for row in _elements(book, sheet, "row"):
         cells: list[str] = []
         for cell in row.iter(f"{_MAIN}c"):
             place = _column(cell.get("r", ""), len(cells))
             cells += [""] * (place - len(cells))
             cells.append(_text(cell, words, dates))
+        size += sum(len(cell) for cell in cells) + _A_CELL * len(cells)
+        if size > LARGEST:
+            raise InvalidInput(
+                f"the cells of {sheet} have more than {LARGEST:,} bytes: save the sheet as CSV"
+            )
         if any(cells):
             yield cells
 
 
 def _column(reference: str, following: int) -> int:
-    letters = re.match(r"[A-Z]+", reference)
+    letters = re.match(r"[A-Z]{1,4}", reference)
     if letters is None:
+        if following >= 16_384:
+            raise ValueError("a row of more than 16,384 columns")
         return following
     place = 0
     for letter in letters[0]:

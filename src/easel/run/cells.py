@@ -9,9 +9,11 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from easel.errors import InvalidInput
 from easel.run.entries import CellRun, EntryBody, ProgressMade
 from easel.run.log_writer import MASK
 from easel.run.notebook_runner import CELLS
+from easel.run.result import plain_json
 
 MOST_LINE = 4 << 20
 MOST_ALL = 64 << 20
@@ -46,7 +48,7 @@ class CellReader:
 
     def _entry(self, line: bytes) -> CellRun | None:
         try:
-            record = json.loads(line)
+            record = plain_json(json.loads(line))
             cell, state, body = int(record["cell"]), str(record["state"]), record["body"]
             if state not in STATES or not isinstance(body, dict) or not -1 <= cell < 100_000:
                 return None
@@ -56,7 +58,7 @@ class CellReader:
             if state == "failed" and cell in self.codes:
                 self.said = f"cell {self.codes.index(cell) + 1}: {str(record.get('said'))[:300]}"
             return CellRun(cell, state, zlib.compress(json.dumps(body).encode(), 1))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidInput):
             return None
 
     def _lines(self) -> list[bytes]:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from easel.declare.broken_files import BROKEN_ZIP
 from easel.records.attempt import EndReason
 from easel.run.failure import Failure
-
-_BAD_ZIP = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-    OSError,
-)
-"""What the standard library raises at a broken archive."""
 
 
 def make_executable(folder: Path, names: Sequence[str]) -> None:
@@ -41,6 +28,6 @@ def unzip(archive: Path, folder: Path, limit: int) -> None:
                 reason = f"the code {archive.name} unpacks to {size} of {limit} bytes"
                 raise Failure(EndReason.FILES, reason, final=True)
             opened.extractall(folder)
-    except _BAD_ZIP as error:
+    except BROKEN_ZIP as error:
         reason = f"the code {archive.name} is not a usable zip file: {error}"
         raise Failure(EndReason.FILES, reason, final=True) from error

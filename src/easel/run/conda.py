@@ -76,7 +76,7 @@ def read_conda_file(path: Path) -> CondaFile:
         raise InvalidInput(
             f"{path.name} does not name python: add it to the dependencies, as in `python=3.12`"
         )
-    by_pip = [line for each in packages if isinstance(each, dict) for line in each.get("pip") or ()]
+    by_pip = [line for each in packages if isinstance(each, dict) for line in _listed(each.get("pip"))]
     reaching = next((line for line in by_pip if str(line).startswith(("-", ".", "/", "file:"))), None)
     if reaching is not None:
         raise InvalidInput(
@@ -84,6 +84,10 @@ def read_conda_file(path: Path) -> CondaFile:
             "name packages"
         )
     return CondaFile(text)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _name(package: str) -> str:

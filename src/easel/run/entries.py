@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from easel.declare.unicode import storable
 from easel.errors import InvalidInput
 from easel.records.attempt import EndReason
 from easel.records.job import JobState, StoredFile, Usage
@@ -21,6 +22,8 @@ Wire = dict[str, Any]
 """An entry as JSON. Nobody outside of this module looks into it."""
 ORDER_NUMBER = -1
 """The order itself is the journal's first line, before what the attempt says."""
+MOST_REASON = 10_000
+"""Characters of a reason."""
 OLD_END_NUMBER = 10**9
 """Older workers numbered the end that they wrote for a dead process so, whatever came before it."""
 
@@ -282,6 +285,11 @@ def _end(wire: Wire) -> EndReason:
         return EndReason.OTHER
 
 
+def _reason(wire: Wire) -> str:
+    """What user code said may stand in it."""
+    return storable(str(wire["reason"]))[:MOST_REASON]
+
+
 def _log(wire: Wire) -> LoggedLines:
     data = wire.get("data")
     offset, size = int(wire.get("o", 0)), int(wire.get("s", 0))
@@ -295,7 +303,7 @@ def _output(wire: Wire) -> Kept:
 
 def _ended(wire: Wire) -> AttemptEnded:
     code = wire["code"]
-    return AttemptEnded(_end(wire), str(wire["reason"]), code, bool(wire["final"]), _usage(wire.get("usage")))
+    return AttemptEnded(_end(wire), _reason(wire), code, bool(wire["final"]), _usage(wire.get("usage")))
 
 
 _READERS: dict[str, Callable[[Wire], EntryBody]] = {
@@ -312,5 +320,5 @@ _READERS: dict[str, Callable[[Wire], EntryBody]] = {
     "result": lambda wire: ResultTold(dict(wire["v"])),
     "done": lambda wire: AttemptDone(_usage(wire.get("usage")) or Usage()),
     "ended": _ended,
-    "lost": lambda wire: AttemptLost(_end(wire), str(wire["reason"])),
+    "lost": lambda wire: AttemptLost(_end(wire), _reason(wire)),
 }

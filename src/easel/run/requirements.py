@@ -10,9 +10,12 @@ from typing import Any
 
 from easel.errors import InvalidInput
 from easel.run.conda import NAMES, CondaFile, read_conda_file
+from easel.run.untrusted_files import read_regular
 
 _INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)[ =]\s*(\S+)")
 _DEPTH = 5
+_MOST_BYTES, _MOST_LINES = 10 << 20, 10_000
+"""Of one file, and of all that it includes: user code wrote them, and they are read outside of its limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,9 @@ def read_requirements(folder: Path, name: str) -> PackageList | CondaFile:
         return PackageList(_project_lines(_inside(folder, "pyproject.toml")), _locked(path))
     if path.name == "pyproject.toml":
         return PackageList(_project_lines(path))
-    return PackageList(_lines(folder, path, 0))
+    lines: list[str] = []
+    _add_lines(folder, path, lines, 0)
+    return PackageList(tuple(lines))
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -53,18 +58,25 @@ def _inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _lines(folder: Path, path: Path, depth: int) -> tuple[str, ...]:
+def _text(path: Path) -> str:
+    data = read_regular(path, _MOST_BYTES)
+    if data is None:
+        raise InvalidInput(f"{path.name} is no file that can be read")
+    return data.decode(errors="replace")
+
+
+def _add_lines(folder: Path, path: Path, found: list[str], depth: int) -> None:
+    """Adds the requirements of a file, and of the files that it includes, to those that were found."""
     if depth > _DEPTH:
         raise InvalidInput(f"{path.name} includes files that include each other")
-    found: list[str] = []
-    for raw in path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ").splitlines():
+    for raw in _text(path).replace("\\\n", " ").splitlines():
         line = re.sub(r"(^|\s)#.*$", "", raw).strip()
         if not line:
             continue
         include = _INCLUDE.match(line)
         if include:
             inner = _inside(folder, str(path.parent / include[1]))
-            found += _lines(folder, inner, depth + 1)
+            _add_lines(folder, inner, found, depth + 1)
         elif line.startswith("--hash") or not line.startswith("-"):
             found.append(_named(line, path.name))
         else:
@@ -72,7 +84,8 @@ def _lines(folder: Path, path: Path, depth: int) -> tuple[str, ...]:
                 f"{path.name} says {line.split()[0]}, which is the platform's to say: an admin sets the index, and "
                 "your own code goes along without being installed"
             )
-    return tuple(found)
+        if len(found) > _MOST_LINES:
+            raise InvalidInput(f"{path.name} asks for more than {_MOST_LINES:,} packages")
 
 
 def _named(line: str, file: str) -> str:
@@ -85,23 +98,26 @@ def _named(line: str, file: str) -> str:
 
 def _project_lines(path: Path) -> tuple[str, ...]:
     table = _toml(path).get("project")
-    if not isinstance(table, dict):
-        raise InvalidInput(f"{path.name} has no [project] with dependencies")
-    return tuple(_named(str(line), path.name) for line in table.get("dependencies", ()))
+    lines = table.get("dependencies", []) if isinstance(table, dict) else None
+    if not isinstance(lines, list):
+        raise InvalidInput(f"{path.name} has no [project] with a list of dependencies")
+    return tuple(_named(str(line), path.name) for line in lines)
 
 
 def _locked(path: Path) -> tuple[str, ...]:
     """`name==version` of every package of a lock that comes from an index."""
-    packages = _toml(path).get("package", [])
-    return tuple(
-        f"{package['name']}=={package['version']}"
-        for package in packages
-        if "version" in package and "registry" in package.get("source", {})
-    )
+    try:
+        return tuple(
+            f"{package['name']}=={package['version']}"
+            for package in _toml(path).get("package", [])
+            if "version" in package and "registry" in package.get("source", {})
+        )
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InvalidInput(f"{path.name} is not a lock that uv wrote: {error}") from error
 
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path.name} is not TOML: {error}") from error

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from easel.declare.unicode import storable
 from easel.errors import InvalidInput
 from easel.run.untrusted_files import read_regular
 
@@ -36,22 +37,13 @@ def plain_json(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise InvalidInput(f"{NAME} is nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
-        return {_text(key): plain_json(each, depth + 1) for key, each in value.items()}
+        return {storable(key): plain_json(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list):
         return [plain_json(each, depth + 1) for each in value]
     if isinstance(value, str):
-        return _text(value)
+        return storable(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
         return float(value) if abs(value) < 2**1023 else None
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _text(value: str) -> str:
-    """Half a surrogate pair and NUL, which no database takes, become the character for what is unreadable."""
-    return (
-        value.encode("utf-16", "surrogatepass")
-        .decode("utf-16", "replace")
-        .replace("\0", "\N{REPLACEMENT CHARACTER}")
-    )

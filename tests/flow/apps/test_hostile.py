@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from easel.declare.friendly import read_program
 from easel.errors import InvalidInput
 from easel.flow.apps import feed_files as feeding
+from easel.flow.apps import parquet
 from easel.flow.apps.declare import declare_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.feed_files import read_table
@@ -39,9 +41,32 @@ def objects(out: io.BytesIO) -> None:
     np.savez(out, x=np.array([{"a": 1}], dtype=object), y=np.array([1]))
 
 
+def damaged(out: io.BytesIO) -> None:
+    made = packed(lambda inner: np.savez_compressed(inner, x=np.arange(100.0), y=np.arange(100)))
+    out.write(made[:60] + b"\xff" * 20 + made[80:])
+
+
+def encrypted(out: io.BytesIO) -> None:
+    made = bytearray(packed(lambda inner: np.savez(inner, x=np.arange(3.0), y=np.arange(3))))
+    for entry in (made.find(b"PK\1\2"), made.rfind(b"PK\1\2")):
+        made[entry + 8] |= 1
+    out.write(made)
+
+
+def array(header: str) -> bytes:
+    return b"\x93NUMPY\1\0" + (len(header) + 1).to_bytes(2, "little") + header.encode() + b"\n"
+
+
+def pair_of(x: np.ndarray, y: np.ndarray) -> bytes:
+    return packed(lambda out: np.savez(out, x=x, y=y))
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "says"),
     [
+        ("npz", packed(damaged), "is not an npz file of plain arrays"),
+        ("npz", packed(encrypted), "is encrypted"),
+        ("npz", pair_of(np.zeros((5, 0)), np.zeros(5)), "hold nothing"),
         ("csv", b"", "is empty"),
         ("csv", b"size,gr\xf6\x00\n1,2\n", "is not text"),
         ("xlsx", b"size,label\n1,yes\n", "is not an Excel workbook"),
@@ -58,6 +83,60 @@ def objects(out: io.BytesIO) -> None:
 def test_a_file_that_is_not_what_it_says_is_refused(kind: str, data: bytes, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         list(read_table(kind, data, read_program(TABLE), f"file.{kind}"))
+
+
+@pytest.mark.parametrize("header", ["(((", "\t1\n 2", "'''", "[" * 5000, "{'descr': '<f8'}"])
+def test_the_header_of_an_array_is_no_python_that_breaks_its_reader(header: str) -> None:
+    with pytest.raises(InvalidInput, match="is not an npy file of a plain array"):
+        feeding._array(array(header), "x.npy")
+
+
+def test_answers_of_several_words_are_values_like_any_other() -> None:
+    data = pair_of(np.zeros(2), np.array([["a", "b"], ["c", "d"]]))
+    pairs = read_table("npz", data, read_program(TABLE), "f.npz")
+    assert [answer for _, answer in pairs] == [["a", "b"], ["c", "d"]]
+
+
+def arrow(columns: dict[str, Any]) -> bytes:
+    return packed(lambda out: pyarrow.parquet.write_table(pyarrow.table(columns), out))
+
+
+def repeated(text: str, count: int) -> Any:
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * count, pyarrow.int32()), [text])
+
+
+@pytest.mark.parametrize(
+    ("limit", "columns"),
+    [
+        ("MOST_CELLS", {"size": [1.0] * 2001}),
+        ("MOST_CELLS", {"size": [1.0] * 1001, "label": ["yes"] * 1001}),
+        ("MOST_LISTED", {"size": [[0] * 2001]}),
+        ("MOST_TEXT", {"size": repeated("z" * 101, 20)}),
+        ("MOST_TEXT", {"size": [["z" * 101] * 20]}),
+        ("MOST_TEXT", {"size": [{"a": "z" * 101}] * 20}),
+    ],
+)
+def test_a_small_parquet_file_that_stands_for_a_large_table_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch, limit: str, columns: dict[str, Any]
+) -> None:
+    names, rows = parquet.read_parquet(io.BytesIO(arrow(columns)), "small.parquet")
+    assert names == list(columns)
+    assert len(list(rows)) == len(next(iter(columns.values())))
+    monkeypatch.setattr(parquet, limit, 2000)
+    with pytest.raises(InvalidInput, match=r"small.parquet.* (columns|values|gigabyte)"):
+        list(parquet.read_parquet(io.BytesIO(arrow(columns)), "small.parquet")[1])
+
+
+def test_what_parquet_holds_arrives_as_it_was() -> None:
+    columns: dict[str, list[Any]] = {
+        "text": ["é", "", None],
+        "lists": [["p", "q"], [], None],
+        "parts": [{"u": "abc", "v": 1}, {"u": "", "v": 2}, None],
+        "bytes": [b"1", None, b"3"],
+        "number": [1.5, None, -2.0],
+    }
+    _, rows = parquet.read_parquet(io.BytesIO(arrow(columns)), "t.parquet", 2)
+    assert list(rows) == [{name: values[row] for name, values in columns.items()} for row in range(3)]
 
 
 def test_semicolons_and_tabs_part_columns_too() -> None:

@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
+from easel.declare.broken_files import BROKEN_ARRAY
 from easel.declare.csv_table import read_table_file
 from easel.declare.example_file import given_name, home_of
 from easel.declare.pairs import pairs_of_rows
@@ -24,6 +25,7 @@ from easel.declare.styles import StyleBook, read_styles
 from easel.errors import Conflict, InvalidInput
 from easel.flow.apps.feed import MOST_NOTES, MOST_REFUSALS, feed
 from easel.flow.apps.files import AppFiles, bring_home
+from easel.flow.apps.parquet import read_parquet
 from easel.flow.lake import browse, upload
 from easel.flow.lake.upload import Lake
 from easel.lake.manifest.node import Entry
@@ -203,15 +205,7 @@ def read_table(
         case "csv" | "tsv" | "xlsx":
             yield from pairs_of_rows(program, *read_table_file(data, path), book)
         case "parquet":
-            import pyarrow
-            import pyarrow.parquet
-
-            try:
-                table = pyarrow.parquet.ParquetFile(io.BytesIO(data))
-                rows = (row for batch in table.iter_batches(BATCH_ROWS) for row in batch.to_pylist())
-                yield from pairs_of_rows(program, table.schema_arrow.names, rows, book)
-            except (pyarrow.ArrowException, OSError) as error:
-                raise InvalidInput(f"{path} is not a Parquet file: {error}") from None
+            yield from pairs_of_rows(program, *read_parquet(io.BytesIO(data), path), book)
         case "jsonl":
             yield from json_lines(data, path)
         case _:
@@ -224,7 +218,7 @@ def read_table(
                     )
                 with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                     x, y = (_named(arrays, names, path) for names in (INPUTS, OUTPUTS))
-            except (ValueError, OSError, EOFError, MemoryError, BadZipFile) as error:
+            except BROKEN_ARRAY as error:
                 raise InvalidInput(f"{path} is not an npz file of plain arrays: {error}") from None
             yield from _array_pairs(x, y, path)
 
@@ -245,7 +239,7 @@ def json_lines(data: bytes, path: str) -> Iterator[tuple[Any, Any]]:
 def _array(data: bytes, path: str) -> np.ndarray:
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError, MemoryError) as error:
+    except BROKEN_ARRAY as error:
         raise InvalidInput(f"{path} is not an npy file of a plain array: {error}") from None
     if not isinstance(array, np.ndarray):
         raise InvalidInput(f"{path} is not an npy file of a plain array")
@@ -263,12 +257,15 @@ def _named(arrays: Any, names: Sequence[str], path: str) -> np.ndarray:
 def _array_pairs(x: np.ndarray, y: np.ndarray, path: str) -> Iterator[tuple[Any, Any]]:
     if x.ndim == 0 or y.ndim == 0 or len(x) != len(y):
         raise InvalidInput(f"{path}: {x.shape} inputs and {y.shape} outputs are not so many pairs")
+    if not x.nbytes or not y.nbytes:  # any number of them would take no bytes
+        raise InvalidInput(f"{path}: {x.shape} inputs and {y.shape} outputs hold nothing")
     for one, answer in zip(x, y, strict=True):
-        source = one if isinstance(one, np.ndarray) and one.dtype.kind in "fiub" else one.tolist()
-        yield (
-            source,
-            answer if isinstance(answer, np.ndarray) and answer.dtype.kind in "fiub" else answer.item(),
-        )
+        yield _plain(one), _plain(answer)
+
+
+def _plain(value: Any) -> Any:
+    """An array of numbers as it is, anything else as what Python has for it."""
+    return value if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" else value.tolist()
 
 
 def _batches(pairs: Iterator[tuple[Any, Any]]) -> Iterator[list[tuple[Any, Any]]]:

@@ -11,12 +11,14 @@ from itertools import tee
 from pathlib import Path
 from typing import Any
 
+from easel.declare.broken_files import BROKEN_ARRAY
 from easel.declare.csv_table import TABLES, csv_rows, read_table_file
 from easel.declare.pairs import objects_of_rows
 from easel.declare.program import Program
 from easel.declare.propose import PICTURES
 from easel.declare.styles import StyleBook, Styles, restyle
 from easel.errors import InvalidInput
+from easel.flow.apps.parquet import read_parquet
 from easel.match.raw import Picture
 
 READ = (*TABLES, ".parquet", ".jsonl", ".npy", *PICTURES)
@@ -103,15 +105,7 @@ def encoding_of(path: Path) -> str:
 def _parquet(
     path: Path, name: str, program: Program, book: StyleBook
 ) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.ParquetFile(path)
-        rows = (row for batch in table.iter_batches(PARQUET_ROWS) for row in batch.to_pylist())
-        yield from _beside(program, book, list(table.schema_arrow.names), rows)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InvalidInput(f"{name} is not a Parquet file: {error}") from None
+    yield from _beside(program, book, *read_parquet(path, name, PARQUET_ROWS))
 
 
 def _array(path: Path, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
@@ -119,7 +113,7 @@ def _array(path: Path, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
 
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except BROKEN_ARRAY as error:
         raise InvalidInput(f"{name} is not an npy file of a plain array: {error}") from None
     if array.ndim == 0:
         raise InvalidInput(f"{name} holds one number, not a list of objects")
