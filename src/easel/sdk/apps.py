@@ -151,8 +151,12 @@ class Apps(AppReports):
         """Sends pairs in batches; a feed that broke off may be repeated, since pairs fed before are left out.
 
         Arrays may be NumPy's, pictures a `Path` or the bytes of a file. A DataFrame is fed as a CSV file with its
-        columns would be.
+        columns would be. What lies in a file or folder is fed by `feed_path`.
         """
+        if isinstance(pairs, str | os.PathLike):
+            raise InvalidInput(
+                f"feed takes pairs or a DataFrame; for a file or folder: feed_path({name!r}, ...)"
+            )
         if is_frame(pairs):
             header, rows = table_of(pairs)
             app = self.get(name)
