@@ -17,12 +17,12 @@ from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
 from easel.cli.output import show_one, show_table
 from easel.cli.plain import Ago, Lasting, Size
-from easel.cli.studies import EXAMPLE, _recommend
+from easel.cli.studies import EXAMPLE, _recommend, studies_in
 from easel.declare.parse import parse_program
 from easel.match.templates import match_program
 from easel.wire.app import Answers, App, BestModel, Fed, Refused
 from easel.wire.job import Job, Usage
-from easel.wire.study import Recommendation, study_fields
+from easel.wire.study import BudgetUse, Recommendation, Study, study_fields
 from easel.wire.terms import Terms
 
 INDENT = len("examples") + 2
@@ -183,6 +183,14 @@ def test_a_point_that_will_not_meet_the_constraints_is_not_called_better(
     assert "predicted to come nearest: width=8" in hopeless
     assert "not expected to meet the constraints: less than 0.1 % probable" in hopeless
     assert "meets the constraints with 97 % probability" in hopeful
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("cost", "CHF"), ("time", "seconds"), ("count", "points")])
+def test_what_a_study_has_spent_is_told_with_its_unit(kind: str, unit: str) -> None:
+    spent = dict(studies_in("CHF"))["spent"]
+    assert (
+        spent(Study.model_construct(budget=BudgetUse(kind=kind, amount=5, spent=1.25))) == f"1.25 of 5 {unit}"
+    )
 
 
 def test_the_study_to_begin_with_is_one() -> None:

@@ -271,6 +271,13 @@ def test_a_hostile_answer_is_refused(site: World, provider: HostileProvider, att
     assert site.http.get("/api/v1/me").status_code == 401
 
 
+def test_the_page_of_results_lists_every_hostile_answer() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "results" / "sign_on.md").read_text()
+    listed = re.findall(r"^\| (.+?) \| 401 \|", page, re.MULTILINE)
+    assert listed[: len(HOSTILE)] == list(HOSTILE)
+    assert f"**{len(HOSTILE)} of {len(HOSTILE)}**" in page
+
+
 def test_a_state_counts_once_in_the_browser_and_for_the_provider_it_was_made_for(
     site: World, provider: HostileProvider
 ) -> None:

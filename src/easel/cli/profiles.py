@@ -27,13 +27,17 @@ COLUMNS: Columns[wire.Profile] = [
     ("made", lambda p: Ago(p.created_at)),
     ("reason", lambda p: p.reason),
 ]
-RUN_COLUMNS: Columns[wire.PlannedRun] = [
-    ("command", lambda r: r.command),
-    ("vCPU", lambda r: f"{r.vcpu:g}"),
-    ("MB", lambda r: f"{r.memory_mb:g}"),
-    ("GPUs", lambda r: f"{r.gpus:g}" if r.gpus else None),
-    ("at most", lambda r: f"{r.most_cost:.4f}"),
-]
+
+
+def runs_in(currency: str) -> Columns[wire.PlannedRun]:
+    """The columns of planned runs, with what they cost at most in a currency."""
+    return [
+        ("command", lambda r: r.command),
+        ("vCPU", lambda r: f"{r.vcpu:g}"),
+        ("MB", lambda r: f"{r.memory_mb:g}"),
+        ("GPUs", lambda r: f"{r.gpus:g}" if r.gpus else None),
+        (f"at most ({currency})", lambda r: f"{r.most_cost:.4f}"),
+    ]
 
 
 @app.command("start")
@@ -77,12 +81,12 @@ def start(
         if code is not None and is_folder(code):
             fields["code"] = client.jobs.send_code(code).reference
         planned = client.profiles.plan(name, template, **fields)
+        currency = client.currency()
         if dry_run:
             if as_json:
                 show_one(planned, True)
                 return
-            show_list(planned.runs, RUN_COLUMNS, False, "No runs.")
-        currency = client.currency()
+            show_list(planned.runs, runs_in(currency), False, "No runs.")
         likely = f", likely {planned.likely_cost:.4f} {currency}" if planned.likely_cost is not None else ""
         say(
             f"{len(planned.runs)} of {counted(planned.grid, 'run')}, at most {planned.most_cost:.4f} {currency}{likely}"

@@ -22,16 +22,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="The best configuration of a job under a budget.")
 
-COLUMNS: Columns[wire.Study] = [
-    ("study", lambda s: s.name),
-    ("state", lambda s: s.state),
-    ("strategy", lambda s: s.strategy),
-    ("points", lambda s: sum(s.points.values())),
-    ("running", lambda s: s.points.get("running", 0)),
-    ("spent", lambda s: f"{s.budget.spent:.4g} of {s.budget.amount:g} ({s.budget.kind})"),
-    ("best", lambda s: None if s.best is None else _measures(s.best)),
-    ("created", lambda s: s.created_at),
-]
+
+def studies_in(currency: str) -> Columns[wire.Study]:
+    """The columns of studies; budgets of money are in a currency."""
+    units = {"cost": currency, "time": "seconds", "count": "points"}
+    return [
+        ("study", lambda s: s.name),
+        ("state", lambda s: s.state),
+        ("strategy", lambda s: s.strategy),
+        ("points", lambda s: sum(s.points.values())),
+        ("running", lambda s: s.points.get("running", 0)),
+        ("spent", lambda s: f"{s.budget.spent:.4g} of {s.budget.amount:g} {units[s.budget.kind]}"),
+        ("best", lambda s: None if s.best is None else _measures(s.best)),
+        ("created", lambda s: s.created_at),
+    ]
+
+
 POINTS: Columns[wire.StudyPoint] = [
     ("#", lambda p: p.number),
     ("state", lambda p: p.state),
@@ -140,16 +146,14 @@ def resume(
 def stop(study: str, project: InProject = None, as_json: AsJson = False) -> None:
     """Stop a study: no new points, running ones are ended. `resume` goes on."""
     with connect(project) as client:
-        show_list([client.studies.stop(study)], COLUMNS, as_json, "")
+        _show_all(client, [client.studies.stop(study)], as_json)
 
 
 @app.command("ls")
 def ls(project: InProject = None, as_json: AsJson = False) -> None:
     """The project's studies, newest first."""
     with connect(project) as client:
-        show_list(
-            list(client.studies.list()), COLUMNS, as_json, "No studies yet: easel studies run study.yaml"
-        )
+        _show_all(client, list(client.studies.list()), as_json)
 
 
 @app.command("show")
@@ -160,7 +164,7 @@ def show(study: str, project: InProject = None, as_json: AsJson = False) -> None
         if as_json:
             show_one(found, as_json)
             return
-        show_list([found], COLUMNS, as_json, "")
+        _show_all(client, [found], as_json)
         if found.reason:
             say(found.reason)
         show_list(client.studies.points(study), POINTS, as_json, "No points yet.")
@@ -302,9 +306,15 @@ def _budget(text: str | None) -> dict[str, float] | None:
         raise InvalidInput(f"a budget reads cost=5, time=3600 or count=60, not {text!r}") from None
 
 
+def _show_all(client: Client, found: list[wire.Study], as_json: bool) -> None:
+    paid = not as_json and any(each.budget.kind == "cost" for each in found)
+    columns = studies_in(client.currency() if paid else "")
+    show_list(found, columns, as_json, "No studies yet: easel studies run study.yaml")
+
+
 def _follow(client: Client, name: str, detach: bool, as_json: bool) -> None:
     if detach:
-        show_list([client.studies.get(name)], COLUMNS, as_json, "")
+        _show_all(client, [client.studies.get(name)], as_json)
         return
     say(f"Study {name} runs. Ctrl-C stops following, not the study.")
     found = client.studies.wait(name, told=_tell)
