@@ -68,6 +68,26 @@ def test_whoever_stands_by_acts_within_ten_seconds_whenever_the_other_dies(
     assert standby.fence == 2
 
 
+def test_whoever_stands_by_looks_at_the_lease_now_and_then_however_often_it_is_woken(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    clock = FakeClock()
+    sqlite_store.clock = clock
+    lake = Lake(sqlite_store, open_blobs(str(tmp_path / "blobs")))
+    settings = options_of(Settings(home=tmp_path, executor="remote"))
+    active, standby = (build_controller(lake, settings, clock) for _ in range(2))
+    active.turn()
+    standby.turn()
+    with sqlite_store.write() as tx:
+        leases.release(tx, "controller", active.holder)
+    for _ in range(50):  # events of others, all within a moment
+        standby.turn()
+    assert standby.fence is None
+    clock.advance(settings.pace.lease / 8)
+    standby.turn()
+    assert standby.fence == 2
+
+
 @pytest.mark.parametrize("hours_off", [-1, 1])
 def test_two_controllers_whose_clocks_are_an_hour_apart_agree_who_leads(
     sqlite_store: Store, tmp_path: Path, hours_off: int

@@ -133,7 +133,7 @@ def test_what_an_earlier_release_wrote_is_read_as_if_it_were_ours(file: Path, da
     migrate(store, backup=lambda _revision: None)
     with store.read() as tx:
         project = ProjectId(tx.execute(text("SELECT id FROM projects WHERE name = 'astro'")).scalar_one())
-        found = jobs.list_jobs(tx, project, PageRequest(sort="seq")).items
+        found = [job for job, _owner in jobs.list_jobs(tx, project, PageRequest(sort="seq")).items]
         counted, failed, killed, waiting = found
         lines_of = [line.text for line in read_lines(tx, failed.id, failed.attempt, 0, 10)]
         budget = find_budget(tx, project)

@@ -137,8 +137,8 @@ class Controller:
     # The lease. -------------------------------------------------------------------------------------------
 
     def _lead(self, now: float) -> bool:
-        if self.fence is not None and now < self._renew_at:
-            return True
+        if now < self._renew_at:  # whoever stands by is woken by every event, too
+            return self.fence is not None
         with self.store.write() as tx:
             fence = leases.take(tx, LEASE, self.holder, self.pace.lease)
             if fence is None:

@@ -179,7 +179,7 @@ def hosted(
     thread.start()
     books = threading.Thread(
         target=keep_books,
-        args=(controller.store, stopping, controller.launcher.half_life_s),
+        args=(controller.store, controller.leads, stopping, controller.launcher.half_life_s),
         kwargs={
             "max_active": controller.launcher.max_active,
             "grace_s": controller.launcher.limits.grace_s,

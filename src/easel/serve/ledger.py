@@ -1,13 +1,15 @@
 """The ledger: a quiet loop beside the controller that bills, watches budgets and profiles, makes promises to
 jobs that wait and compares them with what came.
 
-Any number may run: each step is a transaction that sees what others have done.
+It is kept where the controller acts. Should two do so for a moment, each step is a transaction that sees what the other
+has done.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from easel.errors import EaselError
 from easel.flow.budgets import stops_in
@@ -26,6 +28,7 @@ EVERY_S = 1.0
 
 def keep_books(
     store: Store,
+    leads: Callable[[], bool],
     stopping: threading.Event,
     half_life_s: float = HALF_LIFE_S,
     every: float = EVERY_S,
@@ -35,6 +38,8 @@ def keep_books(
     """Bills until `stopping` is set. Trouble is logged and waited out: bills can be late, never lost."""
     promised = PromiseKeeper(store, max_active, half_life_s)
     while not stopping.wait(every):
+        if not leads():
+            continue
         try:
             turn(store, half_life_s, grace_s)
             promised.turn()

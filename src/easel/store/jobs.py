@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Select, bindparam, func, insert, select, update
+from sqlalchemy import Select, Text, bindparam, cast, func, insert, select, update
 
 from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
@@ -21,6 +21,7 @@ from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import ACTIVE, Job, JobOutcome, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
+from easel.store.schema.identity import users
 from easel.store.schema.jobs import IS_ACTIVE, IS_QUEUED, job_needs, jobs
 from easel.store.stored_job import StoredJob
 from easel.store.upsert import chunks, in_slots, slot_values, slots_for
@@ -180,6 +181,7 @@ class KnownSpecs:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Any, JobSpec]] = {}
+        self._known_texts: dict[str, tuple[str, JobSpec]] = {}
 
     def of(self, job_id: str, stored: Any) -> JobSpec:
         """Returns the spec that is stored so. What is known of a job counts only where it was stored as it is now."""
@@ -188,21 +190,35 @@ class KnownSpecs:
             return known[1]
         spec = SPEC.validate_python(stored)
         if len(json.dumps(stored)) <= self.largest:
-            if len(self._known) >= self.most:
-                self._known.clear()
-            self._known[job_id] = (stored, spec)
+            self._keep(self._known, job_id, (stored, spec))
         return spec
+
+    def of_text(self, job_id: str, text: str) -> JobSpec:
+        """Returns the same for the text that is stored: comparing that is quicker than reading it."""
+        known = self._known_texts.get(job_id)
+        if known is not None and known[0] == text:
+            return known[1]
+        spec = self.of(job_id, json.loads(text))
+        if len(text) <= self.largest:
+            self._keep(self._known_texts, job_id, (text, spec))
+        return spec
+
+    def _keep(self, known: dict[str, tuple[Any, JobSpec]], job_id: str, what: tuple[Any, JobSpec]) -> None:
+        if len(known) >= self.most:
+            known.clear()
+        known[job_id] = what
 
 
 _SPECS = KnownSpecs()
 
 
-def job_of(row: AnyRow | StoredJob) -> Job:
+def job_of(row: AnyRow | StoredJob, spec: JobSpec | None = None) -> Job:
+    """The job that a row is; `spec` where the row has it not."""
     return Job(
         id=JobId(row.id),
         project_id=ProjectId(row.project_id),
         user_id=UserId(row.user_id),
-        spec=_SPECS.of(row.id, row.spec),
+        spec=_SPECS.of(row.id, row.spec) if spec is None else spec,
         state=JobState(row.state),
         attempt=row.attempt,
         kill_requested=row.kill_requested,
@@ -272,8 +288,25 @@ def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:
     return [found[each] for each in ids]
 
 
-def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[Job]:
-    return fetch(tx, select(*JOB_COLUMNS).where(jobs.c.project_id == project_id), JOBS, request).map(job_of)
+_SPEC_TEXT = "spec_text"
+_LISTED = (
+    select(
+        *(column for column in JOB_COLUMNS if column is not jobs.c.spec),
+        cast(jobs.c.spec, Text).label(_SPEC_TEXT),
+        users.c.name.label("owner"),
+    )
+    .outerjoin(users, users.c.id == jobs.c.user_id)
+    .where(jobs.c.project_id == bindparam("of_project"))
+)
+"""Specs as text: one that is known need not be read anew."""
+
+
+def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[tuple[Job, str]]:
+    """Returns jobs, each with its owner's name."""
+    found = fetch(tx, _LISTED, JOBS, request, {"of_project": project_id})
+    return found.map(
+        lambda row: (job_of(row, _SPECS.of_text(row.id, row.spec_text)), row.owner or row.user_id)
+    )
 
 
 def rows(tx: Tx, ids: Iterable[str]) -> dict[str, StoredJob]:

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Select, func, literal, select, tuple_
@@ -48,27 +49,48 @@ class Collection:
 
 
 def fetch(
-    tx: Tx, query: Select[*tuple[Any, ...]], collection: Collection, request: PageRequest
+    tx: Tx,
+    query: Select[*tuple[Any, ...]],
+    collection: Collection,
+    request: PageRequest,
+    given: Mapping[str, Any] | None = None,
 ) -> Page[AnyRow]:
-    """One page of `query`, whose columns must include the sort column and the key."""
+    """One page of `query`, whose columns must include the sort column and the key.
+
+    A query that is always the same object says so by its parameters, `given`: its first pages are built once.
+    """
     if not 1 <= request.limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}, not {request.limit}")
     sort = request.sort or collection.default_sort
     descending = sort.startswith("-")
     by, key = _column(collection, sort.removeprefix("-")), collection.columns[collection.key]
-    query = query.where(*conditions(collection, request.filters))
     shape = _shape(sort, request.filters)
-    if request.cursor is not None:
-        last, last_key = _open_cursor(request.cursor, shape)
-        query = query.where(_beyond(by, key, _typed(by, last), _typed(key, last_key), descending))
-    order = [by, key] if by is not key else [key]
-    query = query.order_by(*(c.desc() if descending else c.asc() for c in order)).limit(request.limit + 1)
-    rows = tx.execute(query).all()
+    if given is not None and not request.filters and request.cursor is None:
+        query = _first_page(query, by, key, descending, request.limit)
+    else:
+        query = query.where(*conditions(collection, request.filters))
+        if request.cursor is not None:
+            last, last_key = _open_cursor(request.cursor, shape)
+            query = query.where(_beyond(by, key, _typed(by, last), _typed(key, last_key), descending))
+        query = _sorted(query, by, key, descending, request.limit)
+    rows = tx.execute(query, given).all()
     items, more = rows[: request.limit], len(rows) > request.limit
     if not more:
         return Page(items, None)
     mapping = items[-1]._mapping
     return Page(items, _cursor(mapping[by], mapping[key], shape))
+
+
+def _sorted(
+    query: Select[*tuple[Any, ...]], by: Column[Any], key: Column[Any], descending: bool, limit: int
+) -> Select[*tuple[Any, ...]]:
+    """The query in this order, for one row more than the page has."""
+    order = [by, key] if by is not key else [key]
+    return query.order_by(*(c.desc() if descending else c.asc() for c in order)).limit(limit + 1)
+
+
+_first_page = lru_cache(maxsize=256)(_sorted)
+"""Building a statement costs several times as much as running it."""
 
 
 def conditions(collection: Collection, filters: Sequence[Filter]) -> list[ColumnElement[bool]]:

@@ -63,7 +63,8 @@ def make_next_release(folder: Path) -> Path:
 
 @dataclass
 class Traffic:
-    """Requests at a steady rate through the proxy, and what became of them. None is tried twice."""
+    """Requests at a steady rate through the proxy, and what became of them. None is tried twice, and all that were due
+    are sent, late where the servers do not keep up."""
 
     address: str
     token: str
@@ -74,7 +75,10 @@ class Traffic:
     failures: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     """How long each answer took, from the moment at which the request was due."""
+    behind: float = 0.0
+    """How many seconds after the end of the flow the last request was answered that had been due before it."""
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _ended: float = float("inf")
 
     def _request(self, turn: int) -> tuple[str, str, object]:
         jobs = f"/api/v1/projects/{self.project}/jobs"
@@ -86,7 +90,7 @@ class Traffic:
         every = self.clients / self.per_second
         due = time.monotonic() + every * number / self.clients
         turn = number
-        while not self._stopping.wait(max(0.0, due - time.monotonic())):
+        while not self._stopping.wait(max(0.0, due - time.monotonic())) or due <= self._ended:
             method, path, body = self._request(turn)
             try:
                 status, text = self._send(method, path, body)
@@ -122,9 +126,11 @@ class Traffic:
         try:
             yield
         finally:
+            self._ended = time.monotonic()
             self._stopping.set()
             for thread in threads:
-                thread.join(60)
+                thread.join(300)
+            self.behind = time.monotonic() - self._ended
 
 
 class RollingInstallation:

@@ -448,7 +448,7 @@ def test_forty_jobs_of_which_nobody_knows_what_they_cost_stay_below_a_hard_budge
         pass
     with world.store.read() as tx:
         billed = billing.billed_micros(tx, world.ana.project_id, None)
-        left = [job.state for job in jobs.list_jobs(tx, world.ana.project_id, PageRequest(limit=50)).items]
+        left = [job.state for job, _ in jobs.list_jobs(tx, world.ana.project_id, PageRequest(limit=50)).items]
     assert limit * 0.7 < billed <= limit
     assert left.count(JobState.QUEUED) + began == 40  # the others wait for a larger budget, and were not lost
 

@@ -21,10 +21,11 @@ from easel.store.job_series import Mark, Point, Series
 from easel.store.paging import Page
 
 
-def list_jobs(tx: Tx, caller: Caller, page: PageRequest) -> Page[Job]:
-    """Returns the project's jobs, newest first, as the caller may see them."""
+def list_jobs(tx: Tx, caller: Caller, page: PageRequest) -> Page[tuple[Job, str]]:
+    """Returns the project's jobs, newest first, as the caller may see them, each with its owner's name."""
     found = jobs.list_jobs(tx, caller.project_id, page)
-    return Page(visible_jobs(tx, caller, found.items), found.next_cursor)
+    seen = visible_jobs(tx, caller, [job for job, _ in found.items])
+    return Page(list(zip(seen, (owner for _, owner in found.items), strict=True)), found.next_cursor)
 
 
 def count_by_state(tx: Tx, caller: Caller) -> dict[str, int]:

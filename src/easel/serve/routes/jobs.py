@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields
+from operator import attrgetter
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -49,10 +50,11 @@ SLOWER = 1.25
 
 _PLAIN = tuple(field.name for field in fields(records.Job) if field.name in wire.Job.model_fields)
 """What of a job is shown as it is kept."""
+_plain_of = attrgetter(*_PLAIN)
 
 
 def shown(job: records.Job, waiting: str | None = None, user: str | None = None) -> wire.Job:
-    values: dict[str, Any] = {name: getattr(job, name) for name in _PLAIN}
+    values: dict[str, Any] = dict(zip(_PLAIN, _plain_of(job), strict=True))
     values |= {"spec": look.spec_as_json(job.spec), "kind": job.spec.run.kind, "name": job.name}
     values |= {"waiting": waiting, "user": user}
     return wire.Job.model_validate(values)
@@ -74,10 +76,9 @@ def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response
 @router.get("", response_model=Page[wire.Job])
 def list_jobs(state: State, caller: Member, page: Paging) -> Page[wire.Job]:
     """The project's jobs, newest first."""
-    with state.store.read() as tx:
+    with state.store.glance() as tx:
         found = look.list_jobs(tx, caller, page)
-        names = names_of(tx, [job.user_id for job in found.items])
-    shown_jobs = [shown(job, user=names[job.user_id]) for job in found.items]
+    shown_jobs = [shown(job, user=owner) for job, owner in found.items]
     return Page(items=shown_jobs, next_cursor=found.next_cursor)
 
 

@@ -26,7 +26,7 @@ router = Router(prefix="/api/v1/projects", tags=["projects"])
 @router.get("", response_model=Page[Project])
 def projects(state: State, caller: SignedIn, page: Paging) -> Page[Project]:
     """The projects that you may enter."""
-    with state.store.read() as tx:
+    with state.store.glance() as tx:
         found = list_projects(tx, caller, page)
     return Page(items=[Project.model_validate(p) for p in found.items], next_cursor=found.next_cursor)
 
