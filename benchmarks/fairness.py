@@ -3,14 +3,16 @@
     python -m benchmarks.fairness --seconds 10
 
 A server of its own, two members. First the polite one alone asks for a page ten times a second; then again while the greedy one
-keeps 64 connections busy without a pause and tries to hold 600 live streams open. Prints both medians and 99th percentiles, and how
-many of the greedy one's calls were served and refused.
+keeps 64 connections busy without a pause and tries to hold 600 live streams open; so three times over. Prints both medians and 99th
+percentiles, and how many of the greedy one's calls were served and refused. The greedy one's client computes at a lower priority than
+the server: it stands for a machine elsewhere.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import httpx
 from easel.testing.server import running
 
 CONNECTIONS, STREAMS = 64, 600
+TURNS = 3
 
 
 async def polite(address: str, token: str, seconds: float) -> list[float]:
@@ -64,6 +67,8 @@ async def flood(address: str, token: str, over: asyncio.Event, counts: dict[str,
 def _greedy(address: str, token: str, seconds: float) -> None:
     """In a process of its own, so that making the flood does not slow the one who measures."""
 
+    os.nice(5)
+
     async def story() -> None:
         over = asyncio.Event()
         counts = dict.fromkeys(("served", "refused", "streams", "streams refused"), 0)
@@ -90,19 +95,18 @@ async def measure(seconds: float) -> None:
                 f"{server.address}/api/v1/projects/astro/users", json=body, headers=headers, timeout=60
             )
             tokens.append(made.json()["token"]["secret"])
-        alone = _said(await polite(server.address, tokens[0], seconds))
-        greedy = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "benchmarks.fairness",
-            "--flood",
-            server.address,
-            tokens[1],
-            str(seconds + 4),
-        )
-        await asyncio.sleep(3)
-        beside = _said(await polite(server.address, tokens[0], seconds))
-        await greedy.wait()
+        all_alone: list[float] = []
+        all_beside: list[float] = []
+        for _ in range(TURNS):
+            all_alone += await polite(server.address, tokens[0], seconds)
+            words = [server.address, tokens[1], str(seconds + 4)]
+            greedy = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "benchmarks.fairness", "--flood", *words
+            )
+            await asyncio.sleep(3)
+            all_beside += await polite(server.address, tokens[0], seconds)
+            await greedy.wait()
+        alone, beside = _said(all_alone), _said(all_beside)
     print("| the polite member | median | 99 % |\n|---|---|---|")
     print(f"| alone | {alone[0]:.0f} ms | {alone[1]:.0f} ms |")
     print(f"| beside the flood | {beside[0]:.0f} ms | {beside[1]:.0f} ms |")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from easel.run import seccomp
+from easel.run import sandbox, seccomp
 from easel.run.sandbox import UserProgram, Walls, probe, start
 from easel.testing import sandbox_escapes
 from easel.testing.escape_scripts import WAYS
@@ -73,6 +73,42 @@ def test_ordinary_programs_notice_nothing_of_the_filter(tmp_path: Path) -> None:
     process = start(bwrap, program)
     said, complaint = process.communicate(timeout=60)
     assert said.decode().split("\n")[:4] == ["thread", "child", "[1, 2]", "end"], complaint
+
+
+def test_an_environment_that_is_a_link_in_a_folder_shown_already_is_shown_where_the_link_leads(
+    tmp_path: Path,
+) -> None:
+    """Nothing can be mounted on a link: as long as it was tried, no job ran."""
+    bwrap = probe()
+    if bwrap is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    for name in ("work", "tmp", "checkout", "environment"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "environment" / "word").write_text("found")
+    link = tmp_path / "checkout" / ".venv"
+    link.symlink_to(tmp_path / "environment")
+    walls = Walls(tmp_path / "work", tmp_path / "tmp", None, interpreters=(link, tmp_path / "checkout"))
+    program = UserProgram("link", ["/bin/cat", str(link / "word")], {"PATH": "/usr/bin:/bin"}, walls)
+    assert start(bwrap, program).communicate(timeout=60) == (b"found", b"")
+
+
+@pytest.mark.parametrize("told", [b'{"child-pid": 1}', b'{"child-p', b""])
+def test_a_sandbox_that_died_before_its_network_was_led_to_is_left_to_say_why_itself(
+    tmp_path: Path, told: bytes
+) -> None:
+    """An agent that failed of it called it a broken pipe, and hid what bubblewrap had said."""
+    walls = Walls(tmp_path, tmp_path, None)
+    for ended in (True, False):
+        gate = sandbox._Gate()
+        os.write(gate.info_write, told)
+        os.close(gate.info_write)
+        os.close(gate.block_read)
+        with subprocess.Popen(["true" if ended else "cat"], stdin=subprocess.PIPE) as process:
+            if ended or not told:
+                gate.open(process, walls, lambda _: False)
+            else:
+                with pytest.raises((BrokenPipeError, ValueError)):
+                    gate.open(process, walls, lambda _: False)
 
 
 def test_what_a_first_process_left_running_has_ended_when_it_has(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,8 @@ _FILES = {
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
 _SHARED_MEMORY_MB = 64
+_DYING_S = 1.0
+"""How long a process whose sandbox is gone may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,12 @@ def wrap(
     args += ["--remount-ro", "/dev"]
     # Before the interpreters: one that lives under /tmp must show through.
     args += ["--bind", place(walls.tmp), "/tmp"]  # noqa: S108
-    for path in walls.interpreters:
-        args += _shown(path, walls.hidden, place)
+    shown: list[Path] = []
+    for path in sorted(
+        walls.interpreters, key=lambda each: len(each.parts)
+    ):  # a folder before what lies in it
+        args += _shown(_mountable(path, shown), walls.hidden, place)
+        shown.append(path)
     for path in walls.environments:
         args += ["--ro-bind", place(path), str(path)]
     if walls.building is not None:
@@ -177,6 +183,18 @@ def _this_system(walls: Walls, given: Descriptors, place: Place) -> list[str]:
     for target, number in given.files.items():
         args += ["--ro-bind-data", str(number), target]
     return args
+
+
+def _mountable(path: Path, shown: Sequence[Path]) -> Path:
+    """The name under which a folder can be shown: nothing can be mounted on a link in a folder that is shown already,
+    and the link leads to the real name.
+    """
+    target = Path(os.path.normpath(path))
+    for folder in (Path(os.path.normpath(each)) for each in shown):
+        inside = target.relative_to(folder) if target.is_relative_to(folder) else Path()
+        if inside.parts and target.resolve() != folder.resolve() / inside:
+            return target.resolve()
+    return path
 
 
 def _shown(path: Path, hidden: Sequence[Path], place: Place) -> list[str]:
@@ -275,7 +293,7 @@ def start(
         for number in opened:
             os.close(number)
     if gate is not None:
-        gate.open(walls, allowed)
+        gate.open(process, walls, allowed)
     return process
 
 
@@ -286,18 +304,30 @@ class _Gate:
         self.info_read, self.info_write = os.pipe2(os.O_CLOEXEC)
         self.block_read, self.block_write = os.pipe2(os.O_CLOEXEC)
 
-    def open(self, walls: Walls, allowed: Allowed) -> None:
-        with os.fdopen(self.info_read, "rb") as info, os.fdopen(self.block_write, "wb") as block:
+    def open(self, process: subprocess.Popen[bytes], walls: Walls, allowed: Allowed) -> None:
+        """A bubblewrap that failed or was killed meanwhile is not asked for: its end says why."""
+        with os.fdopen(self.info_read, "rb") as info, os.fdopen(self.block_write, "wb", buffering=0) as block:
             told = info.read()
-            if told:  # otherwise bubblewrap failed, and says so itself
-                pid = int(json.loads(told)["child-pid"])
-                if walls.network:
-                    open_way(pid, allowed)
-                if walls.tracking is not None:
-                    _open_tracking(pid, walls.tracking)
-                with suppress(BrokenPipeError):
+            try:
+                if told:
+                    pid = int(json.loads(told)["child-pid"])
+                    if walls.network:
+                        open_way(pid, allowed)
+                    if walls.tracking is not None:
+                        _open_tracking(pid, walls.tracking)
                     block.write(b".")
-                    block.flush()
+            except (OSError, ValueError):
+                if not _is_over(process):
+                    raise
+
+
+def _is_over(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process has ended, or does so within a moment. Its status stays for whoever asks for it."""
+    end = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([end], [], [], _DYING_S)[0])
+    finally:
+        os.close(end)
 
 
 def _open_tracking(pid: int, address: str) -> None:
