@@ -6,14 +6,16 @@ goes the usual way.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from easel.store import job_series
-from easel.store.engine import Tx
+from easel.store.engine import AnyRow, Tx
 from easel.store.job_series import BLOCK, INFINITE, Series
 from easel.store.schema.metadata import Moment
 from easel.store.upsert import array_text
@@ -107,6 +109,14 @@ SELECT g.name, NULL, NULL, g.step FROM given g
 WHERE NOT EXISTS (SELECT FROM made d WHERE d.name = g.name AND d.step = g.step)
 """
 _LOG_BATCH = text(_LOG.replace("{later}", _LATER).replace("{enough}", str(3 * BLOCK)))
+# Looking for points that stand there takes as long as adding the others: a large batch is first taken to be new.
+_LOG_NEW = text(
+    _LOG[: _LOG.index("UNION ALL")]
+    .replace("  ON CONFLICT DO NOTHING RETURNING name, step\n", "")
+    .replace("{later}", _LATER)
+    .replace("{enough}", str(3 * BLOCK))
+)
+_LARGE = 200
 
 
 def add_batch(tx: Tx, run: LoggedRun, points: Sequence[Logged]) -> None:
@@ -120,7 +130,7 @@ def add_batch(tx: Tx, run: LoggedRun, points: Sequence[Logged]) -> None:
     others = [point for point in points if first.setdefault((point.name, point.step), point) is not point]
     closing: list[tuple[Series, int | None, int]] = []
     standing: set[tuple[str, int]] = set()
-    for name, closed_to, opened, step in tx.execute(_LOG_BATCH, _values(run, points, list(first.values()))):
+    for name, closed_to, opened, step in _logged(tx, _values(run, points, list(first.values())), len(first)):
         if step is None:
             closing.append((Series(run.job_id, run.attempt, name), closed_to, opened))
         else:
@@ -130,6 +140,14 @@ def add_batch(tx: Tx, run: LoggedRun, points: Sequence[Logged]) -> None:
     for of, closed_to, opened in closing:
         new = [step for name, step in first if name == of.name and (name, step) not in standing]
         job_series.make_blocks(tx, of, closed_to, opened, new)
+
+
+def _logged(tx: Tx, values: Mapping[str, Any], count: int) -> Iterable[AnyRow]:
+    """Keep the points; returns the series that need blocks, and the places of points that were not new."""
+    if count >= _LARGE:
+        with contextlib.suppress(IntegrityError), tx.nested():
+            return tx.execute(_LOG_NEW, values).all()
+    return tx.execute(_LOG_BATCH, values)
 
 
 def _values(run: LoggedRun, points: Sequence[Logged], first: Sequence[Logged]) -> dict[str, Any]:

@@ -177,3 +177,18 @@ def test_who_may_read_is_not_remembered_as_who_may_write(world: World) -> None:
     assert world.call("astro-member", "GET", address, params=alias).status_code == 200
     assert world.call("astro-member", "DELETE", address, json=alias).status_code >= 400
     assert world.call("astro-member", "GET", address, params=alias).status_code == 200
+
+
+def test_addresses_past_the_server_are_refused_as_mlflow_does_for_files_that_it_passes_on(
+    world: World,
+) -> None:
+    run_id = new_run(world)
+    for what in ("upload", "download"):
+        told = post(world, f"artifacts/presigned-{what}-url", {"run_id": run_id, "path": "a"}, status=400)
+        assert told["error_code"] == "INVALID_PARAMETER_VALUE"
+        assert told["message"].startswith(f"Presigned {what} is not supported for")
+        hostile = {"run_id": run_id, "path": "../a"}
+        assert (
+            post(world, f"artifacts/presigned-{what}-url", hostile, status=400)["message"] == "Invalid path"
+        )
+        post(world, f"artifacts/presigned-{what}-url", {"run_id": "job_none", "path": "a"}, status=404)

@@ -7,6 +7,7 @@ import binascii
 import json
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from easel.flow.mlflow.errors import invalid
@@ -49,39 +50,52 @@ def history(
     return found, None
 
 
-class WrittenHistory(NamedTuple):
-    """Points as the JSON that clients get, with commas between them, and the token of the next page."""
+class Columns(NamedTuple):
+    """Points in their order; `times` in milliseconds. What is no number has as value a text that says which."""
 
-    points: str
-    next_page: str | None
+    steps: Sequence[int]
+    values: Sequence[float | str]
+    times: Sequence[int]
 
 
-def written_history(
+def history_in_columns(
     tx: Tx, caller: Caller, run_id: str, key: str, *, max_results: int | None, page_token: str | None
-) -> WrittenHistory | None:
-    """Returns what `history` does, as JSON where the database can write it; None where it cannot."""
+) -> tuple[list[Columns], str | None] | None:
+    """Returns what `history` does, in columns of some points each; None where the database cannot tell it so."""
     record = find(tx, caller, run_id)
     of = Series(record.id, record.attempt, key)
-    if (max_results is not None and max_results < 1) or not metric_pages.can_write(tx, of):
+    if (max_results is not None and max_results < 1) or not metric_pages.in_columns(tx, of):
         return None
     after = _opened(page_token)
     step = None if after is None else after[0]
-    page = PAGE if max_results is None else max_results
-    more = after is None and metric_pages.is_longer(tx, of, page)
-    found = metric_pages.written_page(
-        tx,
-        of,
-        f'{{"key":{json.dumps(key)},"value":',
-        after=step,
-        limit=max_results,
-        by_time=after is None and not more,
-    )
-    if max_results is None or found.last_step is None or found.points < max_results:
-        return WrittenHistory(found.written, None)
-    if after is not None:
-        more = metric_pages.is_longer(tx, of, 0, found.last_step)
-    last = job_series.points_at(tx, of, [found.last_step])
-    return WrittenHistory(found.written, _token(last[0]) if more else None)
+    limit = None if max_results is None else max_results + 1
+    parts = [_told(part) for part in metric_pages.read_columns(tx, of, step, limit)]
+    count = sum(len(part.steps) for part in parts)
+    if max_results is not None and count > max_results:
+        parts[-1] = Columns._make(column[:-1] for column in parts[-1])
+        if not parts[-1].steps:
+            parts.pop()
+        last = job_series.points_at(tx, of, [parts[-1].steps[-1]])
+        return parts, _token(last[0])
+    if after is None and count <= (PAGE if max_results is None else max_results):
+        parts = _in_order_of_time(parts)
+    return parts, None
+
+
+def _told(part: metric_pages.Columns) -> Columns:
+    times = [at // 1000 for at in part.times]
+    if not part.texts:
+        return Columns(part.steps, part.values, times)  # type: ignore[arg-type]
+    texts = iter(part.texts)
+    return Columns(part.steps, [next(texts) if value is None else value for value in part.values], times)
+
+
+def _in_order_of_time(parts: Sequence[Columns]) -> list[Columns]:
+    steps, values, times = ([each for part in parts for each in part[number]] for number in range(3))
+    if all(one <= other for one, other in pairwise(times)):
+        return list(parts)
+    order = sorted(range(len(times)), key=lambda place: (times[place], steps[place]))
+    return [Columns._make([column[place] for place in order] for column in (steps, values, times))]
 
 
 def of_several(tx: Tx, caller: Caller, run_ids: Sequence[str], key: str, max_results: int) -> list[RunPoint]:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from easel.flow.mlflow.artifacts import SCHEME, ListedFile, model_uri, run_uri
-from easel.flow.mlflow.metrics import Point
+from easel.flow.mlflow.metrics import Columns, Point
 from easel.flow.mlflow.runs import WholeRun, milliseconds, status_of
 from easel.records.run import (
     DatasetUse,
@@ -131,10 +131,26 @@ def point(key: str, of: Point) -> Json:
     }
 
 
-def written_points(points: str, token: str | None) -> Json:
-    """Returns a page of a history that the database wrote."""
-    written = orjson.Fragment(f"[{points}]") if points else None
+def points(key: str, parts: Sequence[Columns], token: str | None) -> Json:
+    """Returns a page of a history that came in columns, written part by part: there may be a million points."""
+    written = (
+        orjson.Fragment(b"[" + b",".join(_written(key, part) for part in parts) + b"]") if parts else None
+    )
     return without_none({"metrics": written, "next_page_token": token})
+
+
+def _written(key: str, part: Columns) -> bytes:
+    """The points as JSON with commas between them."""
+    rows = [
+        {
+            "key": key,
+            "value": number(None, value) if isinstance(value, str) else value,
+            "timestamp": at,
+            "step": step,
+        }
+        for step, value, at in zip(*part, strict=True)
+    ]
+    return orjson.dumps(rows)[1:-1]
 
 
 def file(of: ListedFile, path: str | None = None) -> Json:

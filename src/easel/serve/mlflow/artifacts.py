@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from easel.flow.lake.browse import Readable
 from easel.flow.mlflow import artifacts as flow
-from easel.flow.mlflow import registry
+from easel.flow.mlflow import logged_models, registry
 from easel.flow.mlflow import runs as flow_runs
 from easel.flow.mlflow.errors import absent, invalid
 from easel.lake.digest import Digest
@@ -81,6 +81,34 @@ def list_run_artifacts(state: AppState, caller: Caller, ask: AskedFields) -> Jso
         found = flow.listing(tx, caller, place)
         root = flow.run_uri(*_located(flow_runs.get(tx, caller, run_id)))
     return {"root_uri": root, "files": [answers.file(each) for each in found]}
+
+
+def _no_direct_url(state: AppState, caller: Caller, ask: AskedFields, what: str) -> Json:
+    """There is no store beside the server to which an address could lead: refused as MLflow's own server refuses it."""
+    flow.check_path(ask.need_text("path"))
+    run_id, model_id = ask.text("run_id"), ask.text("model_id")
+    if bool(run_id) == bool(model_id):
+        raise invalid("Exactly one of run_id and model_id must be provided.")
+    with state.store.read() as tx:
+        if run_id:
+            flow_runs.get(tx, caller, run_id)
+        else:
+            logged_models.find(tx, caller, model_id or "")
+    raise invalid(
+        f"Presigned {what} is not supported for proxied artifact storage (artifact URI scheme: mlflow-artifacts). "
+        "This endpoint requires a direct cloud storage artifact URI."
+    )
+
+
+@api(router, "artifacts/presigned-upload-url", "POST")
+def refuse_upload_url(state: AppState, caller: Caller, ask: AskedFields) -> Json:
+    return _no_direct_url(state, caller, ask, "upload")
+
+
+@api(router, "artifacts/presigned-download-url", "POST")
+def refuse_download_url(state: AppState, caller: Caller, ask: AskedFields) -> Json:
+    ask.need_text("run_id")
+    return _no_direct_url(state, caller, ask, "download")
 
 
 def _located(run: flow_runs.WholeRun) -> tuple[Any, str | None]:

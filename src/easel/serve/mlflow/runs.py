@@ -191,9 +191,9 @@ def get_history(state: AppState, caller: Caller, ask: AskedFields) -> Json:
     run_id, key = ask.run_id(), ask.need_text("metric_key")
     most, page = ask.whole("max_results"), ask.text("page_token")
     with state.store.read() as tx:
-        written = metrics.written_history(tx, caller, run_id, key, max_results=most, page_token=page)
-        if written is not None:
-            return answers.written_points(written.points, written.next_page)
+        columns = metrics.history_in_columns(tx, caller, run_id, key, max_results=most, page_token=page)
+        if columns is not None:
+            return answers.points(key, *columns)
         found, token = metrics.history(tx, caller, run_id, key, max_results=most, page_token=page)
     return answers.without_none(
         {"metrics": [answers.point(key, each) for each in found] or None, "next_page_token": token}

@@ -245,8 +245,6 @@ job_series = Table(
         "name",
         postgresql_include=["attempt", "last", "project_id"],
     ),
-    Index("ix_job_series_low", "project_id", "name", "low", "job_id"),
-    Index("ix_job_series_high", "project_id", "name", "high", "job_id"),
 )
 
 # The extremes of points that follow each other; `odd_step` is the first that is no number.
