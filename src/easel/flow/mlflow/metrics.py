@@ -91,11 +91,19 @@ def _told(part: metric_pages.Columns) -> Columns:
 
 
 def _in_order_of_time(parts: Sequence[Columns]) -> list[Columns]:
-    steps, values, times = ([each for part in parts for each in part[number]] for number in range(3))
+    steps = [step for part in parts for step in part.steps]
+    values = [value for part in parts for value in part.values]
+    times = [at for part in parts for at in part.times]
     if all(one <= other for one, other in pairwise(times)):
         return list(parts)
     order = sorted(range(len(times)), key=lambda place: (times[place], steps[place]))
-    return [Columns._make([column[place] for place in order] for column in (steps, values, times))]
+    return [
+        Columns(
+            [steps[place] for place in order],
+            [values[place] for place in order],
+            [times[place] for place in order],
+        )
+    ]
 
 
 def of_several(tx: Tx, caller: Caller, run_ids: Sequence[str], key: str, max_results: int) -> list[RunPoint]:
