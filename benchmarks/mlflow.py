@@ -41,6 +41,8 @@ from easel.testing.postgres import running as running_postgres
 from easel.testing.server import running as running_easel
 
 EXPERIMENT = "1"
+_SETTLED_S = 25
+"""MLflow's server answers while the processes of its job runner are still loading, which slows both down."""
 SEARCHES: dict[str, dict[str, Any]] = {
     "newest": {},
     "metric over": {"filter": "metrics.m0 > 0.9"},
@@ -166,6 +168,7 @@ def mlflow(python: str, database: str, folder: Path) -> Iterator[Peer]:
                         f"MLflow's server did not start: {(folder / 'log').read_text()[-2000:]}"
                     )
                 time.sleep(0.2)
+            time.sleep(_SETTLED_S)
             yield Peer("MLflow", http, database)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
