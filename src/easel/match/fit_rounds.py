@@ -126,7 +126,7 @@ def _fit_several(
             yield from fit_packed(lots, left)
             return
         except torch.cuda.OutOfMemoryError:
-            log.info("not enough memory to train %d trials together: they train in turn", len(lots))
+            log.warning("not enough memory to train %d trials together: they train in turn", len(lots))
             squeezed = 1
         torch.cuda.empty_cache()
     for number, lot in enumerate(lots):

@@ -263,7 +263,7 @@ def recorded(
     except torch.cuda.OutOfMemoryError:
         raise
     except RuntimeError as error:
-        log.info("training goes step by step, since it cannot be recorded: %s", error)
+        log.warning("training goes step by step, since it cannot be recorded: %s", error)
         torch.cuda.synchronize()
         found = eager
     undo()
