@@ -15,7 +15,7 @@ from easel.store.engine import Store
 from easel.testing import postgres
 from easel.testing import ray as ray_testing
 from easel.testing import slurm as slurm_testing
-from easel.testing.databases import migrated, new_sqlite
+from easel.testing.databases import emptied, migrated, new_sqlite
 from easel.testing.engine import EngineUnderTest, running
 
 hypothesis.settings.register_profile(
@@ -124,9 +124,15 @@ def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     found.close()
 
 
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: postgres.Postgres, postgres_template: str) -> str:
+    """The address of one database for all tests that want an empty store: each of them empties it first."""
+    return postgres_server.create("shared", template=postgres_template)
+
+
 @pytest.fixture
-def postgres_store(postgres_server: postgres.Postgres, postgres_template: str) -> Iterator[Store]:
-    found = Store(postgres_server.create(f"t{next(_numbers)}", template=postgres_template))
+def postgres_store(postgres_database: str) -> Iterator[Store]:
+    found = Store(emptied(postgres_database))
     yield found
     found.close()
 
@@ -142,11 +148,7 @@ def store(request: pytest.FixtureRequest) -> Store:
 @pytest.fixture(params=BOTH)
 def either_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EngineUnderTest]:
     """An engine with a real worker, on each database in turn: for what depends on how transactions meet."""
-    url = None
-    if request.param == "postgresql":
-        server: postgres.Postgres = request.getfixturevalue("postgres_server")
-        template: str = request.getfixturevalue("postgres_template")
-        url = server.create(f"engine{next(_numbers)}", template=template)
+    url = emptied(request.getfixturevalue("postgres_database")) if request.param == "postgresql" else None
     with running(tmp_path / "home", url) as made:
         yield made
 

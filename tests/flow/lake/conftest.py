@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,6 @@ from easel.records.identity import Caller, Project
 from easel.records.lake import FileSetVersion, Upload
 from easel.store import identity
 from easel.store.engine import Store, Tx
-from easel.store.schema import metadata
-from easel.testing.databases import new_sqlite
-from easel.testing.postgres import Postgres
 
 
 @dataclass
@@ -61,30 +58,6 @@ class People:
         """Path to version."""
         with self.lake.store.read() as tx:
             return {e.path: e.version for e in entries_of(tx, who, reference)}
-
-
-@pytest.fixture(scope="session")
-def postgres_store(postgres_server: Postgres, postgres_template: str) -> Iterator[Store]:
-    """One database for all tests of this folder: making one for each would take most of their time."""
-    store = Store(postgres_server.create("lake", template=postgres_template))
-    yield store
-    store.close()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """A migrated, empty store, on each engine in turn."""
-    if request.param == "postgresql":
-        shared: Store = request.getfixturevalue("postgres_store")
-        with shared.write() as tx:  # few rows: much faster than TRUNCATE, which makes every file anew
-            tx.conn.exec_driver_sql(
-                ";".join(f"DELETE FROM {each.name}" for each in reversed(metadata.sorted_tables))
-            )
-        yield shared
-        return
-    own = Store(new_sqlite(tmp_path / "easel.sqlite"))
-    yield own
-    own.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -17,8 +16,8 @@ from easel.serve.controller import Controller
 from easel.serve.learning import build_keeper
 from easel.store import studies
 from easel.tenancy.keeper import Keeper
+from easel.testing.databases import emptied
 from easel.testing.engine import EngineUnderTest, running
-from easel.testing.postgres import Postgres
 from easel.wire.study import study_fields
 
 
@@ -78,9 +77,7 @@ on_both_databases = pytest.mark.parametrize(
 def studio(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Studio]:
     database = None
     if getattr(request, "param", "sqlite") == "postgresql":
-        server: Postgres = request.getfixturevalue("postgres_server")
-        template: str = request.getfixturevalue("postgres_template")
-        database = server.create(f"studio_{uuid4().hex}", template=template)
+        database = emptied(request.getfixturevalue("postgres_database"))
     with running(tmp_path / "home", database) as engine:
         controller = engine.controller(sandbox=False, unsandboxed=True)
         engine.turn_until(controller, lambda: controller.connected)
