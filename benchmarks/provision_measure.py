@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from easel.clock import SystemClock
 from easel.declare.resources import Resources
 from easel.run.cgroup import Cgroups
 
@@ -186,7 +187,7 @@ def main() -> None:
                 writer.writerow(asdict(run))
                 print(f"{left} left: {run}")
             file.flush()
-    cgroups.remove()
+    cgroups.remove(SystemClock())
 
 
 if __name__ == "__main__":
