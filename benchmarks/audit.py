@@ -1,11 +1,11 @@
 """What the audit costs: the server's processor time for a request, with the audit and without it, in turns.
 
-    python -m benchmarks.audit [--rounds 24] [--requests 200]
+    python -m benchmarks.audit [--rounds 60] [--requests 100]
 
-Two servers of their own over SQLite get the same requests, one after the other (nine of ten read a job, one submits
-one); their processes' time is read from the system, so what else the machine does hardly matters. Merging, hashing and
-writing of entries, which the audit does beside the requests, counts. The servers take turns in who begins a round, and
-the difference is told with its standard error over the rounds: without it one round says nothing.
+Two servers of their own over SQLite get the same requests (nine of ten read a job, one submits one), each request first
+the one and then the other, in turns, so that whatever else the machine does meets both alike; their processes' time is
+read from the system. Merging, hashing and writing of entries, which the audit does beside the requests, counts. The
+difference is told with its standard error over the rounds: without it one round says nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import socket
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -31,6 +32,8 @@ from easel.store.engine import Store
 from easel.store.migrate import migrate
 from easel.store.noting import RequestNote
 
+_SCHEDULED = 2
+"""Of a process' clocks the one that the scheduler keeps, to the nanosecond (clock_getcpuclockid)."""
 JOB = {"name": "x", "run": {"kind": "entry", "target": "m:f"}}
 
 
@@ -74,38 +77,39 @@ class Measured:
                 time.sleep(0.1)
         self.job = self.http.post("/projects/astro/jobs", json=JOB).json()["id"]
 
-    def round(self, requests: int) -> float:
-        """Seconds of the server's processor time a request."""
-        before = self._used()
-        for number in range(requests):
-            if number % 10 == 0:
-                self.http.post("/projects/astro/jobs", json=JOB).raise_for_status()
-            else:
-                self.http.get(f"/projects/astro/jobs/{self.job}").raise_for_status()
-        time.sleep(1.0)  # the entries of the last requests are written
-        return (self._used() - before) / requests
+    def ask(self, number: int) -> None:
+        if number % 10 == 0:
+            self.http.post("/projects/astro/jobs", json=JOB).raise_for_status()
+        else:
+            self.http.get(f"/projects/astro/jobs/{self.job}").raise_for_status()
 
-    def _used(self) -> float:
-        """Seconds that the server's threads have run, to the nanosecond: the usual ticks are a hundredth of a second."""
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+    def used(self) -> float:
+        """Seconds that the server has run, threads that have ended included, by the clock that Linux keeps of it."""
+        pid = self.process.pid
+        assert pid is not None
+        return time.clock_gettime((~pid << 3) | _SCHEDULED)
+
+
+def measured(both: Sequence[Measured], requests: int) -> list[float]:
+    """Seconds of processor time a request of each of them."""
+    before = [each.used() for each in both]
+    for number in range(requests):
+        for each in both if number % 2 else reversed(both):
+            each.ask(number)
+    time.sleep(1.2)  # the entries of the last requests are written
+    return [(each.used() - was) / requests for each, was in zip(both, before, strict=True)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=24)
-    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--requests", type=int, default=100)
     given = parser.parse_args()
     multiprocessing.set_start_method("spawn")
     with tempfile.TemporaryDirectory() as place:
         both = [Measured(Path(place) / name, name == "audited") for name in ("audited", "plain")]
-        for each in both:
-            each.round(given.requests)  # warm
-        found = []
-        for number in range(given.rounds):
-            turns = both if number % 2 else both[::-1]
-            times = {id(each): each.round(given.requests) for each in turns}
-            found.append([times[id(each)] for each in both])
+        measured(both, given.requests)  # warm
+        found = [measured(both, given.requests) for _ in range(given.rounds)]
         for each in both:
             each.process.terminate()
             each.process.join()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from tests.dashboard.test_access import AXE, TOO_WIDE, broken_rules
 
 from easel.sdk.client import Client
 from easel.testing import browser
+from easel.testing.engine import until
 from easel.testing.server import ServerProcess
 
 TABS = {
@@ -104,6 +105,20 @@ def test_a_device_is_reserved_and_a_quota_set(root: Page, server: ServerProcess)
     own = root.get_by_role("row").filter(has_text="the project")
     expect(own).to_contain_text("0 of 7")
     expect(own).to_contain_text("of 2.5 GB")
+
+
+def test_the_charges_of_a_month_are_shown_and_saved(root: Page, server: ServerProcess, ana: Client) -> None:
+    ana.jobs.submit(["sleep", "1"], resources={"vcpu": 0.5, "memory_mb": 64}).wait()
+    admin, month = server.client(), f"{datetime.now(UTC):%Y-%m}"
+    until(lambda: any(line.project == "astro" for line in admin.bills.chargeback(month).items), 60)
+    root.goto(f"{server.address}/platform?tab=prices")
+    charges = root.get_by_role("region", name="Charges of the month")
+    expect(charges.get_by_role("row").filter(has_text="astro").first).to_contain_text("USD")
+    with root.expect_download() as saved:
+        root.get_by_role("link", name="CSV").click()
+    assert saved.value.path().read_text().startswith("project,person,jobs,hours,GPU-hours,amount,currency")
+    root.get_by_label("only GPUs that were held and never used").check()
+    expect(root.get_by_text("Nothing in that month.")).to_be_visible()
 
 
 def test_a_way_to_be_told_is_added_changed_and_unsubscribed(page: Page, server: ServerProcess) -> None:

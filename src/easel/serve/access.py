@@ -110,7 +110,7 @@ class Anyone:
 
     level = Level.ANYONE
 
-    def __call__(self) -> None:
+    async def __call__(self) -> None:
         return None
 
 

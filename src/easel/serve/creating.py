@@ -74,7 +74,8 @@ class Creating:
         return JSONResponse(answer, status)
 
 
-def creating(request: Request, key: KeyHeader = None) -> Creating:
+async def creating(request: Request, key: KeyHeader = None) -> Creating:
+    """A coroutine, because a plain function would be sent to another thread and back for nothing."""
     return Creating(app_state(request).store, key, f"{request.method} {request.url.path}")
 
 

@@ -1,4 +1,5 @@
 import { Link, useSearchParams } from "react-router";
+import { Charges } from "../admin/Charges";
 import { Everybody } from "../admin/Everybody";
 import { Health } from "../admin/Health";
 import { Outbox } from "../admin/Outbox";
@@ -70,7 +71,12 @@ export default function Platform() {
           <Backups />
         </>
       )}
-      {tab === "prices" && <Prices />}
+      {tab === "prices" && (
+        <>
+          <Prices />
+          <Charges />
+        </>
+      )}
       {tab === "messages" && <Outbox />}
       {tab === "health" && <Health />}
     </>
