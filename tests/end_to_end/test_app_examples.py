@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from tests.end_to_end.app_people import TABLE, make_people, write_csv
@@ -175,6 +176,8 @@ def test_a_series_has_a_curve_and_a_table_has_none(people: dict[str, Client]) ->
 def test_a_program_is_proposed_and_matched_over_http(people: dict[str, Client]) -> None:
     ana = people["ana"].apps
     proposed = ana.propose(["size", "town", "sold"], [["1", "Bern", "yes"], ["2", "Bern", "no"]] * 6)
+    frame = pd.DataFrame({"size": [1, 2] * 6, "town": "Bern", "sold": ["yes", "no"] * 6})
+    assert ana.propose(frame, target="sold").program == proposed.program
     matched = ana.match(proposed.program)
     assert matched.template == "table classification"
     assert matched.metrics[0] == "accuracy"

@@ -8,6 +8,7 @@ import json
 import linecache
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 from tests.run.test_environments import wheel
 
-from easel.errors import EaselError, InvalidInput
+from easel.errors import EaselError, InvalidInput, NotFound
 from easel.sdk.client import Client
 from easel.sdk.code import CARRIED_BYTES, DIFF, set_name
 from easel.sdk.connection import ask
@@ -427,6 +428,44 @@ def test_the_folders_requirements_are_there_and_what_cannot_be_had_is_told(
     broken = client.jobs.submit(["python", "train.py"], code=folder).wait(check=False)
     assert (broken.state, broken.about.attempt) == ("failed", 1)
     assert "no-such-package" in (broken.about.reason or "")
+
+
+def test_requirements_are_locked_once_and_the_lock_is_on_record(
+    server: ServerProcess, client: Client, folder: Path, tmp_path: Path
+) -> None:
+    wheels = Path(server.environment["EASEL_PACKAGE_WHEELS"])
+    wheel(wheels, "changing", "1.0", "version = '1.0'\n")
+    (folder / "requirements.txt").write_text("changing\n")
+    (folder / "train.py").write_text("import changing\nprint('runs', changing.version)\n")
+    first = client.jobs.submit(["python", "train.py"], code=folder).wait()
+    wheel(wheels, "changing", "2.0", "version = '2.0'\n")
+    (folder / "train.py").write_text("import changing\nprint('again', changing.version)\n")
+    for kept in (
+        server.folder / "home" / "run" / "environments"
+    ).iterdir():  # as on a machine that never built it
+        shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
+    second = client.jobs.submit(["python", "train.py"], code=folder).wait()
+    assert [job.environment().packages for job in (first, second)] == [["changing==1.0"]] * 2
+    assert first.environment() == second.environment()
+    assert "again 1.0" in [line.text for line in second.logs()]
+    shown = easel(client, tmp_path, "jobs", "environment", second.id)
+    assert shown.stdout == "changing==1.0\n"
+    assert easel(client, tmp_path, "reproduce", second.id, "again").returncode == 0
+    variables = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    ran = subprocess.run(
+        ["sh", "reproduce.sh"],
+        cwd=tmp_path / "again",
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "again 1.0"), ran.stderr
+    (folder / "requirements.txt").write_text("changing  # the newest\n")
+    third = client.jobs.submit(["python", "train.py"], code=folder).wait()
+    assert third.environment().packages == ["changing==2.0"]
+    with pytest.raises(NotFound, match="no environment of its own"):
+        client.jobs.submit("true", code=None).wait().environment()
 
 
 def test_text_is_run_by_a_shell(client: Client) -> None:

@@ -136,6 +136,8 @@ def test_secrets_reach_the_job_and_nobody_else(people: dict[str, Client]) -> Non
     with pytest.raises(Denied):
         people["ana"].secrets.put("api-key", "mine")
     assert people["ana"].secrets.names() == ["api-key"]
+    with pytest.raises(InvalidInput, match="no secret 'api-kee' in this project: did you mean 'api-key'"):
+        people["ana"].jobs.submit(["true"], environment={"secrets": {"KEY": "api-kee"}})
     job = people["ana"].jobs.submit(
         ["sh", "-c", "echo ${#KEY}; env | grep -c EASEL_TOKEN"],
         environment={"secrets": {"KEY": "api-key"}},

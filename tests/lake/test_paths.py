@@ -84,6 +84,12 @@ def test_hostile_names_are_refused_with_a_reason(text: str) -> None:
         file_path(text)
 
 
+def test_a_set_by_itself_is_all_of_it() -> None:
+    assert parse("@HotpotQA:1") == FolderInSet("/", SetRef("HotpotQA", 1))
+    with pytest.raises(InvalidInput):
+        parse("@")
+
+
 @pytest.mark.parametrize(
     "text", [*HOSTILE, "/a:0", "/a:x", "/a:", "/a:1:2", "/a@", "/a@b:", "/a@../b", "/d/:1", "/a\\", "/a\\b"]
 )

@@ -21,8 +21,8 @@ import pytest
 
 from easel.errors import InvalidInput
 from easel.run.conda import CondaFile
-from easel.run.environments import Environments
-from easel.run.installing import NoEnvironment, PackageIndex
+from easel.run.environments import Environments, lock_key
+from easel.run.installing import NoEnvironment, PackageIndex, reason_of
 from easel.run.python_versions import NoPython, Python, find_python
 from easel.run.requirements import PackageList, read_requirements
 from easel.run.sandbox import probe
@@ -89,6 +89,78 @@ def test_what_cannot_be_had_says_what_the_installer_said(environments: Environme
         environments.get("astro", PackageList(("nonsense==9",)))
     assert caught.value.log
     assert not any(path.suffix == ".growing" for path in environments.folder.iterdir())
+
+
+def test_another_machine_builds_what_the_first_one_locked(environments: Environments, tmp_path: Path) -> None:
+    wanted, told = PackageList(("greeting",)), list[str]()
+    first = environments.get("astro", wanted, tell=told.append)
+    assert first.locked == ("greeting==1.0",)
+    assert "greeting" in "".join(told[1:])  # what the installer said
+    wheel(tmp_path / "wheels", "greeting", "2.0", "def main():\n    print('hello from 2.0')\n")
+    assert environments.get("astro", wanted, lock=first.locked).seconds == 0.0  # it is what was built
+    (tmp_path / "other" / "run").mkdir(parents=True)
+    elsewhere = Environments(
+        tmp_path / "other" / "run" / "environments", environments.bwrap, environments.index
+    )
+    same = elsewhere.get("astro", wanted, lock=first.locked)
+    assert (same.key, same.locked) == (first.key, first.locked)
+    assert run(same.folder, "greet") == "hello from 1.0"
+    newer = elsewhere.get("astro", wanted)
+    assert newer.locked == ("greeting==2.0",)
+    assert newer.key != first.key
+    with pytest.raises(NoEnvironment, match="chosen anew after any change of the file"):
+        elsewhere.get("astro", wanted, lock=("greeting==0.5",))
+
+
+def test_what_requirements_are_locked_to_depends_on_the_python_and_not_on_the_machines_folders() -> None:
+    asked = PackageList(("greeting",))
+    here, patch = platform.python_version(), Python(Path("/opt/other/python"), "3.12.9", Path("/opt/other"))
+    same = Python(Path("/elsewhere/python"), here, Path("/elsewhere"))
+    assert lock_key(asked) == lock_key(asked, same)
+    assert lock_key(asked) != lock_key(PackageList(("greeting", "other")))
+    assert lock_key(asked, patch) != lock_key(asked, Python(patch.program, "3.13.1", patch.base))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            (
+                "WARNING: Retrying after connection broken by 'NameResolutionError(\"HTTPSConnection(host='pypi.org', "
+                "port=443): Failed to resolve\")': /simple/six/",
+                "ERROR: Could not find a version that satisfies the requirement six (from versions: none)",
+                "ERROR: No matching distribution found for six",
+            ),
+            "the package index at pypi.org cannot be reached",
+        ),
+        (
+            (
+                "error: Failed to fetch: `https://wheels.example.org/six/`",
+                "  Caused by: error sending request",
+            ),
+            "the package index cannot be reached",
+        ),
+        (
+            (
+                "WARNING: Retrying after connection broken by 'NewConnectionError'",
+                "ERROR: Cannot install six==1.0 and six==2.0 because these have conflicting dependencies.",
+            ),
+            "ERROR: Cannot install six==1.0 and six==2.0 because these have conflicting dependencies.",
+        ),
+        (("thinking", "I give up"), "I give up"),
+        ((), "it said nothing"),
+    ],
+)
+def test_why_an_installer_failed_is_told_in_one_sentence(said: tuple[str, ...], reason: str) -> None:
+    assert reason_of(said) == reason
+
+
+def test_requirements_that_contradict_one_another_say_so(environments: Environments, tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "greeting", "2.0", "")
+    with pytest.raises(
+        NoEnvironment, match=r"(?i)greeting==1\.0.*greeting==2\.0|conflict|unsatisfiable|Double"
+    ):
+        environments.get("astro", PackageList(("greeting==1.0", "greeting==2.0")))
 
 
 def test_what_was_not_used_for_long_goes_unless_a_job_uses_it(environments: Environments) -> None:

@@ -55,8 +55,10 @@ def test_without_a_tagged_cell_parameters_come_first() -> None:
 
 
 def test_an_unknown_parameter_is_refused_by_name() -> None:
-    with pytest.raises(Wrong, match=r"no parameter epoch: did you mean epochs\? It has lr, epochs"):
+    with pytest.raises(Wrong, match=r"no parameter epoch: did you mean epochs\?"):
         with_parameters([code("lr = 1\nepochs = 2", "parameters")], {"epoch": 3})
+    with pytest.raises(Wrong, match="no parameter depth: it has lr, epochs"):
+        with_parameters([code("lr = 1\nepochs = 2", "parameters")], {"depth": 3})
 
 
 @pytest.mark.parametrize("text", ['{"cells": [', "[]", '{"nbformat": 3, "worksheets": []}'])

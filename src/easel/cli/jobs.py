@@ -20,7 +20,7 @@ from easel.errors import EaselError, InvalidInput
 if TYPE_CHECKING:
     from easel.sdk.jobs import JobHandle
     from easel.wire import job as wire
-    from easel.wire.lake import Artifact
+    from easel.wire.lake import Artifact, Difference
 
 app = typer.Typer(no_args_is_help=True, help="Jobs: list, show, follow, kill, rerun.")
 
@@ -29,13 +29,16 @@ WAITING_S = 3.0
 """How long a job may wait before the command line says why."""
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or the end of it")]
 
+SHOWN_ANYWAY = frozenset({"id", "name", "by", "submitted"})
+"""Columns that every list of jobs by what they measured has."""
+
 COLUMNS: Columns[wire.Job] = [
     ("id", lambda j: j.id),
     ("name", lambda j: j.name),
     ("state", lambda j: f"{j.state} ({j.progress:.0%})" if j.progress and not j.over else j.state),
     ("submitted", lambda j: Ago(j.submitted_at)),
     ("time", lambda j: Lasting(j.usage.wall_seconds) if j.usage else None),
-    ("reason", lambda j: j.reason),
+    ("reason", lambda j: j.reason or j.waiting),
     ("output", lambda j: j.output_set if j.output_set and not j.output_set.startswith(j.id) else None),
 ]
 
@@ -73,9 +76,10 @@ def ls(
 
 
 def _by_tags(keys: list[str]) -> Columns[Artifact]:
-    chosen = [(key, partial(_tag, key)) for key in keys]
+    chosen = [(key, partial(_tag, key)) for key in keys if key not in SHOWN_ANYWAY]
     return [
         ("id", lambda a: a.name),
+        ("name", lambda a: a.job_name),
         ("by", lambda a: a.creator),
         *chosen,
         ("submitted", lambda a: Ago(a.created_at)),
@@ -92,21 +96,29 @@ def compare(one: JobArgument, two: JobArgument, project: InProject = None, as_js
     """What differs between two jobs: command, code, input, resources, tags and what they measured."""
     with connect(project) as client:
         first, second = client.jobs.compare(one, two)
-        changed = []
+        changed: list[tuple[str, str]] = []
         before, after = first.get("code"), second.get("code")
         if before and after and before != after and not (before + after).count("/"):
-            changed = [difference.path for difference in client.lake.diff(before, after)]
+            changed = [(_change(file), file.path) for file in client.lake.diff(before, after)]
     rows = {key: (first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])}
     rows = {key: pair for key, pair in rows.items() if pair[0] != pair[1]}
     if as_json:
-        print(json.dumps({"differs": rows, "changed files": changed}, indent=2, default=str))
+        paths = [path for _, path in changed]
+        print(json.dumps({"differs": rows, "changed files": paths}, indent=2, default=str))
         return
     if rows:
         show_table(["", one, two], [[key, *pair] for key, pair in rows.items()])
-    for path in changed:
-        print(f"changed: {path}")
+    for what, path in changed:
+        print(f"{what}: {path}")
     if not rows:
         say("They differ in nothing that is on record.")
+
+
+def _change(file: Difference) -> str:
+    """Returns what became of a file from the first job's code to the second's."""
+    if file.before is None:
+        return "added"
+    return "removed" if file.after is None else "changed"
 
 
 @app.command("show")
@@ -137,6 +149,18 @@ ATTEMPTS: Columns[wire.JobAttempt] = [
     ("lines", lambda a: str(a.log_lines)),
     ("reason", lambda a: a.reason),
 ]
+
+
+@app.command("environment")
+def environment(job: JobArgument, project: InProject = None, as_json: AsJson = False) -> None:
+    """The packages that it ran with, version by version, as a requirements file."""
+    with connect(project) as client:
+        found = client.jobs.get(job).environment()
+    if as_json:
+        show_one(found, as_json)
+        return
+    say(f"Python {found.python}, environment {found.name}")
+    print("\n".join(found.packages))
 
 
 @app.command("attempts")

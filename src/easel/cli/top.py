@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -43,8 +43,15 @@ TOP: Columns[wire.Job] = [
     ("progress", lambda j: None if j.progress is None else bar(j.progress)),
     ("runs for", lambda j: lasting(j.started_at)),
     ("device", lambda j: j.device),
+    ("waits", lambda j: j.waiting),
     ("submitted", lambda j: Ago(j.submitted_at)),
 ]
+
+
+def counts_told(states: Mapping[str, int]) -> str:
+    """Returns how many jobs are in each state, those that are not over first."""
+    order = [*ACTIVE, *sorted(set(states) - set(ACTIVE))]
+    return ", ".join(f"{states[state]} {state}" for state in order if states.get(state)) or "no jobs"
 
 
 def active(client: Client, limit: int) -> list[wire.Job]:
@@ -65,11 +72,7 @@ def watch(client: Client, every: float | None, limit: int, as_json: bool) -> Non
         if every is not None and sys.stdout.isatty():
             print("\x1b[2J\x1b[H", end="")
         if not as_json and every is not None:
-            counts = client.jobs.counts()
-            told = ", ".join(
-                f"{count} {state}" for state, count in sorted(counts.model_dump().items()) if count
-            )
-            say(told or "no jobs")
+            say(counts_told(client.jobs.counts().states))
         show_list(jobs, TOP, as_json, "Nothing runs and nothing waits.")
 
 

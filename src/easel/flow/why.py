@@ -185,6 +185,7 @@ def of_job(tx: Tx, job: Job, max_active: int, half_life_s: float = HALF_LIFE_S) 
     needs = jobs.rows(tx, [job.id])[job.id].blocked
     if needs:
         told = words.of_queued_job(Standing.WAITS_FOR_JOBS, 0, needs)
+        told = f"{told}: {', '.join(jobs.waits_for(tx, [job.id]).get(job.id, [])[:3])}"
         return Account(Standing.WAITS_FOR_JOBS, told, job.submitted_at)
     if devices.largest_connected(tx) is None:
         return _blocked("job", job.name, Obstacle(Standing.NO_DEVICE), job.submitted_at, tx)

@@ -129,8 +129,10 @@ def parse_set(text: str) -> SetRef:
 
 
 def parse(text: str) -> Ref:
-    """Read one reference of the language above."""
+    """Read one reference of the language above; a set by itself (`@HotpotQA`) is all of it."""
     path, rest = _split(text)
+    if not path and rest.startswith("@"):
+        path = ROOT
     folder = path.endswith("/")
     if rest.startswith("@"):
         of = parse_set(rest[1:])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -32,11 +33,12 @@ from easel.run.entries import (
     AttemptDone,
     AttemptEnded,
     EntryBody,
+    EnvironmentLocked,
     ResultTold,
     StateReached,
     UsageSoFar,
 )
-from easel.run.environments import BuiltEnvironment, Environments, Wanted, environments_of
+from easel.run.environments import BuiltEnvironment, Environments, Wanted, environments_of, lock_key
 from easel.run.exec_socket import ExecSocket, Inside, exec_socket_path
 from easel.run.failure import Failure, StopSignal
 from easel.run.images import Image, NoImage, images_of
@@ -158,7 +160,7 @@ class Agent:
     def _environment(self, log: LogWriter, stop: StopSignal) -> BuiltEnvironment | None:
         """What the code's requirements name, in the Python version that is asked for, built where it is not here.
 
-        The installer's last lines go to the log.
+        What the installer says goes to the log.
         """
         order, other = self.order, is_version(self.order.python)
         if order.requirements is None and not other:
@@ -172,17 +174,32 @@ class Agent:
                 raise InvalidInput(f"{order.requirements} names its own Python: leave `--python` out")
             if isinstance(order.run, Notebook) and isinstance(wanted, PackageList):
                 wanted = wanted.plus("nbclient", "ipykernel")
-            built = self._environments().get(order.project_id, wanted, lambda: stop.asked, python)
+            lock = lock_key(wanted, python) if isinstance(wanted, PackageList) else ""
+
+            def tell(line: str) -> None:
+                log.feed("platform", f"{line}\n".encode())
+                log.flush()
+
+            built = self._environments().get(
+                order.project_id,
+                wanted,
+                lambda: stop.asked,
+                python,
+                lock=order.locks.get(lock),
+                tell=tell,
+            )
         except (NoEnvironment, InvalidInput) as error:
             stop.check()
-            for line in error.log if isinstance(error, NoEnvironment) else ():
-                log.feed("platform", f"{line}\n".encode())
             raise Failure(EndReason.CANNOT_START, error.message, final=True) from error
         how = f"built in {built.seconds:.1f} s" if built.seconds else "known"
         log.feed(
             "platform", f"environment {built.key} ({how}): {', '.join(built.locked) or 'empty'}\n".encode()
         )
         log.tell(TagLine("job", "environment", built.key))
+        if order.requirements_digest is not None:
+            version = platform.python_version() if python is None else python.version
+            asked = EnvironmentLocked(built.key, order.requirements_digest, lock, version, built.locked)
+            self.journal.append(asked)
         return built
 
     def disk_mb(self) -> float:

@@ -82,6 +82,18 @@ class TagsSet:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvironmentLocked:
+    """The packages that it runs with, as name==version. `asked` is the hash of the requirements file, `lock` names what
+    that asks for on this kind of machine."""
+
+    name: str
+    asked: str
+    lock: str
+    python: str
+    packages: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ProgressMade:
     fraction: float
 
@@ -146,6 +158,7 @@ EntryBody = (
     | LoggedLines
     | MetricPoints
     | TagsSet
+    | EnvironmentLocked
     | ProgressMade
     | CellRun
     | Kept
@@ -221,6 +234,8 @@ def _encode_body(body: EntryBody) -> tuple[str, Wire]:
             return "metrics", {"v": [list(point) for point in points]}
         case TagsSet(tags):
             return "tags", {"v": [list(tag) for tag in tags]}
+        case EnvironmentLocked(name, asked, lock, python, packages):
+            return "environment", {"v": [name, asked, lock, python, list(packages)]}
         case ProgressMade(fraction):
             return "progress", {"v": fraction}
         case CellRun(cell, state, data):
@@ -301,6 +316,13 @@ def _output(wire: Wire) -> Kept:
     return Kept(files, {digest: b64decode(text) for digest, text in wire["inline"].items()})
 
 
+def _environment(wire: Wire) -> EnvironmentLocked:
+    name, asked, lock, python, packages = wire["v"]
+    return EnvironmentLocked(
+        str(name), str(asked), str(lock), str(python), tuple(str(package) for package in packages)
+    )
+
+
 def _ended(wire: Wire) -> AttemptEnded:
     code = wire["code"]
     return AttemptEnded(_end(wire), _reason(wire), code, bool(wire["final"]), _usage(wire.get("usage")))
@@ -314,6 +336,7 @@ _READERS: dict[str, Callable[[Wire], EntryBody]] = {
     "log": _log,
     "metrics": lambda wire: MetricPoints([(name, step, value) for name, step, value in wire["v"]]),
     "tags": lambda wire: TagsSet([(of, key, value) for of, key, value in wire["v"]]),
+    "environment": _environment,
     "progress": lambda wire: ProgressMade(float(wire["v"])),
     "cell": lambda wire: CellRun(int(wire["cell"]), str(wire["state"]), b64decode(wire["data"])),
     "output": _output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import BinaryIO
 
 from easel.errors import EaselError
 from easel.run.conda import Conda
@@ -22,6 +24,14 @@ _SECONDS = 1800.0
 _TAIL = 30
 _LOG_BYTES = 256 * 1024
 POLL_S = 0.1
+_AWAY = re.compile(
+    r"NameResolutionError|NewConnectionError|ConnectTimeout|Connection refused|Failed to resolve|dns error"
+    r"|Network is unreachable|error sending request|Could not resolve host|Failed to connect",
+    re.IGNORECASE,
+)
+_NOT_FOUND = re.compile(r"No matching distribution|Could not find a version")
+"""What pip says in the end where no index answered."""
+_HOST = re.compile(r"host='([^']+)'|https?://([^/\s'\")]+)")
 
 
 class NoEnvironment(EaselError):
@@ -61,6 +71,8 @@ class Installation:
     bwrap: str | None
     index: PackageIndex
     stopped: Callable[[], bool] = field(default=lambda: False)
+    tell: Callable[[str], None] = field(default=lambda _: None)
+    """Hears each line that the installer says, as it says it."""
 
     @property
     def site(self) -> Path:
@@ -77,7 +89,7 @@ class Installation:
             return
         work = self.growing / "work"
         (work / "requirements.txt").write_text("\n".join(wanted.lines) + "\n")
-        (work / "constraints.txt").write_text("\n".join(wanted.constraints) + "\n")
+        (work / "constraints.txt").write_text("\n".join(wanted.lock or wanted.constraints) + "\n")
         inside = INSIDE if self.bwrap else str(work)
         wheels = (self.index.wheels,) if self.index.wheels is not None else ()
         argv = [*_installer(python), "--target", f"{inside}/site", "-r", f"{inside}/requirements.txt"]
@@ -120,11 +132,12 @@ class Installation:
             variables["HOME"] = variables["TMPDIR"] = str(self.growing / "tmp")
         variables |= more
         log = self.growing / "build.log"
-        with log.open("wb") as out:
+        with log.open("wb") as out, log.open("rb") as heard:
             program = UserProgram(f"environment-{self.key}", argv, variables, walls, Limits())
             process = start(self.bwrap, program, stdout=out, stderr=out)
             until = time.monotonic() + _SECONDS
             while process.poll() is None:
+                self._pass_on(heard)
                 stopped = self.stopped()
                 if stopped or time.monotonic() > until:
                     process.kill()
@@ -133,10 +146,31 @@ class Installation:
                         "building the environment was stopped" if stopped else "building took too long"
                     )
                 time.sleep(POLL_S)
+            self._pass_on(heard)
         if process.returncode != 0:
             said = _end_of(log)
-            errors = [line for line in said if "error" in line.lower()] or said[-1:] or ["it said nothing"]
-            raise NoEnvironment(f"the environment cannot be built: {errors[0].strip()[:300]}", said[-_TAIL:])
+            raise NoEnvironment(f"the environment cannot be built: {reason_of(said)[:300]}", said[-_TAIL:])
+
+    def _pass_on(self, heard: BinaryIO) -> None:
+        """Tells the whole lines that came since the last time."""
+        begin = heard.tell()
+        lines = heard.read(_LOG_BYTES)
+        cut = lines.rfind(b"\n") + 1
+        heard.seek(begin + (cut or (len(lines) if len(lines) == _LOG_BYTES else 0)))
+        for line in lines[:cut].decode(errors="replace").splitlines():
+            self.tell(line)
+
+
+def reason_of(said: Sequence[str]) -> str:
+    """Returns what of an installer's words says why it failed: warnings of what it tries again are not it."""
+    told = [line.strip() for line in said if not line.lstrip().lower().startswith("warning")]
+    errors = [line for line in told if "error" in line.lower()]
+    away = [line for line in said if _AWAY.search(line)]
+    if away and (any(_AWAY.search(line) for line in told) or all(_NOT_FOUND.search(line) for line in errors)):
+        host = next(filter(None, map(_HOST.search, away)), None)
+        which = f" at {host[1] or host[2]}" if host else ""
+        return f"the package index{which} cannot be reached"
+    return (errors or told[-1:] or ["it said nothing"])[0]
 
 
 def _end_of(log: Path) -> list[str]:

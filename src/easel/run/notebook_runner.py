@@ -79,8 +79,8 @@ def with_parameters(cells: list[dict[str, Any]], values: dict[str, Any]) -> list
     unknown = next((name for name in values if known is not None and name not in known), None)
     if known is not None and unknown is not None:
         close = difflib.get_close_matches(unknown, known, 1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise Wrong(f"the notebook has no parameter {unknown}: {meant}It has {', '.join(known) or 'none'}")
+        meant = f"did you mean {close[0]}?" if close else f"it has {', '.join(known) or 'none'}"
+        raise Wrong(f"the notebook has no parameter {unknown}: {meant}")
     given = {name: os.environ.get("EASEL_INPUT", "input") if v == INPUT else v for name, v in values.items()}
     lines = [f"{name} = {value!r}" for name, value in given.items()]
     cell: dict[str, Any] = {

@@ -44,6 +44,10 @@ class Order:
     python: str | None = None
     image: str | None = None
     requirements: str | None = None
+    requirements_digest: str | None = None
+    """The hash of that file, where the server wants to know what it was locked to; empty where it does not know it."""
+    locks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What that file was locked to before, by what it asked for on which kind of machine."""
     index_url: str | None = None
     wheels: str | None = None
     network: bool = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,16 @@ class PackageList:
 
     lines: tuple[str, ...]
     constraints: tuple[str, ...] = ()
+    lock: tuple[str, ...] = ()
+    """What the same requirements were locked to before; these versions are installed, and no others."""
 
-    @property
-    def is_locked(self) -> bool:
-        return bool(self.constraints) or all("==" in line for line in self.lines)
+    def locked_to(self, lock: Sequence[str]) -> PackageList:
+        return replace(self, lock=tuple(lock))
 
     def plus(self, *names: str) -> PackageList:
         """Adds these, unless they are asked for already."""
         asked = {re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0].lower() for line in self.lines}
-        return PackageList((*self.lines, *(n for n in names if n not in asked)), self.constraints)
+        return replace(self, lines=(*self.lines, *(n for n in names if n not in asked)))
 
 
 def read_requirements(folder: Path, name: str) -> PackageList | CondaFile:

@@ -7,9 +7,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from easel.clock import Clock, SystemClock
 from easel.declare.example_file import home_of
@@ -37,6 +37,8 @@ MOST_QUESTIONS = 10_000
 """Half of what a server accepts in one request."""
 PATIENCE_S = 600.0
 """Feeding thousands of pictures, or exporting a network, takes longer than other calls."""
+PROPOSING_ROWS = 2_000
+"""Rows of a DataFrame from which a program is proposed."""
 PART = 10_000
 """Pictures that are uploaded and then looked at together."""
 IN_THE_LAKE = (".npz", ".npy", ".parquet")
@@ -85,11 +87,19 @@ class Apps(AppReports):
         return self._client.connection.post("/api/v1/programs/match", body, wire.Matched)
 
     def propose(
-        self, header: Sequence[str], rows: Sequence[Sequence[str]], target: str | None = None
+        self,
+        header: Sequence[str] | TableFrame,
+        rows: Sequence[Sequence[str]] | None = None,
+        target: str | None = None,
     ) -> wire.Proposed:
-        """The program that describes a table, from its first rows."""
-        cells = [[str(cell) for cell in row] for row in rows]
-        body = ask(wire.ProposeProgram, header=list(header), rows=cells, target=target)
+        """The program that describes a table, from its first rows: a DataFrame, or a header and rows."""
+        if is_frame(header):
+            names, records = table_of(header)
+            rows = [[record[name] for name in names] for record in islice(records, PROPOSING_ROWS)]
+        else:
+            names = builtins.list(cast("Sequence[str]", header))
+        cells = [[str(cell) for cell in row] for row in rows or ()]
+        body = ask(wire.ProposeProgram, header=names, rows=cells, target=target)
         return self._client.connection.post("/api/v1/programs/propose", body, wire.Proposed)
 
     # Apps ------------------------------------------------------------------------------------------------
@@ -324,7 +334,7 @@ class Apps(AppReports):
         app = self.get(name)
         book = StyleBook(app.styles)
         asked = builtins.list(objects_of_rows(read_declared(app.program), header, rows, book))
-        return frame_of(self.infer(name, asked).answers, frame)
+        return frame_of(self._infer(name, asked, False).answers, frame)
 
     def wait(
         self,
@@ -349,7 +359,21 @@ class Apps(AppReports):
             clock.sleep(pause)
             pause = min(2.0, pause * 1.3)
 
-    def infer(self, name: str, objects: Sequence[Any], *, skip_bad: bool = False) -> wire.Answers:
+    @overload
+    def infer(self, name: str, objects: Sequence[Any], *, skip_bad: bool = False) -> wire.Answers: ...
+
+    @overload
+    def infer(self, name: str, objects: TableFrame) -> Any: ...
+
+    def infer(
+        self, name: str, objects: Sequence[Any] | TableFrame, *, skip_bad: bool = False
+    ) -> wire.Answers | Any:
+        """Answers all objects; a DataFrame is answered with a DataFrame, as `infer_frame` does."""
+        if is_frame(objects):
+            return self.infer_frame(name, objects)
+        return self._infer(name, cast("Sequence[Any]", objects), skip_bad)
+
+    def _infer(self, name: str, objects: Sequence[Any], skip_bad: bool) -> wire.Answers:
         """One answer for each object, all by the same model: the best so far. Large photographs are shrunk first.
 
         A missing or new value is answered with a note; an object that does not fit refuses the call or, with
@@ -376,7 +400,7 @@ class Apps(AppReports):
         app = self.get(name)
         book = StyleBook(app.styles)
         asked = builtins.list(read_objects(Path(source), read_declared(app.program), book))
-        found = self.infer(name, asked, skip_bad=skip_bad)
+        found = self._infer(name, asked, skip_bad)
         return found.model_copy(update={"notes": [*book.notes, *found.notes]})
 
     def pin(self, name: str, model: str) -> wire.App:

@@ -105,6 +105,7 @@ class AsyncJobHandle(Twin[JobHandle]):
         return self.sync.state
 
     attempts = awaited(JobHandle.attempts)
+    environment = awaited(JobHandle.environment)
     kill = awaited_job(JobHandle.kill)
     logs = iterated(JobHandle.logs)
     metrics = awaited(JobHandle.metrics)

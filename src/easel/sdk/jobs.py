@@ -98,6 +98,10 @@ class JobHandle:
         """Every attempt that is over: where it ran, how it ended, how long it held its device."""
         return self._client.connection.get(f"{self._path}/attempts", wire.JobAttempts).items
 
+    def environment(self) -> wire.LockedEnvironment:
+        """The Python and the packages that it ran with; NotFound where it ran with the device's own."""
+        return self._client.connection.get(f"{self._path}/environment", wire.LockedEnvironment)
+
     def logs(
         self,
         *,

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from easel.errors import InvalidInput
+from easel.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from easel.sdk.client import Client
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SCRIPT = "reproduce.sh"
 RECORD = "job.json"
+LOCKED, OWN = "requirements.locked.txt", ".environment"
+"""What its packages were locked to, and the folder into which the script installs them."""
 RUNNER, CALL, CELLS = ".easel-notebook.py", ".easel-call.json", ".easel-cells.jsonl"
 """What runs a notebook, as in a job, what it is called with, and what it says of each cell."""
 
@@ -38,10 +40,23 @@ def reproduce(client: Client, job: wire.Job, folder: Path) -> Path:
     (folder / RECORD).write_text(json.dumps(job.model_dump(mode="json"), indent=2) + "\n")
     if job.spec["run"]["kind"] == "notebook":
         _lay_out_runner(folder, job.spec["run"])
+    environment = _environment(client, job)
+    if environment is not None:
+        (folder / LOCKED).write_text("\n".join(environment.packages) + "\n")
     script = folder / SCRIPT
-    script.write_text(script_of(job))
+    script.write_text(script_of(job, environment))
     script.chmod(0o755)
     return script
+
+
+def _environment(client: Client, job: wire.Job) -> wire.LockedEnvironment | None:
+    """Returns what its requirements were locked to, where it named any."""
+    if not (job.spec.get("environment") or {}).get("requirements"):
+        return None
+    try:
+        return client.jobs.get(job.id).environment()
+    except NotFound:
+        return None
 
 
 def _lay_out_runner(folder: Path, run: Mapping[str, Any]) -> None:
@@ -73,7 +88,7 @@ def _common(paths: list[PurePosixPath]) -> PurePosixPath:
     return root
 
 
-def script_of(job: wire.Job) -> str:
+def script_of(job: wire.Job, locked: wire.LockedEnvironment | None = None) -> str:
     """A shell script with the job's variables and command; secrets are named, not known."""
     spec: Mapping[str, Any] = job.spec
     environment = spec.get("environment") or {}
@@ -90,9 +105,26 @@ def script_of(job: wire.Job) -> str:
         f"# export {name}=…  (the secret {secret} of the project)"
         for name, secret in sorted(environment.get("secrets", {}).items())
     ]
+    if locked is not None:
+        lines += _environment_lines(locked)
     if environment.get("image"):
         lines.append(f"# It ran in the container image {environment['image']}.")
     return "\n".join([*lines, _command(spec["run"])]) + "\n"
+
+
+def _environment_lines(locked: wire.LockedEnvironment) -> list[str]:
+    """What makes the same environment here, once; what the Python here has besides stays in sight (`import easel`)."""
+    minor = ".".join(locked.python.split(".")[:2])
+    return [
+        f"# It ran with Python {locked.python} and the packages of {LOCKED}.",
+        f"if [ ! -e {OWN}/complete ]; then",
+        f"  python=$(command -v python{minor} || command -v python3)",
+        f'  "$python" -m venv --system-site-packages {OWN}',
+        f"  {OWN}/bin/python -m pip install --quiet -r {LOCKED}",
+        f"  touch {OWN}/complete",
+        "fi",
+        f'PATH="$PWD/{OWN}/bin:$PATH"; export PATH',
+    ]
 
 
 def _command(run: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from easel.declare.sign_on import LdapSettings
 from easel.flow.apps.infer import Models
 from easel.flow.audit.log import AuditLog
 from easel.flow.lake.upload import Lake
+from easel.run.secret_store import SecretStore
 from easel.serve.exchange_batcher import ExchangeBatcher
 from easel.serve.exec_client import ExecClient
 from easel.serve.lake import Addresses
@@ -57,6 +58,11 @@ class AppState:
     """Why `/readyz` says no though nothing is wrong; None while it does not."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is told to stop: streams end themselves, so that it need not wait for them."""
+
+    @property
+    def secrets(self) -> SecretStore:
+        """What jobs may know and logs may not show."""
+        return SecretStore(self.settings.folder / "secrets")
 
 
 def app_state(request: Request) -> AppState:

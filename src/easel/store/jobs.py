@@ -266,16 +266,19 @@ def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
 
 
 _NEEDED = (
-    select(jobs.c.id)
+    select(job_needs.c.job_id, jobs.c.id)
     .join(job_needs, job_needs.c.needs == jobs.c.id)
-    .where(job_needs.c.job_id == bindparam("of_job"), jobs.c.ended_at.is_(None))
+    .where(job_needs.c.job_id.in_(bindparam("of_jobs", expanding=True)), jobs.c.ended_at.is_(None))
     .order_by(jobs.c.seq)
 )
 
 
-def waits_for(tx: Tx, job_id: JobId) -> list[str]:
-    """The jobs that must end before this one may start, those that have not."""
-    return list(tx.execute(_NEEDED, {"of_job": job_id}).scalars())
+def waits_for(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, list[str]]:
+    """The jobs that must end before each of these may start, those that have not."""
+    found: dict[JobId, list[str]] = {}
+    for job_id, needed in tx.execute(_NEEDED, {"of_jobs": list(job_ids)}):
+        found.setdefault(job_id, []).append(needed)
+    return found
 
 
 def find_many(tx: Tx, project_id: ProjectId, ids: Sequence[str]) -> list[Job]:

@@ -297,6 +297,16 @@ class JobLinks(Answer):
     profile: str | None
 
 
+class LockedEnvironment(Answer):
+    """The packages that a job ran with: chosen once for its requirements file, the same on every machine since."""
+
+    name: Annotated[str, Field(description="The hash of what was asked for and what it was locked to")]
+    python: str
+    packages: Annotated[list[str], Field(description="As a requirements file: name==version")]
+    job_id: Annotated[str, Field(description="The job for which they were chosen")]
+    made_at: Moment
+
+
 class KillJob(Request):
     reason: Annotated[str, Field(max_length=500, pattern=r"^[^\x00]*$")] = ""
 

@@ -132,8 +132,11 @@ class BaseModel:
         found: dict[str, Any] = _dumped(self, mode == "json", exclude_unset)
         return found
 
-    def model_dump_json(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), separators=(",", ":"), ensure_ascii=False)
+    def model_dump_json(self, *, indent: int | None = None) -> str:
+        separators = (",", ":") if indent is None else None
+        return json.dumps(
+            self.model_dump(mode="json"), indent=indent, separators=separators, ensure_ascii=False
+        )
 
     def model_copy(self, *, update: Mapping[str, Any]) -> Self:
         made = object.__new__(type(self))

@@ -10,7 +10,7 @@ from easel.errors import InvalidInput
 from easel.flow.jobs.control import set_queue
 from easel.flow.jobs.shares import charge, set_share
 from easel.flow.jobs.submit import submit_job
-from easel.flow.jobs.waiting import why_waiting
+from easel.flow.jobs.waiting import WaitingReasons, why_waiting
 from easel.flow.why import of_job
 from easel.store import devices
 from easel.testing.engine import EngineUnderTest
@@ -32,6 +32,14 @@ def test_a_queued_job_says_what_it_waits_for(engine: EngineUnderTest) -> None:
     with engine.store.write() as tx:
         job = submit_job(tx, ana, SPEC)
         assert why_waiting(tx, job, 4) == "it is next in turn"
+        behind, needing = submit_job(tx, ana, SPEC), submit_job(tx, ana, SPEC, after=[job.id])
+        reasons = WaitingReasons(tx, 4, [job, behind, needing])
+        assert [reasons.of(one) for one in (job, behind, needing)] == [
+            "it is next in turn",
+            "1 job of its owner's is ahead of it in the queue",
+            f"it waits for {job.id}",
+        ]
+        assert of_job(tx, needing, 4).sentence.startswith(f"waits for 1 other job to finish: {job.id}")
         assert why_waiting(tx, job, 0) == "0 of your jobs are active, and at most 0 may be at once"
         set_queue(tx, ana, None, paused=True)
         assert "paused" in (why_waiting(tx, job, 4) or "")

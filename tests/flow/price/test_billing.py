@@ -459,7 +459,7 @@ def test_a_job_for_which_a_hard_budget_has_no_room_says_so(world: World) -> None
     large, small = world.job(resources=Resources(8.0, 1024)), world.job()
     with world.store.read() as tx:
         assert "too little is left of the project's budget" in (why_waiting(tx, large, 8) or "")
-        assert why_waiting(tx, small, 8) == "it is next in turn"
+        assert why_waiting(tx, small, 8) == "1 job of its owner's is ahead of it in the queue"
 
 
 def test_what_was_launched_and_has_not_begun_is_stopped_before_it_could_pass_a_hard_budget(

@@ -22,9 +22,11 @@ from easel.flow.lake.upload import Lake
 from easel.ids import JobId, ProjectId, UserId
 from easel.lake.blobs.store import Incoming
 from easel.records.attempt import AttemptKey, EndReason
+from easel.records.environment import LockedEnvironment
 from easel.records.job import ACTIVE, TERMINAL, JobState, Usage
 from easel.run.entries import (
     CellRun,
+    EnvironmentLocked,
     JournalEntry,
     Kept,
     LoggedLines,
@@ -48,7 +50,7 @@ from easel.run.lifecycle import (
     to_json,
 )
 from easel.run.retry import backoff_s
-from easel.store import job_attempts, job_cells, job_logs, job_series, jobs, offers
+from easel.store import environments, job_attempts, job_cells, job_logs, job_series, jobs, offers
 from easel.store.engine import NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
@@ -92,6 +94,7 @@ class Batch:
     chunks: list[LogChunk] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     cells: list[job_cells.CellRow] = field(default_factory=list)
+    environments: list[LockedEnvironment] = field(default_factory=list)
     outputs: list[tuple[_Work, NewOutput]] = field(default_factory=list)
     attempts: list[job_attempts.EndedAttempt] = field(default_factory=list)
     pending: dict[AttemptKey, _Output] = field(default_factory=dict)
@@ -107,6 +110,19 @@ class Advance:
 
     over: Mapping[AttemptKey, bool] = field(default_factory=dict)
     gaps: Mapping[AttemptKey, int] = field(default_factory=dict)
+
+
+def _environment(row: StoredJob, told: EnvironmentLocked, at: datetime) -> LockedEnvironment:
+    return LockedEnvironment(
+        project_id=row.project_id,
+        asked=told.asked[:64],
+        lock=told.lock[:64],
+        name=told.name[:64],
+        python=told.python[:40],
+        packages=tuple(told.packages),
+        job_id=row.id,
+        made_at=at,
+    )
 
 
 def life_of(row: StoredJob) -> Life:
@@ -274,6 +290,8 @@ class _Fold:
             case CellRun(cell, state, cell_data):
                 row = job_cells.CellRow(work.row.id, told.attempt, cell, state, entry.number, at, cell_data)
                 self.batch.cells.append(row)
+            case EnvironmentLocked():
+                self.batch.environments.append(_environment(work.row, body, at))
             case UsageSoFar(usage):
                 work.life = replace(work.life, usage=usage)
             case TagsSet(tags):
@@ -450,6 +468,7 @@ class _Fold:
         job_logs.add_chunks(self.tx, self.batch.chunks)
         job_series.add_metrics(self.tx, self.batch.metrics)
         job_cells.put(self.tx, self.batch.cells)
+        environments.keep(self.tx, self.batch.environments)
         over = [
             w for w in works.values() if w.life.state in TERMINAL and life_of(w.row).state not in TERMINAL
         ]

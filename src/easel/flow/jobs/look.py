@@ -11,13 +11,15 @@ from easel.declare.page import PageRequest
 from easel.errors import NotFound
 from easel.flow.lake.visible import need_job as need_job
 from easel.flow.lake.visible import visible_job, visible_jobs
+from easel.records.environment import LockedEnvironment
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
-from easel.store import job_attempts, job_logs, job_series, jobs
+from easel.store import environments, job_attempts, job_logs, job_series, jobs
 from easel.store.engine import Tx
 from easel.store.job_attempts import EndedAttempt
 from easel.store.job_logs import LogLine
 from easel.store.job_series import Mark, Point, Series
+from easel.store.lake import tags
 from easel.store.paging import Page
 
 
@@ -36,6 +38,19 @@ def count_by_state(tx: Tx, caller: Caller) -> dict[str, int]:
 def find_job(tx: Tx, caller: Caller, job_id: str) -> Job:
     """Returns a job as the caller may see it; NotFound where their project has none of that id."""
     return visible_job(tx, caller, jobs.find(tx, caller.project_id, job_id))
+
+
+def environment_of(tx: Tx, caller: Caller, job_id: str) -> LockedEnvironment:
+    """Returns the packages that a job ran with; NotFound where it ran with the device's own."""
+    job = need_job(tx, caller, job_id)
+    artifact = jobs.rows(tx, [job.id])[job.id].artifact_id
+    name = tags.tags_of(tx, [artifact]).get(artifact, {}).get("environment")
+    found = environments.find(tx, caller.project_id, str(name)) if name is not None else None
+    if found is None:
+        raise NotFound(
+            f"job {job_id} ran in no environment of its own, or it is not known what that was locked to"
+        )
+    return found
 
 
 def spec_as_json(spec: JobSpec) -> dict[str, Any]:

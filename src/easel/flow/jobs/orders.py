@@ -12,6 +12,7 @@ from easel.flow.jobs.tracking_tokens import JobTracking
 from easel.records.identity import Caller
 from easel.run.order import LogLimits, Order
 from easel.run.secret_store import SecretStore
+from easel.store import environments
 from easel.store.engine import Tx
 from easel.store.jobs import SPEC
 from easel.store.stored_job import StoredJob
@@ -72,19 +73,26 @@ def order_of(tx: Tx, owners: Owners, row: StoredJob, secret_store: SecretStore, 
     if missing is not None:
         raise Misconfigured(f"there is no secret {missing!r} in this project: an admin can add it")
     address, token = _tracking(caller, row, spec, limits)
+    code = code_files(tx, caller, row.code_set)
+    asked = None
+    if environment.requirements is not None:
+        path = f"/{environment.requirements.removeprefix('./')}"
+        asked = next((file.digest for file in code if file.path == path), "")
     return Order(
         job_id=row.id,
         attempt=row.attempt,
         project_id=row.project_id,
         run=spec.run,
         resources=spec.resources,
-        code=code_files(tx, caller, row.code_set),
+        code=code,
         executable=spec.origin.executable if spec.origin else (),
         input=files_of(tx, caller, row.input_set),
         output_folder=spec.output_folder,
         python=environment.python,
         image=environment.image,
         requirements=environment.requirements,
+        requirements_digest=asked,
+        locks=environments.locks(tx, row.project_id, asked) if asked else {},
         index_url=limits.index_url,
         wheels=limits.wheels,
         network=environment.network,

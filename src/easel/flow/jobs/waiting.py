@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
+from easel.declare.counted import counted
 from easel.declare.job import JobSpec
 from easel.declare.resources import Resources, room_told
 from easel.errors import InvalidInput
 from easel.flow.budgets import USUALLY, headroom, micros_to_stop, spent_projects
 from easel.flow.prices import price_history
-from easel.records.device import Device
+from easel.ids import JobId, ProjectId, UserId
+from easel.records.device import Device, Reservation
 from easel.records.job import Job, JobState
+from easel.records.queue import Owner, QueueState
 from easel.store import devices, job_queues, jobs, reservations
 from easel.store.devices import ENGINES
 from easel.store.engine import Tx
 
 _LABEL = "label "
+_LOOKED_AT = 1000
+"""So many jobs of a queue are looked at to say how many are ahead."""
 
 
 def labels_of(device: Device) -> dict[str, str]:
@@ -58,50 +64,102 @@ def check_can_start(pool: Sequence[Device], spec: JobSpec) -> None:
 
 def why_waiting(tx: Tx, job: Job, max_active: int) -> str | None:
     """Why a queued or launching job has not begun, for its owner; None for one that waits for nothing."""
-    if job.state is JobState.QUEUED:
-        return _why_queued(tx, job, max_active)
-    if job.state is not JobState.LAUNCHING:
-        return None
-    pool = [device for device in devices.machines(tx) if device.connected]
-    if not pool:
-        return "no device is connected: is a worker running?"
-    pool = [device for device in pool if device.open]
-    if not pool:
-        return "every device that is connected is being drained: it starts when one is opened again"
-    able = [d for d in pool if d.capacity.fits(job.spec.resources)]
-    if not any(device.executor in ENGINES for device in pool):
-        able = [device for device in able if _has(device, job.spec.wants)]
-    if len(able) < job.spec.workers:
-        return f"{len(able)} of the devices that are connected could run it, and it needs {job.spec.workers}"
-    return f"it starts when a device has {_told(job.spec.resources)} free"
+    return WaitingReasons(tx, max_active, [job]).of(job)
+
+
+class WaitingReasons:
+    """Why jobs have not begun; what holds for all of them is asked for once."""
+
+    def __init__(self, tx: Tx, max_active: int, asked: Sequence[Job]) -> None:
+        self._tx, self._max_active, self._asked = tx, max_active, asked
+        self._queues: dict[ProjectId, Mapping[UserId, QueueState]] = {}
+        self._ahead: dict[Owner, Mapping[JobId, int]] = {}
+
+    def of(self, job: Job) -> str | None:
+        if job.state is JobState.QUEUED:
+            return self._why_queued(job)
+        return self._why_launching(job) if job.state is JobState.LAUNCHING else None
+
+    def _why_launching(self, job: Job) -> str:
+        pool = [device for device in self._machines if device.connected]
+        if not pool:
+            return "no device is connected: is a worker running?"
+        pool = [device for device in pool if device.open]
+        if not pool:
+            return "every device that is connected is being drained: it starts when one is opened again"
+        able = [d for d in pool if d.capacity.fits(job.spec.resources)]
+        if not any(device.executor in ENGINES for device in pool):
+            able = [device for device in able if _has(device, job.spec.wants)]
+        if len(able) < job.spec.workers:
+            return (
+                f"{len(able)} of the devices that are connected could run it, and it needs {job.spec.workers}"
+            )
+        return f"it starts when a device has {_told(job.spec.resources)} free"
+
+    def _why_queued(self, job: Job) -> str | None:
+        tx = self._tx
+        if needed := self._needed.get(job.id):
+            return f"it waits for {', '.join(needed[:3])}" + (" and others" if len(needed) > 3 else "")
+        left = self._headroom
+        if job.project_id in self._spent:
+            return "the budget of the project is spent: an admin can raise it"
+        if job.project_id in left and _to_stop(tx, job) > left[job.project_id]:
+            return "too little is left of the project's budget to begin it and stop it in time: an admin can raise it"
+        queue = self._queue_of(job)
+        if queue is None:
+            return None
+        if queue.paused:
+            return "the queue is paused: an admin can resume it (easel queues resume)"
+        if queue.active >= queue.max_active:
+            return f"{queue.active} of your jobs are active, and at most {queue.max_active} may be at once"
+        kept = {one.device: one for one in self._reservations}
+        able = [d for d in self._machines if d.open and d.capacity.fits(job.spec.resources)]
+        closed = [kept[d.name] for d in able if d.name in kept and kept[d.name].project_id != job.project_id]
+        if able and len(closed) == len(able):
+            return f"every device that could run it is reserved until {min(c.end for c in closed):%Y-%m-%d %H:%M} UTC"
+        ahead = self._ahead_of(job)
+        if ahead >= _LOOKED_AT:
+            return f"at least {counted(ahead, 'job')} of its owner's are ahead of it in the queue"
+        if ahead:
+            return f"{counted(ahead, 'job')} of its owner's {'is' if ahead == 1 else 'are'} ahead of it in the queue"
+        return "it is next in turn"
+
+    def _queue_of(self, job: Job) -> QueueState | None:
+        if job.project_id not in self._queues:
+            found = job_queues.states(self._tx, job.project_id, self._max_active)
+            self._queues[job.project_id] = {queue.user_id: queue for queue in found}
+        return self._queues[job.project_id].get(job.user_id)
+
+    def _ahead_of(self, job: Job) -> int:
+        owner = (job.project_id, job.user_id)
+        if owner not in self._ahead:
+            queue = job_queues.queued_ids(self._tx, *owner, _LOOKED_AT)
+            self._ahead[owner] = {each: number for number, each in enumerate(queue)}
+        return self._ahead[owner].get(job.id, len(self._ahead[owner]))
+
+    @cached_property
+    def _needed(self) -> dict[JobId, list[str]]:
+        return jobs.waits_for(self._tx, [job.id for job in self._asked if job.state is JobState.QUEUED])
+
+    @cached_property
+    def _machines(self) -> list[Device]:
+        return devices.machines(self._tx)
+
+    @cached_property
+    def _headroom(self) -> dict[ProjectId, int]:
+        return headroom(self._tx)
+
+    @cached_property
+    def _spent(self) -> frozenset[ProjectId]:
+        return spent_projects(self._tx, self._headroom)
+
+    @cached_property
+    def _reservations(self) -> list[Reservation]:
+        return [one for one in reservations.to_come(self._tx) if one.start <= self._tx.now]
 
 
 def _told(asked: Resources) -> str:
     return room_told(asked.vcpu, asked.memory_mb, asked.gpus)
-
-
-def _why_queued(tx: Tx, job: Job, max_active: int) -> str | None:
-    if needed := jobs.waits_for(tx, job.id):
-        return f"it waits for {', '.join(needed[:3])}" + (" and others" if len(needed) > 3 else "")
-    left = headroom(tx)
-    if job.project_id in spent_projects(tx, left):
-        return "the budget of the project is spent: an admin can raise it"
-    if job.project_id in left and _to_stop(tx, job) > left[job.project_id]:
-        return "too little is left of the project's budget to begin it and stop it in time: an admin can raise it"
-    mine = [q for q in job_queues.states(tx, job.project_id, max_active) if q.user_id == job.user_id]
-    if not mine:
-        return None
-    queue = mine[0]
-    if queue.paused:
-        return "the queue is paused: an admin can resume it (easel queues resume)"
-    if queue.active >= queue.max_active:
-        return f"{queue.active} of your jobs are active, and at most {queue.max_active} may be at once"
-    kept = {one.device: one for one in reservations.to_come(tx) if one.start <= tx.now}
-    able = [d for d in devices.machines(tx) if d.open and d.capacity.fits(job.spec.resources)]
-    closed = [kept[d.name] for d in able if d.name in kept and kept[d.name].project_id != job.project_id]
-    if able and len(closed) == len(able):
-        return f"every device that could run it is reserved until {min(c.end for c in closed):%Y-%m-%d %H:%M} UTC"
-    return "it is next in turn"
 
 
 def _to_stop(tx: Tx, job: Job) -> int:

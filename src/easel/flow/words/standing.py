@@ -132,7 +132,7 @@ _CLAIMS = {
 def of_queued_job(kind: Standing, ahead: int, needs: int, before: tuple[str, str] | None = None) -> str:
     """A job in its queue whose queue lets jobs through; `before` is who has a better claim, and by what."""
     if kind is Standing.WAITS_FOR_JOBS:
-        return f"waits for {counted(needs, 'other job')} whose output it reads"
+        return f"waits for {counted(needs, 'other job')} to finish"
     if before is not None:
         name, what = before
         return (

@@ -15,9 +15,10 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from easel.declare.verbs import Verb
 from easel.flow.jobs import control, links, look, submit, table
+from easel.flow.jobs.known_secrets import check_secrets
 from easel.flow.jobs.look import Lines
 from easel.flow.jobs.notebook import executed_copy, notebook_of
-from easel.flow.jobs.waiting import why_waiting
+from easel.flow.jobs.waiting import WaitingReasons, why_waiting
 from easel.flow.members import names_of
 from easel.records import job as records
 from easel.records.identity import Caller
@@ -62,9 +63,10 @@ def shown(job: records.Job, waiting: str | None = None, user: str | None = None)
 
 @router.post("", response_model=wire.Job, status_code=201)
 @acts(Verb.RUN)
-def submit_job(caller: Member, create: Create, body: wire.SubmitJob) -> Response:
+def submit_job(state: State, caller: Member, create: Create, body: wire.SubmitJob) -> Response:
     """Queue a job. It is immutable from now on."""
     spec = body.spec()
+    check_secrets(state.secrets, caller.project_id, [spec])
 
     def make(tx: Tx) -> wire.Job:
         made = submit.submit_job(tx, caller, spec, after=body.after, code_digest=body.code_digest)
@@ -78,7 +80,8 @@ def list_jobs(state: State, caller: Member, page: Paging) -> Page[wire.Job]:
     """The project's jobs, newest first."""
     with state.store.glance() as tx:
         found = look.list_jobs(tx, caller, page)
-    shown_jobs = [shown(job, user=owner) for job, owner in found.items]
+        reasons = WaitingReasons(tx, state.settings.max_active_jobs, [job for job, _ in found.items])
+        shown_jobs = [shown(job, reasons.of(job), owner) for job, owner in found.items]
     return Page(items=shown_jobs, next_cursor=found.next_cursor)
 
 
@@ -122,6 +125,20 @@ def job_links(state: State, caller: Member, job: JobId) -> wire.JobLinks:
     """What it was run for: apps, a study, a pipeline, a profile."""
     with state.store.read() as tx:
         return wire.JobLinks.model_validate(links.links_of(tx, caller, job))
+
+
+@router.get("/{job}/environment", response_model=wire.LockedEnvironment)
+def job_environment(state: State, caller: Member, job: JobId) -> wire.LockedEnvironment:
+    """The Python and the packages that it ran with, version by version."""
+    with state.store.read() as tx:
+        found = look.environment_of(tx, caller, job)
+    return wire.LockedEnvironment(
+        name=found.name,
+        python=found.python,
+        packages=list(found.packages),
+        job_id=found.job_id,
+        made_at=found.made_at,
+    )
 
 
 @router.post("/{job}/kill", response_model=wire.Job)

@@ -9,6 +9,7 @@ from fastapi import Path, Response
 from easel.declare.pipeline import PipelineStep
 from easel.declare.verbs import Verb
 from easel.flow.jobs import pipelines
+from easel.flow.jobs.known_secrets import check_secrets
 from easel.records import pipeline as records
 from easel.serve.access import Member, State, acts
 from easel.serve.creating import Create
@@ -49,9 +50,10 @@ def shown(found: records.Pipeline) -> wire.Pipeline:
 
 @router.post("", response_model=wire.Pipeline, status_code=201)
 @acts(Verb.RUN)
-def submit_pipeline(caller: Member, create: Create, body: wire.SubmitPipeline) -> Response:
+def submit_pipeline(state: State, caller: Member, create: Create, body: wire.SubmitPipeline) -> Response:
     """Submit steps that depend on one another. Those whose outcome is known are not run again."""
     steps = [PipelineStep(step.name, step.job.spec(), tuple(step.needs)) for step in body.steps]
+    check_secrets(state.secrets, caller.project_id, [step.job for step in steps])
 
     def make(tx: Tx) -> wire.Pipeline:
         return shown(pipelines.submit_pipeline(tx, caller, body.name, steps, reuse=body.reuse))

@@ -11,7 +11,6 @@ from easel.declare.verbs import Verb
 from easel.flow.create_project import create_project, list_projects
 from easel.flow.people import projects as projects_flow
 from easel.flow.people.export import export
-from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State, acts
 from easel.serve.creating import Create
 from easel.serve.paging import Paging
@@ -82,4 +81,4 @@ def delete_project(
     found = projects_flow.need_owner(caller)
     with state.store.write() as tx:
         projects_flow.delete(tx, caller, confirm, without_export=without_export)
-    projects_flow.forget_secrets(SecretStore(state.settings.folder / "secrets"), found)
+    projects_flow.forget_secrets(state.secrets, found)

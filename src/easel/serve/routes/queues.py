@@ -14,11 +14,10 @@ from easel.flow.jobs.promises import score_promises
 from easel.flow.operate import drain as drains
 from easel.flow.operate import reserve as reserving
 from easel.records.device import Device, Reservation
-from easel.run.secret_store import SecretStore
 from easel.serve.access import Member, PlatformAdmin, ProjectAdmin, SignedIn, State
 from easel.serve.creating import Create
 from easel.serve.router import Router
-from easel.serve.state import AppState, Tx
+from easel.serve.state import Tx
 from easel.wire import pool as wire
 from easel.wire.price import PromisesKept
 
@@ -249,7 +248,7 @@ def promises_kept(state: State, caller: Member) -> PromisesKept:
 @router.get("/projects/{project}/secrets", response_model=wire.SecretNames)
 def secret_names(state: State, caller: Member) -> wire.SecretNames:
     """The names of the project's secrets; their values are never shown."""
-    return wire.SecretNames(items=_secrets(state).names(caller.project_id))
+    return wire.SecretNames(items=state.secrets.names(caller.project_id))
 
 
 @router.put("/projects/{project}/secrets/{name}", response_model=wire.SecretNames)
@@ -257,7 +256,7 @@ def put_secret(
     state: State, caller: ProjectAdmin, name: SecretName, body: wire.PutSecret
 ) -> wire.SecretNames:
     """Set a secret, which jobs of the project may name in their environment."""
-    _secrets(state).write(caller.project_id, name, body.value)
+    state.secrets.write(caller.project_id, name, body.value)
     with state.store.write() as tx:
         tx.emit("secret.changed", name, project_id=caller.project_id, actor=caller.user.id)
     return secret_names(state, caller)
@@ -266,12 +265,8 @@ def put_secret(
 @router.delete("/projects/{project}/secrets/{name}", status_code=204)
 def remove_secret(state: State, caller: ProjectAdmin, name: SecretName) -> Response:
     """Remove a secret. Jobs that name it fail from now on."""
-    if not _secrets(state).remove(caller.project_id, name):
+    if not state.secrets.remove(caller.project_id, name):
         raise NotFound(f"there is no secret {name!r} in this project")
     with state.store.write() as tx:
         tx.emit("secret.removed", name, project_id=caller.project_id, actor=caller.user.id)
     return Response(status_code=204)
-
-
-def _secrets(state: AppState) -> SecretStore:
-    return SecretStore(state.settings.folder / "secrets")

@@ -10,6 +10,7 @@ from fastapi import Path, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from easel.declare.verbs import Verb
+from easel.flow.jobs.known_secrets import check_secrets
 from easel.flow.studies import declare, look, verify
 from easel.records.study import StoredStudy
 from easel.records.study import StudyPoint as StoredPoint
@@ -95,6 +96,7 @@ def _point(study: StoredStudy, point: StoredPoint, points: Sequence[StoredPoint]
 def create_study(state: State, caller: Member, create: Create, body: wire.CreateStudy) -> Response:
     """Declare a study and, unless told otherwise, start it."""
     spec = body.spec()
+    check_secrets(state.secrets, caller.project_id, [spec.job])
 
     def make(tx: Tx) -> wire.Study:
         blobs = state.lake.blobs
@@ -112,6 +114,7 @@ def create_from_file(state: State, caller: Member, create: Create, body: wire.St
     """The same from the text of a study's YAML file."""
     asked = wire.study_fields(body.text)
     spec = asked.spec()
+    check_secrets(state.secrets, caller.project_id, [spec.job])
 
     def make(tx: Tx) -> wire.Study:
         made = declare.create_study(

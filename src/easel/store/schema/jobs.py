@@ -288,6 +288,21 @@ pipelines = Table(
     Index(None, "project_id", "created_at"),
 )
 
+# What a requirements file was locked to: each device with the same Python builds the same versions.
+environments = Table(
+    "environments",
+    metadata,
+    Column("project_id", String(40), primary_key=True),
+    Column("asked", String(64), primary_key=True),
+    Column("lock", String(64), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("python", String(40), nullable=False),
+    Column("packages", JSON, nullable=False),
+    Column("job_id", String(40), nullable=False),
+    Column("made_at", Moment, nullable=False),
+    Index(None, "project_id", "name"),
+)
+
 devices = Table(
     "devices",
     metadata,
