@@ -1929,6 +1929,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/jobs/{job}/environment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job Environment
+         * @description The Python and the packages that it ran with, version by version.
+         */
+        get: operations["job_environment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/jobs/{job}/files": {
         parameters: {
             query?: never;
@@ -6997,6 +7017,34 @@ export interface components {
             live: boolean;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * LockedEnvironment
+         * @description The packages that a job ran with: chosen once for its requirements file, the same on every machine since.
+         */
+        LockedEnvironment: {
+            /**
+             * Job Id
+             * @description The job for which they were chosen
+             */
+            job_id: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /**
+             * Name
+             * @description The hash of what was asked for and what it was locked to
+             */
+            name: string;
+            /**
+             * Packages
+             * @description As a requirements file: name==version
+             */
+            packages: string[];
+            /** Python */
+            python: string;
         };
         /** LogIn */
         LogIn: {
@@ -14037,6 +14085,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Bill"];
+                };
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    job_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LockedEnvironment"];
                 };
             };
             /** @description What went wrong and what to do */
