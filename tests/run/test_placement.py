@@ -64,6 +64,15 @@ def test_small_ones_pass_a_large_one_but_not_for_ever() -> None:
     assert place([WaitingAttempt("l", large, PATIENCE_S + 1), WaitingAttempt("s", small, 0.0)], room) == []
 
 
+def test_what_cannot_fit_beside_a_session_holds_nobody_back() -> None:
+    large, small = Resources(2.0, 512), Resources(0.5, 512)
+    waiting = [WaitingAttempt("l", large, PATIENCE_S + 1), WaitingAttempt("s", small, 0.0)]
+    free, beside_a_session, whole = Room(1.0, 4096), Room(1.0, 4096), Room(2.0, 4096)
+    assert [p.key for p in place(waiting, free, beside_a_session)] == ["s"]
+    assert place(waiting, free, whole) == []  # what runs will end: the device drains for the large one
+    assert [p.key for p in place(waiting, whole, whole)] == ["l"]
+
+
 def test_shares_of_a_gpu_fill_one_card_before_they_touch_another() -> None:
     room = Room(8.0, 8192, (1.0, 1.0))
     half = Resources(0.5, 64, 0.5)

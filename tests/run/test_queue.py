@@ -8,7 +8,7 @@ from hypothesis import given
 
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.queue import Line, Owner
-from easel.run.queue import choose, kept_room, launch_room, newcomer_room
+from easel.run.queue import choose, kept_room, launch_room, may_begin, newcomer_room
 
 
 def owner(name: str) -> Owner:
@@ -136,3 +136,8 @@ def test_nobody_is_let_through_without_room_or_from_an_empty_or_full_line() -> N
     chosen = choose([line("a", 0), line("b", 2, active=4), line("c", 3, active=2)], 5, 7)
     assert chosen.jobs == ("c0", "c1")
     assert chosen.served == {owner("c"): 9}
+
+
+def test_jobs_that_an_interactive_session_keeps_from_starting_take_no_turn() -> None:
+    assert may_begin([2.0, 0.5, 1.0], 2.0, 0.0) == 3
+    assert may_begin([2.0, 0.5, 1.0], 2.0, 1.0) == 2

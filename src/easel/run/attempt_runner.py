@@ -13,6 +13,7 @@ from pathlib import Path
 from easel import traces
 from easel.clock import Clock
 from easel.declare.job import Trial
+from easel.declare.resources import Room
 from easel.records.attempt import EndReason
 from easel.run.attempts import Attempt, Phase, found
 from easel.run.cgroup import Cgroups
@@ -175,7 +176,7 @@ class AttemptRunner:
             if pack_of(each) not in gathering
         )
         packs: dict[tuple[str, tuple[int, ...]], list[Attempt]] = {}
-        for placed in choose_places(asked, self.room):
+        for placed in choose_places(asked, self.room, self._drained()):
             attempt = self.attempts[placed.key]
             del self.waiting[placed.key]
             self.watched[placed.key] = attempt
@@ -189,6 +190,14 @@ class AttemptRunner:
                 self._start_agent(attempt)
         for together in packs.values():
             self._start_trials(together)
+
+    def _drained(self) -> Room:
+        """Returns the room that there would be if all that runs had ended, except interactive sessions."""
+        room = self.config.capacity
+        for attempt in self.watched.values():
+            if attempt.order.port is not None and attempt.phase is Phase.RUNNING:
+                room = room.less(attempt.order.resources, attempt.gpus)
+        return room
 
     def _start_agent(self, attempt: Attempt) -> None:
         attempt.cgroup = self.cgroups.make(attempt.key)

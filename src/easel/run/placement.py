@@ -35,8 +35,12 @@ class Placed:
     gpus: tuple[int, ...]
 
 
-def place(waiting: Iterable[WaitingAttempt], room: Room) -> list[Placed]:
-    """`waiting` in order of arrival. Never gives out more than `room`."""
+def place(waiting: Iterable[WaitingAttempt], room: Room, drained: Room | None = None) -> list[Placed]:
+    """`waiting` in order of arrival. Never gives out more than `room`.
+
+    `drained` is what would be free if all but interactive sessions had ended. Nobody knows when those end: what does
+    not fit beside them holds nobody back.
+    """
     placed: list[Placed] = []
     for each in waiting:
         if room.vcpu < 0.5:
@@ -45,6 +49,10 @@ def place(waiting: Iterable[WaitingAttempt], room: Room) -> list[Placed]:
         if gpus is not None and room.fits(each.asked):
             room = room.less(each.asked, gpus)
             placed.append(Placed(each.key, gpus))
-        elif each.waited_s > PATIENCE_S:
+        elif each.waited_s > PATIENCE_S and (drained is None or _would_fit(drained, each.asked)):
             break
     return placed
+
+
+def _would_fit(room: Room, asked: Resources) -> bool:
+    return room.fits(asked) and room.choose_gpus(asked.gpus) is not None

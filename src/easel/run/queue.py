@@ -43,6 +43,12 @@ def launch_room(buffer: int, launching: int, cores: float, busy: float, typical_
     return max(min(buffer, most) - launching, 0)
 
 
+def may_begin(launching: Sequence[float], cores: float, sessions: float) -> int:
+    """How many of the jobs that wait for a device, by their vCPU, find room on one of so many cores while the
+    interactive sessions there, which hold `sessions` cores, go on."""
+    return sum(vcpu <= cores - sessions for vcpu in launching)
+
+
 def newcomer_room(buffer: int, launching: int, cores: float, busy: float, typical_s: float) -> int:
     """How many more than `launch_room` may leave the queue of people of whom nothing is active, one for each core.
 

@@ -41,6 +41,8 @@ class HeldNow:
     started_at: datetime | None
     trial: bool = False
     """Whether it is a trial of an app."""
+    session: bool = False
+    """Whether it is an interactive session, of which nobody knows when it ends."""
 
 
 def accounts(tx: Tx) -> dict[Owner, ShareAccount]:
@@ -91,6 +93,7 @@ def held_now(tx: Tx) -> list[HeldNow]:
         jobs.c.started_at,
         jobs.c.launched_at,
         jobs.c.kind,
+        jobs.c.spec["port"].as_integer().label("port"),
     ).where(IS_ACTIVE)
     return [
         HeldNow(
@@ -101,6 +104,7 @@ def held_now(tx: Tx) -> list[HeldNow]:
             int(row.workers or 1),
             None if row.state == "launching" else row.started_at or row.launched_at,
             row.kind == "trial",
+            row.port is not None,
         )
         for row in tx.execute(query)
     ]

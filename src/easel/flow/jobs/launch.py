@@ -22,7 +22,7 @@ from easel.records.queue import Line, Owner
 from easel.run.lifecycle import Dequeued, Ended, step, to_json
 from easel.run.order import Order
 from easel.run.placement import could_hold
-from easel.run.queue import choose, kept_room, launch_room, newcomer_room, without
+from easel.run.queue import choose, kept_room, launch_room, may_begin, newcomer_room, without
 from easel.run.secret_store import SecretStore
 from easel.run.share import HALF_LIFE_S
 from easel.store import devices, job_attempts, job_queues, jobs, pool_shares, reservations, shares
@@ -108,6 +108,9 @@ class Launcher:
             return max(self.buffer - launching, 0), 0
         cores = sum(device.capacity.vcpu for device in pool)
         running = shares.held_now(tx) if held is None else held
+        if len(pool) == 1:
+            sessions = sum(job.vcpu for job in running if job.session and job.started_at is not None)
+            launching = may_begin([job.vcpu for job in running if job.started_at is None], cores, sessions)
         busy = sum(job.vcpu * job.workers for job in running if job.started_at is not None)
         now = (self.buffer, launching, cores, busy, job_attempts.typical_seconds(tx) or 0.0)
         return launch_room(*now), newcomer_room(*now)
