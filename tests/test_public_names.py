@@ -58,6 +58,12 @@ def test_run_stays_callable_after_the_subpackage_of_that_name_was_imported() -> 
     assert told.stdout.split() == ["same", "error"]
 
 
+def test_what_is_not_installed_is_named_with_the_extra_that_brings_it() -> None:
+    program = "import sys\nsys.modules['numpy'] = None\nimport easel\neasel.minimise"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "easel.minimise needs the package numpy: pip install 'easel-ml[optimise]'" in done.stderr
+
+
 CALLS_RUN = """
 import easel
 public = easel.run

@@ -48,15 +48,28 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        return getattr(_module_of(name), name)
     raise AttributeError(f"module 'easel' has no attribute {name!r}")
+
+
+def _module_of(name: str) -> ModuleType:
+    """Returns the module of a public name; where a package is not installed, says how it comes."""
+    try:
+        return import_module(_LAZY[name])
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "easel"):
+            raise
+        extra = "[optimise]" if _LAZY[name].startswith("easel.tune.") else ""
+        told = f"easel.{name} needs the package {missing}: pip install 'easel-ml{extra}'"
+        raise ModuleNotFoundError(told, name=error.name) from error
 
 
 class _CallablePackage(ModuleType):
     """The subpackage `easel.run`, which is called like the function of the same name."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return import_module(_LAZY["run"]).run(*arguments, **options)
+        return _module_of("run").run(*arguments, **options)
 
 
 class _Easel(ModuleType):

@@ -37,7 +37,9 @@ def test_running_jobs_count_with_what_they_are_expected_to_cost() -> None:
 
 def test_a_job_without_an_estimate_needs_something_left() -> None:
     assert admit(TEN, Spending(9_999_999)) == Admit()
-    assert isinstance(admit(TEN, Spending(10_000_000)), Refuse)
+    refused = admit(TEN, Spending(10_000_000))
+    assert isinstance(refused, Refuse)
+    assert "what this job will cost is not known" in refused.why
 
 
 def test_no_budget_and_soft_budgets_refuse_nothing() -> None:

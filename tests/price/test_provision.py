@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from easel.price.provision import (
     provision,
     quote,
     side_by_side,
+    worth_choosing,
 )
 from easel.price.runs import ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn, learn_log_linear
@@ -207,6 +210,13 @@ def test_the_front_is_what_brute_force_calls_undominated() -> None:
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] == min(table.sure_cost)
     assert times[0] == min(table.sure_seconds)
+
+
+def test_of_sizes_that_are_about_equally_fast_only_the_cheapest_is_worth_choosing() -> None:
+    (some, *_) = front(priced(UNSURE))
+    whole = [replace(some, sure_seconds=t, sure_cost=9.0 - t) for t in (1.0, 1.02, 1.04, 1.2, 3.0, 3.1)]
+    assert [offer.sure_seconds for offer in worth_choosing(whole)] == [1.04, 1.2, 3.1]
+    assert worth_choosing([]) == []
 
 
 def test_spot_is_cheaper_and_slower_and_short_of_guarantees() -> None:

@@ -131,10 +131,16 @@ def admit(
         return Refuse(
             f"the {budget.period} budget of {money(budget.limit_micros, currency)} has"
             f" {money(max(left, 0), currency)} left after running jobs;"
-            f" this job is expected to cost {money(estimate_micros, currency)}."
+            f" {_expected(estimate_micros, currency)}."
             " Wait for jobs to end, choose a cheaper size, or ask a project admin to raise the budget"
         )
     return Admit()
+
+
+def _expected(estimate_micros: int, currency: str) -> str:
+    if not estimate_micros:
+        return "what this job will cost is not known"
+    return f"this job is expected to cost {money(estimate_micros, currency)}"
 
 
 def headroom(budget: Budget, spending: Spending) -> int:

@@ -273,6 +273,23 @@ def front(priced: Quote) -> list[Offer]:
     return kept
 
 
+ABOUT_EQUAL = 0.05
+"""Sizes whose times differ by less than this share are about equally fast."""
+
+
+def worth_choosing(offers: Sequence[Offer], indifference: float = ABOUT_EQUAL) -> list[Offer]:
+    """Returns of a front, fastest first, the cheapest of those that are about equally fast."""
+    kept: list[Offer] = []
+    fastest = 0.0
+    for offer in offers:
+        if kept and offer.sure_seconds <= fastest * (1.0 + indifference):
+            kept[-1] = offer
+        else:
+            kept.append(offer)
+            fastest = offer.sure_seconds
+    return kept
+
+
 def _infeasible(priced: Quote, wish: Wish) -> Infeasible:
     cells = np.flatnonzero(priced.fits)
     if not len(cells):

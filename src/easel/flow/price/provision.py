@@ -37,6 +37,7 @@ from easel.price.provision import (
     provision,
     quote,
     side_by_side,
+    worth_choosing,
 )
 from easel.price.runs import GPUS, Array, Flags, ProfiledRun, RunOutcome
 from easel.price.runtime import RuntimeModel, learn
@@ -84,7 +85,7 @@ class ProvisionAnswer:
 
     @property
     def front(self) -> list[Offer]:
-        return front(self.priced)
+        return worth_choosing(front(self.priced))
 
 
 def fitted(tx: Tx, caller: Caller, name: str) -> Profile:
