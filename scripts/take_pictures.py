@@ -22,7 +22,11 @@ DESK: ViewportSize = {"width": 1280, "height": 800}
 PATIENCE_MS = 300_000
 """For what is really trained and run."""
 IN_ALL_VIEWS = ("overview", "job", "app", "study")
-"""Kept in dark and on a phone too; `--all` takes every page so, to be looked at."""
+"""Kept in dark and on a phone too."""
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WIDTHS = (390, 1024, 1440)
+"""At these `--all` takes every page, whole and in both themes, to be looked at."""
+TALLEST = 3000
 SMALL = {"vcpu": 0.5, "memory_mb": 128}
 TRAIN = """
 import math, sys, time
@@ -90,8 +94,23 @@ def work(server: ServerProcess) -> dict[str, str]:
     astro.bills.set_budget(0.5)
     learn(clients["ana"])
     astro.queues.change("chen", paused=True)
-    for i in range(4):
+    waiting = [
         clients["chen"].jobs.submit(["true"], name=f"periods of sector {i + 1}", resources=SMALL)
+        for i in range(4)
+    ]
+    steps: dict[str, list[str]] = {"fold": [], "fit": ["fold"], "plot": ["fold"], "report": ["fit", "plot"]}
+    season = clients["ana"].pipelines.submit(
+        "season",
+        [
+            {
+                "name": name,
+                "needs": needs,
+                "job": {"run": {"kind": "command", "argv": ["echo", name]}, "resources": SMALL},
+            }
+            for name, needs in steps.items()
+        ],
+    )
+    clients["ana"].pipelines.wait(season.id)
     counting = "i=0; while true; do i=$((i+1)); echo star $i of 5000; sleep 0.2; done"
     live = clients["ben"].jobs.submit(["sh", "-c", counting], name="fold the light curves", resources=SMALL)
     next(iter(live.logs(follow=True)))
@@ -100,6 +119,9 @@ def work(server: ServerProcess) -> dict[str, str]:
         "trained": "&".join(f"job={job.id}" for job in trained),
         "done": trained[-1].id,
         "live": live.id,
+        "failed": failed.id,
+        "waiting": waiting[0].id,
+        "pipeline": season.id,
     }
 
 
@@ -170,7 +192,7 @@ def find_the_size(page: Page) -> None:
 
 
 def model_is_there(page: Page) -> None:
-    page.get_by_role("link", name="Download as ONNX").wait_for(timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Download as ONNX").wait_for(timeout=PATIENCE_MS)
     page.get_by_role("img", name="Confusion matrix").wait_for(timeout=PATIENCE_MS)
 
 
@@ -243,6 +265,28 @@ def photograph(
         "-dark": (DESK, "dark"),
         "-phone": ({"width": 390, "height": 780}, "light"),
     }
+    if everything:
+        pages |= {
+            "job-failed": (f"{base}/jobs/{facts['failed']}", lambda p: p.locator(".log").first.wait_for()),
+            "job-waiting": (f"{base}/jobs/{facts['waiting']}", lambda p: p.locator(".log").first.wait_for()),
+            "pipelines": (f"{base}/pipelines", lambda p: p.get_by_role("link", name="season").wait_for()),
+            "pipeline": (
+                f"{base}/pipelines/{facts['pipeline']}",
+                lambda p: p.get_by_text("fold").first.wait_for(),
+            ),
+            "search": (
+                f"{base}/lake/search?kind=job&q=rate+%3E+0.1",
+                lambda p: p.get_by_text("train at 0.9").first.wait_for(),
+            ),
+            "messages": ("/messages", lambda p: p.get_by_text("Ways to reach you").first.wait_for()),
+            "app-code": (f"{base}/apps/stars?tab=code", lambda p: p.locator("pre").first.wait_for()),
+            "audit": (f"{base}/audit", lambda p: p.get_by_role("row").nth(2).wait_for()),
+        }
+        views = {
+            f"-{width}-{theme}": ({"width": width, "height": 900}, theme)
+            for width in WIDTHS
+            for theme in THEMES
+        }
     folder.mkdir(parents=True, exist_ok=True)
     for suffix, (size, colours) in views.items():
         page = chrome.new_context(viewport=size, color_scheme=colours).new_page()
@@ -254,17 +298,44 @@ def photograph(
         browser.log_in(page, server.address, facts["token"])
         chosen = pages if everything or not suffix else {name: pages[name] for name in IN_ALL_VIEWS}
         for name, (path, ready) in chosen.items():
+            page.set_viewport_size(size)  # the page before may have made it taller
             page.goto(server.address + path)
             ready(page)
-            if path != "/account":
+            if path.startswith("/p/"):
                 page.get_by_text("Live", exact=True).wait_for()
             page.get_by_text("Loading…").first.wait_for(state="detached")
-            keep(page, folder / f"{name}{suffix}.png")
+            keep(page, folder / f"{name}{suffix}.png", whole=everything)
         page.context.close()
 
 
-def keep(page: Page, file: Path) -> None:
+STORY = ("overview", "apps", "app", "app-next", "job-live", "compare", "study", "provenance")
+"""The pages of the moving picture, one after another."""
+SMALLER, EACH_MS = (960, 600), 2200
+
+
+def tell(folder: Path) -> None:
+    """Makes of some of the pictures one that moves: dashboard.gif."""
+    frames = []
+    for name in STORY:
+        with Image.open(folder / f"{name}.png") as taken:
+            frames.append(taken.convert("RGB").resize(SMALLER, Image.Resampling.LANCZOS).quantize(96))
+    frames[0].save(
+        folder / "dashboard.gif",
+        save_all=True,
+        append_images=frames[1:],
+        duration=EACH_MS,
+        loop=0,
+        optimize=True,
+    )
+
+
+def keep(page: Page, file: Path, *, whole: bool = False) -> None:
     """In as many colours as a page has: a third of the bytes, and nobody sees the difference."""
+    if whole:  # the frame scrolls inside the window: a window as tall as the page shows all of it
+        width = page.viewport_size["width"] if page.viewport_size else DESK["width"]
+        height = page.evaluate("document.querySelector('main')?.scrollHeight ?? 0") + 120
+        page.set_viewport_size({"width": width, "height": min(max(height, 900), TALLEST)})
+        page.wait_for_timeout(500)  # charts draw anew in the new window
     with Image.open(io.BytesIO(page.screenshot())) as taken:
         taken.convert("RGB").quantize(256).save(file, optimize=True)
 
@@ -272,6 +343,8 @@ def keep(page: Page, file: Path) -> None:
 def main(folder: Path, everything: bool) -> None:
     with tempfile.TemporaryDirectory() as home, running(Path(home)) as server, browser.running() as chrome:
         photograph(chrome, server, work(server), folder, everything)
+    if not everything:
+        tell(folder)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Makes the data of the gallery: `python docs/gallery/make.py cells FOLDER`; see NAMES. Small, and the same each time.
 
-Needs NumPy; `cells` also Pillow.
+Needs NumPy; `cells` and `leaves` also Pillow.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 TOPICS = {
     "astronomy": [
@@ -166,6 +170,48 @@ goal:
 """
 
 
+def _leaf(rng: np.random.Generator, *, spots: int, side: int = 64) -> Image.Image:
+    """Returns a leaf on paper; a sick one has brown spots."""
+    from PIL import Image, ImageDraw, ImageFilter
+
+    size = 4 * side
+    paper = int(rng.integers(215, 245))
+    picture = Image.new("RGB", (size, size), (paper, paper, paper - 8))
+    layer = Image.new("RGBA", (size, size), (0, 0, 0, 0))
+    draw = ImageDraw.Draw(layer)
+    green = (int(rng.integers(40, 90)), int(rng.integers(110, 160)), int(rng.integers(40, 80)), 255)
+    half = int(rng.uniform(0.16, 0.26) * size)
+    centre, top, bottom = size // 2, int(0.1 * size), int(0.88 * size)
+    draw.ellipse((centre - half, top, centre + half, bottom), fill=green)
+    vein = tuple(max(0, part - 30) for part in green[:3])
+    draw.line((centre, top, centre, bottom + 20), fill=vein, width=5)
+    for y in range(top + 40, bottom - 20, 30):
+        draw.line((centre, y, centre + half - 12, y - 25), fill=vein, width=3)
+        draw.line((centre, y, centre - half + 12, y - 25), fill=vein, width=3)
+    for _ in range(spots):
+        angle, reach = rng.uniform(0, 2 * np.pi), rng.uniform(0, 0.75)
+        x = centre + reach * half * np.cos(angle)
+        y = (top + bottom) / 2 + reach * (bottom - top) / 2 * np.sin(angle)
+        r = rng.uniform(6, 18)
+        brown = (int(rng.integers(90, 140)), int(rng.integers(60, 85)), 35, 255)
+        draw.ellipse((x - r, y - r, x + r, y + r), fill=brown)
+    turned = layer.rotate(float(rng.uniform(-70, 70)), resample=Image.Resampling.BICUBIC)
+    picture.paste(turned, (0, 0), turned)
+    return picture.filter(ImageFilter.GaussianBlur(1.5)).resize((side, side))
+
+
+def leaves(folder: Path, count: int = 120) -> Path:
+    """Healthy and sick leaves, a very sick one in the wrong folder, and a new leaf beside them."""
+    rng = np.random.default_rng(7)
+    for kind in ("healthy", "sick"):
+        (folder / "my-leaves" / kind).mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            spots = int(rng.integers(3, 9)) if kind == "sick" else 12 if number == 17 else 0
+            _leaf(rng, spots=spots).save(folder / "my-leaves" / kind / f"{number:03d}.jpg", quality=92)
+    _leaf(rng, spots=6).save(folder / "new-leaf.jpg", quality=92)
+    return folder
+
+
 def _table(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -175,6 +221,7 @@ def _table(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 NAMES: dict[str, Callable[[Path], Path]] = {
     "cells": cells,
+    "leaves": leaves,
     "sensors": sensors,
     "patients": patients,
     "texts": texts,

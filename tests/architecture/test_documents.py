@@ -128,7 +128,17 @@ def test_every_file_that_is_named_or_linked_exists(page: Path) -> None:
     ] == []
 
 
+@each_page
+def test_every_block_of_code_is_one_that_the_site_shows_as_code(page: Path) -> None:
+    """The site takes one word after the fence, and draws no diagrams: those are pictures."""
+    told = re.findall(r"^ *```(?=[^`\n]*$)(.*)$", page.read_text(), re.MULTILINE)
+    assert [each for each in told if each and (not re.fullmatch(r"[\w-]+", each) or each == "mermaid")] == []
+
+
 TESTS = re.compile(r"`(?:(tests/[\w/]+\.py)|…)::(\w+)`")
+
+
+WEB_TESTS = re.compile(r"`(web/src/[\w/]+\.test\.ts)::([^`]+)`")
 
 
 @each_page
@@ -139,4 +149,7 @@ def test_every_test_that_is_named_exists(page: Path) -> None:
         file = named or file
         if not re.search(rf"^ *def {test}\(", (ROOT / file).read_text(), re.MULTILINE):
             missing.append(f"{file}::{test}")
+    for named, told in WEB_TESTS.findall(page.read_text()):
+        if f'("{told}"' not in (ROOT / named).read_text():
+            missing.append(f"{named}::{told}")
     assert missing == []

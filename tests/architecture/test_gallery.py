@@ -33,6 +33,15 @@ def test_cells_are_pictures_of_two_classes(gallery: ModuleType, tmp_path: Path) 
     assert "Category[dividing, resting]" in text
 
 
+def test_leaves_are_what_the_tutorial_without_programming_learns(gallery: ModuleType, tmp_path: Path) -> None:
+    folder = gallery.NAMES["leaves"](tmp_path)
+    assert "Category[healthy, sick]" in str(look(folder / "my-leaves", None).program)
+    tutorial = (MAKE.parents[1] / "tutorial" / "apps.md").read_text()
+    assert "python docs/gallery/make.py leaves" in tutorial
+    assert (folder / "new-leaf.jpg").is_file()
+    assert "$(" not in tutorial, "who does not program is asked for no shell's tricks"
+
+
 def test_sensors_are_proposed_as_series(gallery: ModuleType, tmp_path: Path) -> None:
     assert "the steps of a series" in told(gallery, "sensors", tmp_path, "state")
 

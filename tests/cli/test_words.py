@@ -15,13 +15,15 @@ from easel.cli.app_words import facts_of as app_facts
 from easel.cli.apps import rm
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
+from easel.cli.jobs import told_output
 from easel.cli.output import show_one, show_table
 from easel.cli.plain import Ago, Lasting, Size
-from easel.cli.studies import EXAMPLE, _recommend, studies_in
+from easel.cli.studies import EXAMPLE, _recommend, measured, studies_in
 from easel.declare.parse import parse_program
 from easel.match.templates import match_program
 from easel.wire.app import Answers, App, BestModel, Fed, Refused
 from easel.wire.job import Job, Usage
+from easel.wire.lake import FileSet
 from easel.wire.study import BudgetUse, Recommendation, Study, study_fields
 from easel.wire.terms import Terms
 
@@ -178,7 +180,8 @@ def test_a_point_that_will_not_meet_the_constraints_is_not_called_better(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for probability in (2e-28, 0.97):
-        _recommend(Recommendation(point={"width": 8}, predicted={}, probability=probability, observed=None))
+        point = Recommendation(point={"width": 8}, predicted={}, probability=probability, observed=None)
+        _recommend(point, "USD")
     hopeless, hopeful = capsys.readouterr().err.split("predicted to be better")
     assert "predicted to come nearest: width=8" in hopeless
     assert "not expected to meet the constraints: less than 0.1 % probable" in hopeless
@@ -190,6 +193,19 @@ def test_what_a_study_has_spent_is_told_with_its_unit(kind: str, unit: str) -> N
     spent = dict(studies_in("CHF"))["spent"]
     assert (
         spent(Study.model_construct(budget=BudgetUse(kind=kind, amount=5, spent=1.25))) == f"1.25 of 5 {unit}"
+    )
+
+
+def test_what_a_point_measured_has_its_units_and_no_powers_of_ten() -> None:
+    values = {"accuracy": 0.94519, "time": 1.182, "cost": 4.45e-06, "f1": None}
+    assert measured(values, "USD") == "accuracy 0.9452, time 1.2 s, cost 0.000004 USD"
+
+
+def test_who_wrote_their_results_elsewhere_is_told_where_they_are_kept() -> None:
+    kept = FileSet.model_construct(name="job_1-output", version=1, files=0, bytes=0)
+    assert "only what lies in the folder output/" in told_output("job_1-output:1", kept)
+    assert told_output("model:2", kept.model_copy(update={"files": 1, "bytes": 1500})) == (
+        "Output: model:2, 1 file, 1.5 kB"
     )
 
 

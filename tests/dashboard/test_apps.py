@@ -60,7 +60,7 @@ def test_an_app_is_inferred_from_a_table_fed_refined_and_asked(server: ServerPro
     expect(page.get_by_text("40 examples, 0 switched off")).to_be_visible()
 
     page.get_by_role("link", name="Best model").click()
-    expect(page.get_by_role("link", name="Download as ONNX")).to_be_visible(timeout=MINUTES_MS)
+    expect(page.get_by_role("button", name="Download as ONNX")).to_be_visible(timeout=MINUTES_MS)
     expect(page.get_by_role("img", name="Confusion matrix over 2 classes")).to_be_visible()
     expect(page.get_by_role("img", name="The best")).to_be_visible()
     page.get_by_role("link", name="Candidates").click()
@@ -112,7 +112,7 @@ def test_pictures_are_fed_by_folder_and_the_model_is_asked_by_drawing(
     page.get_by_label("Suspected mislabels first").check()
     expect(page.get_by_role("button", name="Judge all of them")).to_be_visible()
     page.get_by_role("link", name="Best model").click()
-    expect(page.get_by_role("link", name="Download as ONNX")).to_be_visible(timeout=MINUTES_MS)
+    expect(page.get_by_role("button", name="Download as ONNX")).to_be_visible(timeout=MINUTES_MS)
     page.get_by_role("link", name="Try it").click()
     page.get_by_role("img", name="Draw here").scroll_into_view_if_needed()
     sheet = page.get_by_role("img", name="Draw here").bounding_box()

@@ -239,8 +239,8 @@ def test_generated_programs_feed_refine_and_infer(
     assert fed.stdout == "0 new, 120 known already, 120 in all\n", fed.stderr
     listed = run_python(ana, ["refine.py", "list", "class:eq:no"], cwd=tmp_path)
     digest = listed.stdout.split("\t")[0]
-    assert run_python(ana, ["refine.py", "off", digest], cwd=tmp_path).stdout == "1 examples switched off\n"
-    assert run_python(ana, ["refine.py", "undo"], cwd=tmp_path).stdout == "1 examples switched back\n"
+    assert run_python(ana, ["refine.py", "off", digest], cwd=tmp_path).stdout == "1 example switched off\n"
+    assert run_python(ana, ["refine.py", "undo"], cwd=tmp_path).stdout == "1 example switched back\n"
     asked = run_python(ana, ["infer.py", '{"size": 1, "weight": 2, "town": "Bern"}'], cwd=tmp_path)
     assert json.loads(asked.stdout)["label"] == "yes", asked.stderr
     typed = "import shop_app as a; print(a.infer([a.Input(size=-1.0, weight=-2.0, town='Bern')])[0]['label'])"

@@ -1,4 +1,4 @@
-"""Blocks of documents that are marked as sessions (```console session) are run, and must print what they show.
+"""Blocks of documents that are marked as sessions (```shell-session) are run, and must print what they show.
 
 Lines that begin with `$ ` are commands, continued by a backslash; what follows is their standard output. `…` stands for
 anything inside a line, and a line of `…` alone for any lines. All sessions of a page run in one folder, a copy of the
@@ -20,7 +20,7 @@ import pytest
 from easel.testing.server import ServerProcess, running
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"```console session\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```shell-session\n(.*?)```", re.DOTALL)
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if BLOCK.search(page.read_text())]
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
@@ -44,8 +45,9 @@ def test_only_the_scripts_that_the_build_noted_may_run(tmp_path: Path) -> None:
     assert scripts == f"script-src 'self' 'sha256-{noted}'"
 
 
-def test_without_a_site_a_page_says_how_to_build_it(tmp_path: Path) -> None:
-    answer = client(tmp_path).get("/docs/")
+@pytest.mark.parametrize("folder", [".", "never-made"])
+def test_without_a_site_a_page_says_how_to_build_it(tmp_path: Path, folder: str) -> None:
+    answer = client(tmp_path / folder).get("/docs/")
     assert answer.status_code == 200
     assert "scripts/build_site.py" in answer.text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +17,7 @@ from easel.cli.output import AsJson, InProject, say, show_one
 
 
 class ModelFormat(StrEnum):
+    AUTO = "auto"
     ONNX = "onnx"
     NATIVE = "native"
 
@@ -54,19 +57,25 @@ def rollback(
             say(f"{found.serving.model} ({found.serving.candidate}) answers from now on{kept}")
 
 
+def form_of(packed: bytes) -> ModelFormat:
+    """Returns the form of the model in an exported archive."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        return ModelFormat.ONNX if "model.onnx" in archive.namelist() else ModelFormat.NATIVE
+
+
 @app.command("export")
 def export(
     name: AppName,
     form: Annotated[
-        ModelFormat, typer.Option(help="onnx, or native: safetensors or skops")
-    ] = ModelFormat.ONNX,
+        ModelFormat, typer.Option(help="onnx, or native: safetensors or skops; auto: onnx where it can be")
+    ] = ModelFormat.AUTO,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The zip file to write")] = None,
     project: InProject = None,
 ) -> None:
     """The model that answers, as a zip archive with a runnable example."""
     with connect(project) as client:
-        target = output or Path(f"{name}-{form.value}.zip")
         packed = client.apps.export(name, form.value)
+        target = output or Path(f"{name}-{form_of(packed).value}.zip")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(packed)
         say(f"{target}: unpack it and run  python run.py")

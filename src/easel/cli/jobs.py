@@ -13,14 +13,15 @@ import typer
 from easel.cli.connect import connect
 from easel.cli.job_words import facts_of
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one, show_table
-from easel.cli.plain import Ago, Lasting
+from easel.cli.plain import Ago, Lasting, size
 from easel.cli.top import bar, watch
+from easel.declare.counted import counted
 from easel.errors import EaselError, InvalidInput
 
 if TYPE_CHECKING:
     from easel.sdk.jobs import JobHandle
     from easel.wire import job as wire
-    from easel.wire.lake import Artifact, Difference
+    from easel.wire.lake import Artifact, Difference, FileSet
 
 app = typer.Typer(no_args_is_help=True, help="Jobs: list, show, follow, kill, rerun.")
 
@@ -303,9 +304,18 @@ def _tell_waiting(job: JobHandle, over: threading.Event) -> None:
 def _tell_end(job: JobHandle) -> None:
     job.wait(check=False)
     if job.state == "finished":
-        say(f"Finished. Output: {job.about.output_set}")
+        say(f"Finished. {told_output(job.about.output_set, job.output())}")
     else:
         say(f"{job.state.capitalize()}: {job.about.reason}")
+
+
+def told_output(name: str | None, made: FileSet | None) -> str:
+    """Returns where the job's output is; whoever wrote it elsewhere learns where it should have been."""
+    if made is not None and made.files == 0:
+        return "Nothing was kept: only what lies in the folder output/ at the end is."
+    return f"Output: {name}" + (
+        "" if made is None else f", {counted(made.files, 'file')}, {size(made.bytes)}"
+    )
 
 
 def _print(line: wire.LogLine) -> None:

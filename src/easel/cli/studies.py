@@ -12,6 +12,7 @@ import typer
 
 from easel.cli.connect import connect
 from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_one
+from easel.cli.plain import lasting, money
 from easel.cli.terms import BudgetAmount, Deadline, Pause, Until, Weight, asked, tell
 from easel.declare.counted import counted
 from easel.errors import Conflict, InvalidInput, NotFound
@@ -33,7 +34,7 @@ def studies_in(currency: str) -> Columns[wire.Study]:
         ("points", lambda s: sum(s.points.values())),
         ("running", lambda s: s.points.get("running", 0)),
         ("spent", lambda s: f"{s.budget.spent:.4g} of {s.budget.amount:g} {units[s.budget.kind]}"),
-        ("best", lambda s: None if s.best is None else _measures(s.best)),
+        ("best", lambda s: None if s.best is None else _measures(s.best, currency)),
         ("created", lambda s: s.created_at),
     ]
 
@@ -42,7 +43,7 @@ POINTS: Columns[wire.StudyPoint] = [
     ("#", lambda p: p.number),
     ("state", lambda p: p.state),
     ("point", lambda p: _settings(p.point)),
-    ("measured", lambda p: _settings({k: v for k, v in p.values.items() if v is not None})),
+    ("measured", lambda p: measured(p.values)),
     ("meets", lambda p: p.feasible),
     ("spent", lambda p: None if p.spent is None else f"{p.spent:.4g}"),
     ("job", lambda p: p.job_id),
@@ -187,7 +188,7 @@ def best(study: str, project: InProject = None, as_json: AsJson = False) -> None
             shown = {"measured": found.measured, "recommended": found.best}
             print(json.dumps({k: v and v.model_dump(mode="json") for k, v in shown.items()}, indent=2))
         else:
-            _tell_best(found)
+            _tell_best(client, found)
         if found.measured.missed:
             raise typer.Exit(1)
 
@@ -317,39 +318,38 @@ def _follow(client: Client, name: str, detach: bool, as_json: bool) -> None:
         _show_all(client, [client.studies.get(name)], as_json)
         return
     say(f"Study {name} runs. Ctrl-C stops following, not the study.")
-    found = client.studies.wait(name, told=_tell)
+    kind, currency = client.studies.get(name).budget.kind, client.currency()
+    found = client.studies.wait(name, told=lambda point: _tell(point, kind, currency))
     if as_json:
         show_one(found, as_json)
     else:
         say(f"{name} {found.state}: {found.reason}")
-        _tell_best(found)
+        _tell_best(client, found)
     if found.measured is None or found.measured.missed:
         raise typer.Exit(1)
 
 
-def _tell_best(found: wire.Study) -> None:
+def _tell_best(client: Client, found: wire.Study) -> None:
     """The best measured point with its job and output; the predicted one beside it, where that is another."""
-    measured = found.measured
-    if measured is None:
+    best = found.measured
+    if best is None:
         say("nothing was found: no point measured what the goal asks for")
         for text in _failures(found):
             say(text)
         return
-    known = _settings({k: v for k, v in measured.values.items() if v is not None})
-    if measured.missed:
-        say(
-            f"nothing feasible: no point meets {', '.join(measured.missed)} with the rest. What came nearest:"
-        )
+    currency = client.currency()
+    if best.missed:
+        say(f"nothing feasible: no point meets {', '.join(best.missed)} with the rest. What came nearest:")
     else:
         say("best measured:")
-    say(f"  #{measured.number} {_settings(measured.point)}  →  {known}")
-    if measured.job_id is not None:
-        made = f", output {measured.output_set}" if measured.output_set else ""
-        say(f"  job {measured.job_id}{made}")
+    say(f"  #{best.number} {_settings(best.point)}  →  {measured(best.values, currency)}")
+    if best.job_id is not None:
+        made = f", output {best.output_set}" if best.output_set else ""
+        say(f"  job {best.job_id}{made}")
     if found.goal.get("and"):
         say(f"  the middle of the front; all of it: easel studies front {found.name}")
     if found.best is not None and found.best.observed is None:
-        _recommend(found.best)
+        _recommend(found.best, currency)
         say(f"  it was never run: easel studies verify {found.name} runs it")
 
 
@@ -361,21 +361,23 @@ def _failures(found: wire.Study) -> list[str]:
     ]
 
 
-def _tell(point: wire.StudyPoint) -> None:
-    known = {k: v for k, v in point.values.items() if v is not None}
-    spent = "" if point.spent is None else f"  spent {point.spent:.4g}"
+def _tell(point: wire.StudyPoint, kind: str, currency: str) -> None:
+    spent = "" if point.spent is None else f"; {_spent(point.spent, kind, currency)} spent"
     mark = "" if point.feasible is None or point.state != "completed" else " ✓" if point.feasible else " ✗"
-    say(f"#{point.number} {point.state}{mark}  {_settings(point.point)}  →  {_settings(known)}{spent}")
+    say(
+        f"#{point.number} {point.state}{mark}  {_settings(point.point)}  →  {measured(point.values, currency)}{spent}"
+    )
 
 
-def _recommend(best: wire.Recommendation) -> None:
+def _recommend(best: wire.Recommendation, currency: str) -> None:
     hopeless = best.probability is not None and best.probability < UNLIKELY
     what = "predicted to come nearest" if hopeless else "predicted to be better"
     say(f"{what}: {_settings(best.point)}")
     for name, e in best.predicted.items():
-        say(f"  {name}: {e.median:.4g} expected, {e.low:.4g} to {e.high:.4g} with 90 %")
+        median, low, high = (_quantity(name, value, currency) for value in (e.median, e.low, e.high))
+        say(f"  {name}: {median} expected, {low} to {high} with 90 %")
     if best.observed is not None:
-        say(f"  measured there: {_settings(best.observed)}")
+        say(f"  measured there: {measured(best.observed, currency)}")
     if best.probability is not None:
         say(f"  {_chance(best.probability)}")
 
@@ -388,8 +390,26 @@ def _chance(probability: float) -> str:
     return f"meets the constraints with {told} probability"
 
 
-def _measures(best: wire.Recommendation) -> str:
-    return _settings(best.observed or {name: e.median for name, e in best.predicted.items()})
+def _measures(best: wire.Recommendation, currency: str) -> str:
+    return measured(best.observed or {name: e.median for name, e in best.predicted.items()}, currency)
+
+
+def measured(values: Mapping[str, float | None], currency: str = "") -> str:
+    """Returns what was measured, times and sums as people write them."""
+    known = {name: value for name, value in values.items() if value is not None}
+    return ", ".join(f"{name} {_quantity(name, value, currency)}" for name, value in known.items())
+
+
+def _quantity(name: str, value: float, currency: str) -> str:
+    if name == "time":
+        return lasting(value) or ""
+    return money(value, currency).strip() if name == "cost" else f"{value:.4g}"
+
+
+def _spent(amount: float, kind: str, currency: str = "") -> str:
+    if kind == "count":
+        return counted(round(amount), "point")
+    return _quantity(kind, amount, currency)
 
 
 def _settings(values: Mapping[str, Any]) -> str:

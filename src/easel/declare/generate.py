@@ -206,11 +206,17 @@ import sys
 from {module} import APP, connect
 
 verb, *rest = sys.argv[1:] or ["list"]
+
+
+def told(switched):
+    return f"{{len(switched)}} example{{'' if len(switched) == 1 else 's'}}"
+
+
 with connect() as client:
     if verb in ("on", "off"):
-        print(f"{{len(client.apps.refine(APP, rest, on=verb == 'on'))}} examples switched {{verb}}")
+        print(f"{{told(client.apps.refine(APP, rest, on=verb == 'on'))}} switched {{verb}}")
     elif verb == "undo":
-        print(f"{{len(client.apps.undo(APP))}} examples switched back")
+        print(f"{{told(client.apps.undo(APP))}} switched back")
     elif verb == "suspects":
         for suspect in client.apps.suspects(APP).items:
             one = suspect.example

@@ -417,8 +417,8 @@ class Apps(AppReports):
         body = wire.RollBack(forward=forward)
         return self._client.connection.post(f"{self._path}/{name}/rollback", body, wire.App)
 
-    def export(self, name: str, form: Literal["onnx", "native"] = "onnx") -> bytes:
-        """The model that answers as a zip archive with a runnable example."""
+    def export(self, name: str, form: Literal["auto", "onnx", "native"] = "onnx") -> bytes:
+        """The model that answers as a zip archive with a runnable example; `auto` is ONNX where that can hold it."""
         path = f"{self._path}/{name}/export"
         return self._client.connection.request("GET", path, params={"form": form}, timeout=PATIENCE_S).content
 

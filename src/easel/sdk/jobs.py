@@ -18,6 +18,7 @@ from easel.wire.model import BaseModel
 if TYPE_CHECKING:
     from easel.sdk.client import Client
     from easel.sdk.code import SentCode
+    from easel.wire.lake import FileSet
 
 
 class JobFailed(EaselError):
@@ -142,6 +143,11 @@ class JobHandle:
     def series(self, name: str, points: int = 1000) -> list[wire.Point]:
         params = {"points": points}
         return self._client.connection.get(f"{self._path}/metrics/{name}", wire.SeriesPoints, params).points
+
+    def output(self) -> FileSet | None:
+        """The file set that it left, if it has one: how many files of how many bytes."""
+        made = self.about.output_set
+        return None if made is None else self._client.lake.file_set(made)
 
     def kill(self, reason: str = "") -> JobHandle:
         self.about = self._client.connection.post(

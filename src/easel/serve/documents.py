@@ -43,6 +43,9 @@ class _Site(StaticFiles):
         super().__init__(directory=site, html=True, check_dir=False)
         self._site, self._policy = site, policy(site)
 
+    async def check_config(self) -> None:
+        """Does without the folder, which an installation may lack: a page then says how to build it."""
+
     async def get_response(self, path: str, scope: Scope) -> Response:
         if not (self._site / "index.html").is_file():
             return HTMLResponse(NOT_BUILT)

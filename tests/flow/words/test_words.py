@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from easel.flow.words import standing
-from easel.flow.words.candidates import in_words
+from easel.flow.words.candidates import ARTICLES, FAMILIES, in_words
 from easel.flow.words.numbers import chance, clock, duration, money
 from easel.flow.words.reasons import after_whom, hope, plain
+from easel.match.registry import all_families
 from easel.records.decision import Reasons
 from easel.records.standing import Obstacle, Standing
 
@@ -67,6 +68,10 @@ def test_an_error_measure_names_no_gain_that_it_cannot_know() -> None:
     found = plain(reasons(0.6, 0.1, 0.5), "lightgbm(leaves=7)", "negative_mae", best=-3.25)
     assert "(-3.25)" in found
     assert "if it does" not in found
+
+
+def test_every_family_of_models_has_words() -> None:
+    assert set(all_families()) - set(FAMILIES) - set(ARTICLES) == set()
 
 
 def test_another_projects_app_is_not_named() -> None:

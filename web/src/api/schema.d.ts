@@ -12017,8 +12017,8 @@ export interface operations {
     export: {
         parameters: {
             query?: {
-                /** @description onnx, or native: safetensors or skops */
-                form?: "onnx" | "native";
+                /** @description onnx; native: safetensors or skops; auto: onnx where it can be */
+                form?: "auto" | "onnx" | "native";
             };
             header?: never;
             path: {

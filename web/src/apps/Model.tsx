@@ -1,3 +1,4 @@
+import { useMutation } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useNavigate } from "react-router";
 import { useAppProgress, useChange, useReport, type App, type Report } from "../api/apps";
@@ -9,6 +10,7 @@ import { Loaded } from "../ui/Loaded";
 import { Notes } from "../ui/Notes";
 import { appPlace, DataLink, provenancePlace } from "../ui/places";
 import { Picture } from "../ui/Picture";
+import { save } from "../ui/save";
 import { Time } from "../ui/Time";
 import { confusionOption, progressOption, residualOption, truthOf } from "./pictures";
 
@@ -23,6 +25,15 @@ export function Model({ project, app }: { project: string; app: App }) {
   const roll = useChange(project, app.name, (forward: boolean) =>
     answer(api.POST("/api/v1/projects/{project}/apps/{name}/rollback", { params, body: { forward } })),
   );
+  // Not a link: not every model has this form, and the reason is to be read here.
+  const onnx = useMutation({
+    mutationFn: async () => {
+      const query = { form: "onnx" as const };
+      const path = "/api/v1/projects/{project}/apps/{name}/export";
+      const packed = await answer(api.GET(path, { params: { ...params, query }, parseAs: "blob" }));
+      save(`${app.name}-onnx.zip`, packed as unknown as Blob);
+    },
+  });
   if (!app.serving)
     return (
       <>
@@ -67,12 +78,12 @@ export function Model({ project, app }: { project: string; app: App }) {
           )}
         </p>
         <p className="row">
-          <a className="button" href={`${base}?form=onnx`} download>
-            Download as ONNX
-          </a>
           <a className="button" href={`${base}?form=native`} download>
             Download the model
           </a>
+          <button type="button" disabled={onnx.isPending} onClick={() => onnx.mutate()}>
+            Download as ONNX
+          </button>
           {app.pinned && (
             <button type="button" disabled={unpin.isPending} onClick={() => unpin.mutate(undefined)}>
               Unpin: let the best answer
@@ -94,6 +105,7 @@ export function Model({ project, app }: { project: string; app: App }) {
             Pinned. The best so far would be {app.best.candidate} with {figure(app.best.shown)}.
           </p>
         )}
+        {onnx.error && <Failure error={onnx.error} />}
         {unpin.error && <Failure error={unpin.error} />}
         {roll.error && <Failure error={roll.error} />}
       </section>

@@ -5,7 +5,7 @@ import { answer, api } from "../api/client";
 import { Problem } from "../api/problem";
 import { Drop } from "../ui/Drop";
 import { Failure } from "../ui/Failure";
-import { figure } from "../ui/format";
+import { figure, percent } from "../ui/format";
 import { Draw } from "./Draw";
 import { AskSeries } from "./Series";
 import { fieldsOf, typed } from "./fields";
@@ -207,7 +207,7 @@ function Shares({ of }: { of: Record<string, unknown> }) {
           <li key={name}>
             <label className="gauge">
               <span>
-                {name} <span className="figure">{figure(share)}</span>
+                {name} <span className="figure">{percent(share)}</span>
               </span>
               <meter min={0} max={1} value={share} />
             </label>

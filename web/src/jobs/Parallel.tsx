@@ -27,6 +27,7 @@ export default function Parallel({ rows, metrics }: { rows: Row[]; metrics: stri
         title="What was given, against what came out"
         about={`Parallel coordinates of ${plural(rows.length, "job")}: the parameters in which they differ, and ${metric}; the table above says the same`}
         option={option}
+        wide
       />
     </section>
   );

@@ -79,6 +79,7 @@ export function paramsOf(spec: Record<string, unknown>): Record<string, string |
   const run = (spec.run ?? {}) as { arguments?: Record<string, unknown>; argv?: unknown[] };
   const found: Record<string, string | number> = {};
   const keep = (name: string, value: unknown) => {
+    if (typeof value === "string" && value.includes("\n")) return; // a script, as after `python -c`
     const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
     found[name] =
       typeof number === "number" && Number.isFinite(number)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Row } from "./columns";
-import { givenLines, lowerIsBetter, measuredLines, metricsOf, parallelOf } from "./compare";
+import { givenLines, lowerIsBetter, measuredLines, metricsOf, parallelOf, whereTheyDiffer } from "./compare";
 
 const row = (id: string, lr: number, tags: Record<string, number | string>, cost: number | null = null) =>
   ({
@@ -47,6 +47,17 @@ describe("comparing jobs", () => {
     expect(lines[0]!.values).toEqual(["0.1", "0.001"]);
     expect(lines.find((line) => line.name === "tag note")!.differs).toBe(false);
     expect(lines.some((line) => line.name.includes("loss"))).toBe(false);
+  });
+  it("shows of long values the part in which they differ", () => {
+    const script = "x = 1; ".repeat(60);
+    const [one, two, none] = whereTheyDiffer([
+      `python -c "${script}" --lr 0.1`,
+      `python -c "${script}" --lr 0.5`,
+      null,
+    ]);
+    expect([one, two, none]).toEqual(['… x = 1; x = 1; " --lr 0.1', '… x = 1; x = 1; " --lr 0.5', null]);
+    expect(whereTheyDiffer([script, script])[0]).toHaveLength(161);
+    expect(whereTheyDiffer(["a", "b"])).toEqual(["a", "b"]);
   });
   it("draws one axis for each parameter that differs, wide ranges by logarithm", () => {
     const option = parallelOf(rows, "loss")!;

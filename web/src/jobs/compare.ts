@@ -1,3 +1,4 @@
+import { money } from "../api/spending";
 import { duration, figure, memory } from "../ui/format";
 import { RAMP, type Option } from "../ui/Picture";
 import { paramsOf, type Row } from "./columns";
@@ -44,22 +45,29 @@ export function measuredLines(rows: Row[]): Line[] {
     "cost",
     rows.map((row) => row.cost),
     true,
+    (sum) => money(sum, rows.find((row) => row.currency)?.currency ?? ""),
   );
   const ran = line(
-    "ran, seconds",
+    "ran for",
     rows.map((row) => row.job.usage?.wall_seconds ?? null),
     true,
+    duration,
   );
   return [...metrics, ran, cost].filter((one) => one.values.some((value) => value !== null));
 }
 
-function line(name: string, numbers: (number | null)[], lower: boolean): Line {
+function line(
+  name: string,
+  numbers: (number | null)[],
+  lower: boolean,
+  text: (value: number) => string = figure,
+): Line {
   const known = numbers.filter((one) => one !== null);
   const best = lower ? Math.min(...known) : Math.max(...known);
   const differs = new Set(numbers).size > 1;
   return {
     name,
-    values: numbers.map((one) => (one === null ? null : figure(one))),
+    values: numbers.map((one) => (one === null ? null : text(one))),
     differs,
     best: numbers.map((one) => differs && known.length > 1 && one === best),
     by: lower ? "lowest" : "highest",
@@ -78,6 +86,28 @@ export function givenLines(rows: Row[]): Line[] {
   return lines.sort((a, b) => Number(b.differs) - Number(a.differs));
 }
 
+const LONG = 160;
+const BESIDE = 24;
+
+/** Long values that differ without what all of them begin and end with: the part that is looked for. */
+export function whereTheyDiffer(values: (string | null)[]): (string | null)[] {
+  const known = values.filter((one) => one !== null);
+  if (known.every((one) => one.length <= LONG)) return values;
+  if (new Set(known).size < 2) return values.map((one) => (one === null ? null : `${one.slice(0, LONG)}…`));
+  const shortest = Math.min(...known.map((one) => one.length));
+  let [start, end] = [0, 0];
+  while (start < shortest && known.every((one) => one[start] === known[0]![start])) start += 1;
+  while (end < shortest - start && known.every((one) => one.at(-1 - end) === known[0]!.at(-1 - end)))
+    end += 1;
+  const [from, after] = [Math.max(0, start - BESIDE), Math.max(0, end - BESIDE)];
+  return values.map((one) => {
+    if (one === null) return null;
+    const part = one.slice(from, one.length - after);
+    const cut = part.length > LONG ? `${part.slice(0, LONG)}…` : part + (after > 0 ? "…" : "");
+    return (from > 0 ? "…" : "") + cut;
+  });
+}
+
 function factsOf(row: Row, metrics: Set<string>): Record<string, string> {
   const { job } = row;
   const spec = job.spec as { run?: Record<string, unknown>; resources?: Record<string, unknown> };
@@ -92,10 +122,7 @@ function factsOf(row: Row, metrics: Set<string>): Record<string, string> {
   if (job.input_set) facts.input = job.input_set;
   for (const [name, value] of Object.entries(spec.resources ?? {})) facts[name] = String(value);
   if (job.device) facts.device = job.device;
-  if (job.usage) {
-    facts["ran for"] = duration(job.usage.wall_seconds);
-    facts["most memory"] = memory(job.usage.peak_memory_mb);
-  }
+  if (job.usage) facts["most memory"] = memory(job.usage.peak_memory_mb);
   return facts;
 }
 

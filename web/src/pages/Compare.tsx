@@ -4,7 +4,7 @@ import { Link, useSearchParams } from "react-router";
 import { answer, api } from "../api/client";
 import { curvesOf, type Curve } from "../api/jobs";
 import { exported, columnsIn, type Row } from "../jobs/columns";
-import { givenLines, measuredLines, metricsOf, type Line } from "../jobs/compare";
+import { givenLines, measuredLines, metricsOf, whereTheyDiffer, type Line } from "../jobs/compare";
 import { Chart, ChartBar, useView } from "../ui/Chart";
 import { Failure } from "../ui/Failure";
 import { plural } from "../ui/format";
@@ -121,20 +121,29 @@ function Part({ title, lines, rows }: { title: string; lines: Line[]; rows: Row[
           {title}
         </th>
       </tr>
-      {lines.map((line) => (
-        <tr key={line.name} className={line.differs && !line.by ? "differs" : ""}>
-          <th scope="row" dir="auto">
-            {line.name}
-            {line.by && line.best.some(Boolean) && <small> {line.by} is best</small>}
-          </th>
-          {line.values.map((value, i) => (
-            <td key={rows[i]!.job.id} className={`long ${line.by ? "number" : ""}`} dir="auto">
-              {value ?? "–"}
-              {line.best[i] && <strong className="best-mark"> best</strong>}
-            </td>
-          ))}
-        </tr>
-      ))}
+      {lines
+        .map((line) => ({ ...line, shown: whereTheyDiffer(line.values) }))
+        .map((line) => (
+          <tr key={line.name} className={line.differs && !line.by ? "differs" : ""}>
+            <th scope="row" dir="auto">
+              {line.name}
+              {line.by && line.best.some(Boolean) && <small> {line.by} is best</small>}
+            </th>
+            {line.values.map((value, i) => (
+              <td key={rows[i]!.job.id} className={`long ${line.by ? "number" : ""}`} dir="auto">
+                {value === line.shown[i] || value === null ? (
+                  (value ?? "–")
+                ) : (
+                  <details>
+                    <summary>{line.shown[i]}</summary>
+                    {value}
+                  </details>
+                )}
+                {line.best[i] && <strong className="best-mark"> best</strong>}
+              </td>
+            ))}
+          </tr>
+        ))}
     </tbody>
   );
 }

@@ -148,7 +148,8 @@ function Drawn({ project, pipeline }: { project: string; pipeline: Facts }) {
             edges={edges.map((edge) => ({ id: `${edge.source} ${edge.target}`, ...edge, className: "job" }))}
             nodeTypes={TYPES}
             fitView
-            fitViewOptions={{ maxZoom: 1 }}
+            fitViewOptions={{ maxZoom: 1, minZoom: 0.2, padding: 0.1 }}
+            minZoom={0.2}
             onNodeClick={(_, clicked) => {
               const step = pipeline.steps.find((one) => one.name === clicked.id);
               if (step) void navigate(jobPlace(project, step.job_id));

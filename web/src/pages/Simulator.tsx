@@ -188,6 +188,11 @@ export default function Simulator() {
   );
 }
 
+/** What is left of nothing by adding fractions is nothing. */
+function rounded(loss: number | undefined): number | undefined {
+  return loss !== undefined && Math.abs(loss) < 1e-9 ? 0 : loss;
+}
+
 function Result({ found }: { found: Simulated }) {
   const best = Math.min(
     ...found.runs.filter((run) => !REFERENCES.includes(run.policy)).map((run) => run.mean_loss),
@@ -234,8 +239,8 @@ function Result({ found }: { found: Simulated }) {
                   {run.policy === "bound" && <span className="quiet"> (no order can do better)</span>}
                 </td>
                 <td className="number">{count(run.devices)}</td>
-                <td className="number">{figure(run.mean_loss)}</td>
-                <td className="number">{figure(run.loss.at(-1))}</td>
+                <td className="number">{figure(rounded(run.mean_loss))}</td>
+                <td className="number">{figure(rounded(run.loss.at(-1)))}</td>
               </tr>
             ))}
           </tbody>

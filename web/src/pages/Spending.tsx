@@ -6,7 +6,7 @@ import { money, useBudget } from "../api/spending";
 import { useMembers } from "../api/members";
 import { useMe } from "../session";
 import { BudgetCard } from "../ui/BudgetCard";
-import { count, figure } from "../ui/format";
+import { count, duration } from "../ui/format";
 import { useProject } from "../ui/Frame";
 import { Loaded } from "../ui/Loaded";
 import { csvOf, save } from "../ui/save";
@@ -113,7 +113,7 @@ export default function Spending() {
                       Jobs
                     </th>
                     <th scope="col" className="number">
-                      Hours
+                      Ran
                     </th>
                     <th scope="col" className="number">
                       Amount
@@ -127,7 +127,7 @@ export default function Spending() {
                         {item.group || "–"}
                       </td>
                       <td className="number">{count(item.jobs)}</td>
-                      <td className="number">{figure(item.hours)}</td>
+                      <td className="number">{duration(3600 * item.hours)}</td>
                       <td className="number">{money(item.amount, item.currency)}</td>
                     </tr>
                   ))}
@@ -137,7 +137,7 @@ export default function Spending() {
                     <tr key={sum.currency}>
                       <th scope="row">All of these</th>
                       <td />
-                      <td className="number">{figure(sum.hours)}</td>
+                      <td className="number">{duration(3600 * sum.hours)}</td>
                       <td className="number">{money(sum.amount, sum.currency)}</td>
                     </tr>
                   ))}

@@ -21,7 +21,7 @@ import { Terms } from "../ui/Terms";
 import { Front } from "../study/Front";
 import { Importances } from "../study/Importances";
 import { Models } from "../study/Models";
-import { measured, parallelOption, pointText, spendingOption } from "../study/pictures";
+import { measured, parallelOption, pointText, quantityText, spendingOption } from "../study/pictures";
 import { Points } from "../study/Points";
 
 export default function Study() {
@@ -144,17 +144,24 @@ function Resume({ budget, running, busy, onResume }: ResumeProps) {
 
 function Best({ project, study }: { project: string; study: Facts }) {
   const verify = useVerify(project, study.name);
+  const currency = useCurrency();
   if (!study.best) return <p className="quiet">Nothing is recommended yet.</p>;
   const { point, predicted, probability, observed } = study.best;
+  const text = (name: string, value: number | null) => quantityText(name, value, currency);
   return (
     <section className="card">
       <h2>Recommended now</h2>
       <p className="long">{pointText(point)}</p>
       <p className="quiet">
         {observed
-          ? `Measured there: ${pointText(observed)}.`
+          ? `Measured there: ${Object.entries(observed)
+              .map(([name, value]) => `${name} ${text(name, value)}`)
+              .join(", ")}.`
           : `Predicted there: ${Object.entries(predicted)
-              .map(([name, e]) => `${name} ${figure(e.median)} (${figure(e.low)} to ${figure(e.high)})`)
+              .map(
+                ([name, e]) =>
+                  `${name} ${text(name, e.median)} (${text(name, e.low)} to ${text(name, e.high)})`,
+              )
               .join(", ")}.`}
         {probability !== null && ` All constraints hold with probability ${figure(probability)}.`}
       </p>
@@ -213,6 +220,7 @@ function Pictures({ project, study, points }: PicturesProps) {
               title="Points, side by side"
               about={`Parallel coordinates of ${plural(done.length, "point")}: their dimensions and what was measured; the table below says the same`}
               option={parallel}
+              wide
               onBrush={(chosen) => setBrushed(chosen?.map((i) => drawn[i]?.number ?? -1) ?? null)}
             />
             <p className="quiet">

@@ -149,6 +149,14 @@ export function limitsOf(form: Pick<Form, "minutes" | "cost" | "deadline">, now:
   };
 }
 
+const SIZES: Record<string, string> = { memory_mb: "memory", vcpu: "vCPU", gpus: "GPUs" };
+
+/** What of a size was not tried in the profile, where its time is a guess. */
+export function beyondText(names: string[]): string {
+  const told = names.map((name) => SIZES[name] ?? name).join(", ");
+  return `No run of the profile had ${told} like this: the time is less sure.`;
+}
+
 export function offerText(offer: Offer, currency: string): string {
   const when = [
     offer.starts_at ? `starts about ${moment(offer.starts_at)}` : "never starts on the devices there are",
@@ -165,7 +173,7 @@ function Found({ found, busy, onSubmit }: { found: Provisioned; busy: boolean; o
       <div className="notice finished" role="status">
         <p>{offerText(found.offer, currency)}.</p>
         {found.offer.extrapolated.length > 0 && (
-          <p className="quiet">Beyond what was profiled: {found.offer.extrapolated.join(", ")}.</p>
+          <p className="quiet">{beyondText(found.offer.extrapolated)}</p>
         )}
         <button type="button" disabled={busy} onClick={onSubmit}>
           Submit the job on this size

@@ -84,7 +84,12 @@ export function frontOption(offers: Offer[], front: Offer[], limits: Limits, cur
       return offer ? words(offer, limits, currency) : "";
     }),
     xAxis: { type: "log", name: "runtime, seconds", nameLocation: "middle", nameGap: 26 },
-    yAxis: { type: "value", name: `cost, ${currency}`, scale: true },
+    yAxis: {
+      type: "value",
+      name: `cost, ${currency}`,
+      scale: true,
+      axisLabel: { formatter: (sum: number) => money(sum) },
+    },
     series: [
       { name: "Pareto front", type: "line", symbolSize: 8, z: 3, data: best.map(dot) },
       { name: "within the limits", type: "scatter", symbolSize: 5, data: inside.map(dot) },

@@ -78,7 +78,7 @@ export function overTimeOption(items: Total[], month: string, limit: number | nu
       data: spans,
       axisLabel: { hideOverlap: true, formatter: month ? dayOf : undefined },
     },
-    yAxis: { type: "value", name: currency, min: 0 },
+    yAxis: { type: "value", name: currency, min: 0, axisLabel: { formatter: (sum: number) => money(sum) } },
     series: [
       { name: month ? "each day" : "each month", type: "bar", barMaxWidth: 48, data: amounts },
       { name: "sum so far", type: "line", showSymbol: false, data: sums },

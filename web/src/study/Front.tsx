@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import { useCurrency } from "../session";
 import { plural } from "../ui/format";
 import { aimOf, useFront, type Study, type StudyPoint } from "../api/studies";
 import { Picture } from "../ui/Picture";
@@ -16,13 +17,20 @@ export function Front({ project, study, points }: Props) {
   );
   const [chosen, setChosen] = useState("");
   const other = others.includes(chosen) ? chosen : (others.find((name) => name === "cost") ?? others[0]);
+  const currency = useCurrency();
   const more = other !== undefined && risesIn(study.goal, other);
   const option = useMemo(
     () =>
       other === undefined
         ? null
-        : frontOption(points, paretoOf(points, [quantity, upwards], [other, more]), quantity, other),
-    [points, quantity, upwards, other, more],
+        : frontOption(
+            points,
+            paretoOf(points, [quantity, upwards], [other, more]),
+            quantity,
+            other,
+            currency,
+          ),
+    [points, quantity, upwards, other, more, currency],
   );
   if (option === null || other === undefined || done.length < 2) return null;
   const kept = paretoOf(points, [quantity, upwards], [other, more]).length;

@@ -1,5 +1,6 @@
 import type { Dimension, Region, Slice, Study, StudyPoint } from "../api/studies";
-import { figure } from "../ui/format";
+import { money } from "../api/spending";
+import { duration, figure } from "../ui/format";
 import { RAMP, told, type Option } from "../ui/Picture";
 import "../ui/shapes";
 
@@ -9,6 +10,17 @@ export function pointText(point: Record<string, unknown>): string {
   return Object.entries(point)
     .map(([name, value]) => `${name} ${typeof value === "number" ? figure(value) : String(value)}`)
     .join(", ");
+}
+
+/** A quantity as it is measured: the platform's own two with their units, others as they were printed. */
+export function quantityText(name: string, value: number | null | undefined, currency: string): string {
+  if (value === null || value === undefined) return "–";
+  if (name === "cost") return money(value, currency);
+  return name === "time" ? duration(value) : figure(value);
+}
+
+export function quantityTitle(name: string, currency: string): string {
+  return { cost: `cost, ${currency}`, time: "time, s" }[name] ?? name;
 }
 
 /** Points that have ended, in the order in which their results came. */
@@ -33,8 +45,8 @@ export function spendingOption(points: StudyPoint[], quantity: string, unit: str
   const line = recommended(points, quantity);
   const all = measured(points).filter((point) => point.spent !== null && point.values[quantity] != null);
   return {
-    grid: GRID,
-    legend: { bottom: 0, data: ["recommended", "met the constraints", "did not"] },
+    grid: { ...GRID, bottom: 84 },
+    legend: { type: "scroll", bottom: 0, data: ["recommended", "met the constraints", "did not"] },
     tooltip: told((i, series) => {
       if (series === 0)
         return line[i]
@@ -85,8 +97,20 @@ export const FEASIBILITY = ["#d55e00", "#f7f1e3", "#0072b2"];
 const MET = "#0072b2";
 const NOT_MET = "#d55e00";
 
+/** On an axis whose title has the unit: sums without their currency, never as powers of ten. */
+function short(name: string, value: number): string {
+  return name === "cost" && value > 0 ? money(value) : figure(value);
+}
+
 /** The objective against another quantity, with those that no other point beats in both joined. */
-export function frontOption(points: StudyPoint[], front: number[], quantity: string, other: string): Option {
+export function frontOption(
+  points: StudyPoint[],
+  front: number[],
+  quantity: string,
+  other: string,
+  currency = "",
+): Option {
+  const text = (name: string, value: number | null | undefined) => quantityText(name, value, currency);
   const known = measured(points).filter((one) => one.values[quantity] != null && one.values[other] != null);
   const at = (one: StudyPoint) => [one.values[other]!, one.values[quantity]!] as [number, number];
   const groups = [
@@ -100,11 +124,18 @@ export function frontOption(points: StudyPoint[], front: number[], quantity: str
     tooltip: told((i, series) => {
       const one = groups[series]?.[i];
       return one
-        ? `point ${one.number}: ${pointText(one.point)}\n${quantity} ${figure(one.values[quantity])}, ${other} ${figure(one.values[other])}`
+        ? `point ${one.number}: ${pointText(one.point)}\n${quantity} ${text(quantity, one.values[quantity])}, ${other} ${text(other, one.values[other])}`
         : "";
     }),
-    xAxis: { type: "value", name: other, nameLocation: "middle", nameGap: 28, scale: true },
-    yAxis: { type: "value", name: quantity, scale: true },
+    xAxis: {
+      type: "value",
+      name: quantityTitle(other, currency),
+      nameLocation: "middle",
+      nameGap: 28,
+      scale: true,
+      axisLabel: { hideOverlap: true, formatter: (value: number) => short(other, value) },
+    },
+    yAxis: { type: "value", name: quantityTitle(quantity, currency), scale: true },
     series: [
       { name: "Pareto front", type: "line", symbolSize: 12, color: "#009e73", data: groups[0]!.map(at) },
       { name: "met the constraints", type: "scatter", symbolSize: 9, color: MET, data: groups[1]!.map(at) },
@@ -173,7 +204,12 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
   );
   const axes = [
     ...dimensions.map((dimension) => axisOf(dimension)),
-    ...[...quantities, quantity].map((name) => ({ name, type: "value" as const, scale: true, ...SHORT })),
+    ...[...quantities, quantity].map((name) => ({
+      name,
+      type: "value" as const,
+      scale: true,
+      axisLabel: { formatter: (value: number) => short(name, value) },
+    })),
   ].map((axis, dim) => ({ ...axis, dim }));
   const values = done.map((point) => [
     ...dimensions.map((dimension) => {

@@ -122,7 +122,14 @@ function Lines({ lines, following, timed, wanted }: LinesProps) {
     box.current?.scrollIntoView({ block: "nearest" });
   }, [there, wanted, virtual]);
   return (
-    <div className="log" ref={box} tabIndex={0} role="log" aria-live="off" aria-label="Lines of the log">
+    <div
+      className={`log ${lines.length < 6 ? "short" : ""}`}
+      ref={box}
+      tabIndex={0}
+      role="log"
+      aria-live="off"
+      aria-label="Lines of the log"
+    >
       {lines.length === 0 && <p className="quiet">No lines.</p>}
       <div className="log-lines" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {

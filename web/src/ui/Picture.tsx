@@ -43,6 +43,8 @@ type Props = {
   zoom?: boolean;
   /** Pictures of one group share their cursor and their zoom. */
   group?: string;
+  /** Many axes side by side: on a narrow page the picture keeps its width and is scrolled. */
+  wide?: boolean;
   /** The numbers behind the picture, to be saved as CSV. */
   table?: () => (string | number | null)[][];
 };
@@ -60,6 +62,7 @@ export function Picture(props: Props) {
     live = false,
     zoom = false,
     group,
+    wide = false,
     table,
   } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -123,6 +126,7 @@ export function Picture(props: Props) {
     drawn?.toBlob((blob) => blob && save(`${fileName(title)}.png`, blob));
   }
 
+  const drawn = <div ref={box} role="img" aria-label={about} />;
   return (
     <figure className="chart">
       <figcaption dir="auto">
@@ -143,7 +147,13 @@ export function Picture(props: Props) {
           )}
         </span>
       </figcaption>
-      <div ref={box} role="img" aria-label={about} />
+      {wide ? (
+        <div className="wide" tabIndex={0} role="region" aria-label={`${title}, to be scrolled`}>
+          {drawn}
+        </div>
+      ) : (
+        drawn
+      )}
     </figure>
   );
 }

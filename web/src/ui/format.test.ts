@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, bytes, duration, figure, memory, plural } from "./format";
+import { ago, bytes, duration, figure, memory, percent, plural } from "./format";
 import { withFigures } from "./Picture";
 
 describe("numbers and times", () => {
@@ -24,6 +24,17 @@ describe("numbers and times", () => {
       "–",
       "–",
       "1.00e-9",
+    ]);
+  });
+  it("tell shares in per cent without calling little none or much all", () => {
+    expect([0.5, 0.9999, 0.00005, 0.99999, 0, 1, 0.123].map(percent)).toEqual([
+      "50 %",
+      "99.99 %",
+      "under 0.01 %",
+      "over 99.99 %",
+      "0 %",
+      "100 %",
+      "12.3 %",
     ]);
   });
   it("tell how long ago", () => {

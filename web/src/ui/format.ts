@@ -69,6 +69,13 @@ export function figure(value: number | null | undefined): string {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
+/** A share in per cent, with as many digits as tell it from none and from all. */
+export function percent(share: number): string {
+  if (share > 0 && share < 1e-4) return "under 0.01 %";
+  if (share < 1 && share > 0.9999) return "over 99.99 %";
+  return `${Number((100 * share).toFixed(share > 0.99 || share < 0.01 ? 2 : 1))} %`;
+}
+
 /** "1 line", "2,000 lines". */
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;

@@ -62,15 +62,19 @@ export function poolHistoryOption(found: PoolHistory, quantity: "vcpu" | "gpus")
   } as Option;
 }
 
+function inWhole(share: number): string {
+  return share > 0 && share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`;
+}
+
 /** One sentence: how much of the pool was held on average, and by whom most. */
 export function poolHistoryWords(found: PoolHistory, quantity: "vcpu" | "gpus"): string {
   const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / Math.max(1, values.length);
   const means = found.held.map((one) => ({ name: one.project, mean: mean(one[quantity]) }));
   const used = means.reduce((sum, one) => sum + one.mean, 0);
   const unit = quantity === "vcpu" ? "vCPU" : "GPUs";
-  const share = found[quantity] > 0 ? ` (${Math.round((100 * used) / found[quantity])} %)` : "";
+  const share = found[quantity] > 0 ? ` (${inWhole(used / found[quantity])})` : "";
   const most = [...means].sort((a, b) => b.mean - a.mean)[0];
   const who = most && used > 0 ? `, most by ${most.name}` : "";
   const cut = found.complete ? "" : " The oldest attempts are left out: there were too many.";
-  return `On average ${figure(used)} of ${figure(found[quantity])} ${unit} were held${share}${who}.${cut}`;
+  return `On average ${figure(Number(used.toPrecision(2)))} of ${figure(found[quantity])} ${unit} were held${share}${who}.${cut}`;
 }

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from easel.declare.page import PageRequest
 from easel.declare.parse import parse_program
+from easel.errors import InvalidInput
 from easel.flow.apps.files import AppFiles, read_pair
 from easel.flow.apps.infer import Models, served
 from easel.flow.lake.upload import Lake
@@ -23,7 +24,7 @@ from easel.records.app import App
 from easel.records.identity import Caller
 from easel.store import app_examples
 
-Form = Literal["onnx", "native"]
+Form = Literal["auto", "onnx", "native"]
 TRIED = 3
 
 _RUN = '''"""Ask the exported model: python run.py object.json   (needs `pip install easel-ml[apps]`)
@@ -52,7 +53,12 @@ for answer in present(model, model.predict(inputs)):
 
 
 def export_model(lake: Lake, models: Models, caller: Caller, name: str, form: Form) -> tuple[str, bytes]:
-    """A file name and the bytes of a zip archive."""
+    """Returns a file name and the bytes of a zip archive; `auto` is ONNX where that can hold the model, else native."""
+    if form == "auto":
+        try:
+            return export_model(lake, models, caller, name, "onnx")
+        except InvalidInput:
+            form = "native"
     app, best = served(lake, caller, name)
     assert best.model_set is not None
     raw = _some_inputs(lake, caller, app)

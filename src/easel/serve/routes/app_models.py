@@ -77,7 +77,9 @@ def export(
     state: State,
     caller: Member,
     name: Name,
-    form: Annotated[Form, Query(description="onnx, or native: safetensors or skops")] = "onnx",
+    form: Annotated[
+        Form, Query(description="onnx; native: safetensors or skops; auto: onnx where it can be")
+    ] = "onnx",
 ) -> Response:
     """The model that answers, as a zip archive with a runnable example."""
     file, data = export_model(state.lake, state.model_files, caller, name, form)
