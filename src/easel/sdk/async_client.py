@@ -110,6 +110,7 @@ class AsyncJobHandle(Twin[JobHandle]):
     logs = iterated(JobHandle.logs)
     metrics = awaited(JobHandle.metrics)
     notebook = awaited(JobHandle.notebook)
+    output = awaited(JobHandle.output)
     refresh = awaited_job(JobHandle.refresh)
     rerun = awaited_job(JobHandle.rerun)
     series = awaited(JobHandle.series)

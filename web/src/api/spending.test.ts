@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { money, promised, standing } from "./spending";
+import { money, sumOnAxis, promised, standing } from "./spending";
 
 describe("money", () => {
   it("keeps the digits of small sums", () => {
@@ -12,6 +12,17 @@ describe("money", () => {
       "0.000012 USD",
       "0.000002 USD",
       "under 0.000001 USD",
+    ]);
+  });
+  it("tells neighbouring sums on an axis apart, without powers of ten", () => {
+    expect([0, 5e-7, 1e-6, 1.5e-6, 0.012, 2.5, 1200].map(sumOnAxis)).toEqual([
+      "0",
+      "0.0000005",
+      "0.000001",
+      "0.0000015",
+      "0.012",
+      "2.5",
+      "1200",
     ]);
   });
   it("counts what is promised as used", () => {

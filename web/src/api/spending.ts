@@ -39,6 +39,13 @@ export function money(amount: number, currency = ""): string {
 
 const MILLIONTH = 1e-6;
 
+/** A sum on an axis whose title names the currency: two digits, so that neighbours differ, and no power of ten. */
+export function sumOnAxis(amount: number): string {
+  if (amount === 0) return "0";
+  const digits = Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(Math.abs(amount)))));
+  return digits > 0 ? String(amount.toFixed(digits).replace(/\.?0+$/, "")) : amount.toFixed(0);
+}
+
 /** What running jobs were expected to cost beyond what they have cost; `committed` holds what is spent, too. */
 export function promised(budget: Pick<Budget, "spent" | "committed">): number {
   return Math.max(0, budget.committed - budget.spent);

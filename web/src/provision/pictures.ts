@@ -1,5 +1,5 @@
 import { CPUS, excluded, MEMORIES, type Limits, type Offer } from "../api/profiles";
-import { money } from "../api/spending";
+import { money, sumOnAxis } from "../api/spending";
 import { duration, memory } from "../ui/format";
 import { RAMP, told, type Option } from "../ui/Picture";
 import "../ui/shapes";
@@ -88,7 +88,7 @@ export function frontOption(offers: Offer[], front: Offer[], limits: Limits, cur
       type: "value",
       name: `cost, ${currency}`,
       scale: true,
-      axisLabel: { formatter: (sum: number) => money(sum) },
+      axisLabel: { formatter: sumOnAxis },
     },
     series: [
       { name: "Pareto front", type: "line", symbolSize: 8, z: 3, data: best.map(dot) },

@@ -1,4 +1,4 @@
-import { money, type Budget } from "../api/spending";
+import { money, type Budget, sumOnAxis } from "../api/spending";
 import type { Schemas } from "../api/client";
 import { plural } from "../ui/format";
 import type { Option } from "../ui/Picture";
@@ -78,7 +78,7 @@ export function overTimeOption(items: Total[], month: string, limit: number | nu
       data: spans,
       axisLabel: { hideOverlap: true, formatter: month ? dayOf : undefined },
     },
-    yAxis: { type: "value", name: currency, min: 0, axisLabel: { formatter: (sum: number) => money(sum) } },
+    yAxis: { type: "value", name: currency, min: 0, axisLabel: { formatter: sumOnAxis } },
     series: [
       { name: month ? "each day" : "each month", type: "bar", barMaxWidth: 48, data: amounts },
       { name: "sum so far", type: "line", showSymbol: false, data: sums },

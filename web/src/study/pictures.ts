@@ -1,5 +1,5 @@
 import type { Dimension, Region, Slice, Study, StudyPoint } from "../api/studies";
-import { money } from "../api/spending";
+import { money, sumOnAxis } from "../api/spending";
 import { duration, figure } from "../ui/format";
 import { RAMP, told, type Option } from "../ui/Picture";
 import "../ui/shapes";
@@ -99,7 +99,7 @@ const NOT_MET = "#d55e00";
 
 /** On an axis whose title has the unit: sums without their currency, never as powers of ten. */
 function short(name: string, value: number): string {
-  return name === "cost" && value > 0 ? money(value) : figure(value);
+  return name === "cost" ? sumOnAxis(value) : figure(value);
 }
 
 /** The objective against another quantity, with those that no other point beats in both joined. */
@@ -208,7 +208,7 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
       name,
       type: "value" as const,
       scale: true,
-      axisLabel: { formatter: (value: number) => short(name, value) },
+      ...SHORT,
     })),
   ].map((axis, dim) => ({ ...axis, dim }));
   const values = done.map((point) => [
