@@ -117,6 +117,16 @@ def test_the_difference_of_two_versions(qa: People) -> None:
     ]
 
 
+def test_seven_files_sent_again_with_one_changed_differ_in_one(qa: People) -> None:
+    files = {f"/seven/{i}.csv": f"row {i}".encode() for i in range(7)}
+    qa.put(qa.ana, files)
+    qa.make_set(qa.ana, "seven", "/seven/")
+    qa.put(qa.ana, {**files, "/seven/3.csv": b"changed"})
+    qa.make_set(qa.ana, "seven", "/seven/")
+    with qa.lake.store.read() as tx:
+        assert [change.path for change in compare(tx, qa.ana, "seven:1", "seven:2")] == ["/seven/3.csv"]
+
+
 def test_a_deleted_set_is_still_there_by_number(qa: People) -> None:
     with qa.lake.store.write() as tx:
         delete_file_set(tx, qa.ana, "ColdpotQA")
