@@ -142,8 +142,9 @@ def _check_what_was_kept(tx: Tx) -> None:
 
 
 def test_every_released_schema_has_its_database() -> None:
-    """Where this fails after a new migration: run `python -m tests.fixtures.keep_database`."""
-    assert [file.name.partition(".")[0] for file in KEPT] == RELEASED
+    """A schema that is still being written may have none: `python -m tests.fixtures.keep_database` makes it."""
+    kept = [file.name.partition(".")[0] for file in KEPT]
+    assert kept[: len(RELEASED)] == RELEASED
 
 
 def test_a_migration_that_fails_leaves_the_old_state(
