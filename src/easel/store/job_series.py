@@ -23,6 +23,8 @@ from easel.store.schema.jobs import job_metric_repeats, job_metrics, job_series,
 from easel.store.upsert import chunks, insert_or, unnested
 
 BLOCK = 128
+MOST_OPEN = 6 * BLOCK
+"""So many points of a series may be outside of blocks before more are made: each time costs three statements."""
 INFINITE = {"inf": sys.float_info.max, "-inf": -sys.float_info.max}
 _POINT = ("job_id", "attempt", "name", "step", "value", "text", "at")
 READ_WHOLE = 40_000
@@ -89,7 +91,7 @@ def make_blocks(tx: Tx, of: Series, closed_to: int | None, opened: int, new: Seq
     late = [step for step in new if closed_to is not None and step <= closed_to]
     if late:
         _renew(tx, of, late)
-    if opened >= 3 * BLOCK:
+    if opened >= MOST_OPEN:
         _close(tx, of, closed_to)
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from easel.store import job_series
 from easel.store.engine import AnyRow, Tx
-from easel.store.job_series import BLOCK, INFINITE, Series
+from easel.store.job_series import INFINITE, MOST_OPEN, Series
 from easel.store.schema.metadata import Moment
 from easel.store.upsert import array_text
 
@@ -108,13 +108,13 @@ UNION ALL
 SELECT g.name, NULL, NULL, g.step FROM given g
 WHERE NOT EXISTS (SELECT FROM made d WHERE d.name = g.name AND d.step = g.step)
 """
-_LOG_BATCH = text(_LOG.replace("{later}", _LATER).replace("{enough}", str(3 * BLOCK)))
+_LOG_BATCH = text(_LOG.replace("{later}", _LATER).replace("{enough}", str(MOST_OPEN)))
 # Looking for points that stand there takes as long as adding the others: a large batch is first taken to be new.
 _LOG_NEW = text(
     _LOG[: _LOG.index("UNION ALL")]
     .replace("  ON CONFLICT DO NOTHING RETURNING name, step\n", "")
     .replace("{later}", _LATER)
-    .replace("{enough}", str(3 * BLOCK))
+    .replace("{enough}", str(MOST_OPEN))
 )
 _LARGE = 200
 
