@@ -48,6 +48,18 @@ def test_a_job_on_hidden_files_shows_neither_names_nor_lines(world: World) -> No
     assert world.call("astro-member", "GET", f"{address}/log").status_code == 404
     assert world.call("astro-admin", "GET", f"{address}/log").status_code == 200
     assert "patients" not in events(world, "astro-member")
+    looked = [
+        ("POST", f"{BASE}/find", {"kind": "job", "query": "has ward"}),
+        ("POST", f"{BASE}/find", {"kind": "job", "query": ""}),
+        ("GET", f"{BASE}/lineage", None),
+    ]
+    tagged = {"kind": "job", "ref": job.json()["id"], "tags": {"ward": "patients of ward 7"}}
+    assert world.call("astro-admin", "POST", f"{BASE}/tags", json=tagged).status_code == 200
+    for method, path, body in looked:
+        for who, found in (("astro-admin", path.endswith("find")), ("astro-member", False)):
+            answer = world.call(who, method, path, json=body)
+            assert answer.status_code == 200, answer.text
+            assert ("patients" in answer.text) == found, (who, path, body, answer.text)
 
 
 def test_the_table_of_rights_in_the_documents_is_the_servers_own() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from easel.ids import ProjectId
+from easel.flow.lake.visible import hidden_jobs
+from easel.records.identity import Caller
 from easel.records.lake import Artifact, Graph, Kind
 from easel.store import apps
 from easel.store.engine import Tx
@@ -40,15 +41,20 @@ class GraphLabels:
     sets: Mapping[int, SetLabel]
 
 
-def job_names(tx: Tx, job_ids: Sequence[str]) -> dict[str, str]:
-    """Returns what these jobs are called, by id."""
-    return {job_id: label.name for job_id, label in labels_of(tx, job_ids).items()}
+def job_names(tx: Tx, caller: Caller, job_ids: Sequence[str]) -> dict[str, str]:
+    """Returns what these jobs are called, by id; nothing of those that a grant hides from the caller."""
+    return {job_id: label.name for job_id, label in _labels(tx, caller, job_ids).items()}
 
 
-def label_graph(tx: Tx, project_id: ProjectId, graph: Graph) -> GraphLabels:
+def _labels(tx: Tx, caller: Caller, job_ids: Sequence[str]) -> dict[str, JobLabel]:
+    hidden = hidden_jobs(tx, caller, job_ids)
+    return labels_of(tx, [job_id for job_id in job_ids if job_id not in hidden])
+
+
+def label_graph(tx: Tx, caller: Caller, graph: Graph) -> GraphLabels:
     """Returns what the sets and jobs of a graph are."""
-    jobs = labels_of(tx, [node.name for node in graph.nodes.values() if node.kind is Kind.JOB])
-    known = {app.name for app in apps.list_apps(tx, project_id)}
+    jobs = _labels(tx, caller, [node.name for node in graph.nodes.values() if node.kind is Kind.JOB])
+    known = {app.name for app in apps.list_apps(tx, caller.project_id)}
     makers = {key: jobs.get(node.name) for key, node in graph.nodes.items() if node.kind is Kind.JOB}
     sets = {
         key: _label(node, makers.get(node.made_by or 0), known)

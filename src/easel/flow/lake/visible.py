@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +49,15 @@ def visible_jobs(tx: Tx, caller: Caller, found: Sequence[Job]) -> list[Job]:
     if rights is EVERYTHING:
         return list(found)
     return [_redacted(job) if _hides(rights, caller, job) else job for job in found]
+
+
+def hidden_jobs(tx: Tx, caller: Caller, job_ids: Iterable[str]) -> set[str]:
+    """Those of these jobs that a grant hides: neither their names nor their tags are told."""
+    rights = rights_of(tx, caller)
+    if rights is EVERYTHING:
+        return set()
+    rows = jobs.rows(tx, job_ids)
+    return {job_id for job_id, row in rows.items() if _hides(rights, caller, jobs.job_of(row))}
 
 
 def need_job(tx: Tx, caller: Caller, job_id: str) -> Job:

@@ -37,7 +37,7 @@ def set_tags(state: State, caller: Member, body: wire.SetTags) -> wire.Artifact:
         values = {key: _read(value) for key, value in body.tags.items()}
         kind = records.Kind(body.kind.value)
         found, now = tag.set_tags(tx, caller, kind, body.ref, values, [_text(key) for key in body.remove])
-        return _shown(tx, [(found, now)])[0]
+        return _shown(tx, caller, [(found, now)])[0]
 
 
 @router.post("/find", response_model=Page[wire.Artifact])
@@ -54,7 +54,7 @@ def find_artifacts(state: State, caller: Member, body: wire.Find) -> Page[wire.A
             limit=body.limit,
             cursor=body.cursor,
         )
-        items = _shown(tx, found.items)
+        items = _shown(tx, caller, found.items)
     return Page(items=items, next_cursor=found.next_cursor)
 
 
@@ -95,12 +95,12 @@ def export_lineage(
 
 
 def _shown(
-    tx: Tx, found: list[tuple[records.Artifact, Mapping[str, records.TagValue]]] | Any
+    tx: Tx, caller: Caller, found: list[tuple[records.Artifact, Mapping[str, records.TagValue]]] | Any
 ) -> list[wire.Artifact]:
     names = names_of(tx, [each.creator for each, _ in found])
     jobs = find.makers_of(tx, [each for each, _ in found])
     own = {each.id: each.name for each, _ in found if each.kind is records.Kind.JOB}
-    called = job_names(tx, [*jobs.values(), *own.values()])
+    called = job_names(tx, caller, [*jobs.values(), *own.values()])
     return [
         wire.Artifact(
             kind=wire.Kind(each.kind.value),
@@ -119,7 +119,7 @@ def _shown(
 
 
 def _graph(tx: Tx, caller: Caller, found: records.Graph) -> wire.Graph:
-    told = label_graph(tx, caller.project_id, found)
+    told = label_graph(tx, caller, found)
     names = names_of(tx, [node.creator for node in found.nodes.values()])
     labels = {key: f"{node.name}:{node.version}" for key, node in found.nodes.items()}
     jobs = {k: n.name for k, n in found.nodes.items() if n.kind is records.Kind.JOB}
