@@ -1,9 +1,11 @@
 """Whether everybody gets their share: long-run shares against weights, and a newcomer behind a queue of 300 jobs.
 
-    python -m benchmarks.shares [--live [--length 2]] [--json PATH]
+    python -m benchmarks.shares [--live [--length 2 | --long-run [--seconds 120]]] [--json PATH]
 
 Simulated: the live queue's own choice (`run.queue.choose`) on four cores, jobs of mixed lengths, everybody always waiting.
-Live: `easel up` with two cores; one project queues 300 jobs, then others submit their first.
+Live: `easel up` with two cores; one project queues 300 jobs, then others submit their first. With `--long-run` instead: three
+projects of weights 1, 2 and 5 whose jobs of 0.3 to 0.9 s always wait; what each used in `--seconds`, by the journals, over the
+share of its weight.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import heapq
 import json
 import os
+import sqlite3
 import tempfile
 import time
 from dataclasses import replace
@@ -91,6 +94,48 @@ def live(length_s: float) -> dict[str, Any]:
         return {"idle pool": round(alone, 2), "behind 300": [round(wait, 2) for wait in waits]}
 
 
+WEIGHTS, LENGTHS = (1.0, 2.0, 5.0), (0.9, 0.5, 0.3)
+AHEAD = 24
+"""So many jobs of each project wait at least."""
+
+
+def live_long_run(seconds: float) -> dict[str, Any]:
+    """Each project's used core-seconds, over the share of its weight, once everybody's queue was full."""
+    with tempfile.TemporaryDirectory() as home, running(Path(home), worker_vcpu="2") as server:
+        root = server.client()
+        clients = []
+        for name, weight in zip("abc", WEIGHTS, strict=True):
+            root.projects.create(name)
+            clients.append(root.in_project(name))
+            clients[-1].queues.set_share(weight=weight)
+        began = time.time()
+        while time.time() - began < seconds:
+            for client, length in zip(clients, LENGTHS, strict=True):
+                waiting = sum(queue.queued for queue in client.queues.list())
+                for _ in range(max(AHEAD - waiting, 0)):
+                    size = {"vcpu": 1.0, "memory_mb": 256}
+                    client.jobs.submit(["sleep", str(length)], name="sleep", resources=size)
+            time.sleep(0.2)
+        database = Path(home) / "home" / "easel.sqlite"
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+            used = dict(
+                db.execute(
+                    "select p.name, sum(a.seconds) from job_attempts a join jobs j on j.id = a.job_id"
+                    " join projects p on p.id = j.project_id group by p.name"
+                ).fetchall()
+            )
+    total = sum(used[name] for name in "abc")
+    over = {
+        name: round(used[name] / total / (weight / sum(WEIGHTS)), 4)
+        for name, weight in zip("abc", WEIGHTS, strict=True)
+    }
+    return {
+        "core-seconds": {name: round(used[name], 1) for name in "abc"},
+        "used over weight": over,
+        "furthest from its weight": round(max(abs(one - 1.0) for one in over.values()), 4),
+    }
+
+
 def _first(client: Any, command: list[str], size: dict[str, float]) -> float:
     job = client.jobs.submit(command, name="sleep", resources=size)
     job.wait()
@@ -103,12 +148,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--live", action="store_true")
+    arguments.add_argument("--long-run", action="store_true")
+    arguments.add_argument("--seconds", type=float, default=120.0, help="Of the live long run")
     arguments.add_argument("--length", type=float, default=2.0, help="Of the live jobs, in seconds")
     arguments.add_argument("--json", type=Path)
     options = arguments.parse_args()
     began = time.perf_counter()
     found: dict[str, Any] = {}
-    if options.live:
+    if options.live and options.long_run:
+        found["live, weights 1 : 2 : 5"] = live_long_run(options.seconds)
+    elif options.live:
         found[f"seconds until a first job runs, jobs of {options.length:g} s"] = live(options.length)
     else:
         equal = long_run({"a": 1.0, "b": 1.0, "c": 1.0}, 2000)

@@ -178,3 +178,19 @@ def test_a_trial_that_waits_goes_before_a_better_claim_as_far_as_is_kept_for_app
     kept = expected_starts(replace(now, for_apps=1.0), rng)
     assert kept[JobId("trial")].start_at(0.5) == 0.0
     assert kept[JobId("mine")].start_at(0.5) == np.inf, "apps go on for as long as they have something to try"
+
+
+def test_what_runs_on_a_fast_device_is_sooner_over_and_what_ran_there_already_too() -> None:
+    fast, slow = replace(device("fast", 1.0), speed=4.0), device("slow", 1.0)
+    rng = np.random.default_rng(0)
+    found = expected_starts(
+        queue([waiting("a", Spread(12.0)), waiting("b", Spread(12.0))], [fast, slow]), rng
+    )
+    assert found[JobId("a")].end_at(0.5) == pytest.approx(3.0)
+    assert found[JobId("b")].end_at(0.5) == pytest.approx(12.0)
+    half_done = queue([waiting("a", Spread(12.0))], [fast], [RunningJob(YOU, "fast", ONE, Spread(12.0), 1.5)])
+    (next_one,) = expected_starts(half_done, rng).values()
+    assert next_one.start_at(0.5) == pytest.approx(1.5)
+    pair = waiting("pair", Spread(12.0), workers=2)
+    (both,) = expected_starts(queue([pair], [fast, slow]), rng).values()
+    assert both.end_at(0.5) == pytest.approx(12.0), "the fast one waits for the slow one"

@@ -246,12 +246,17 @@ def test_a_device_with_a_price_of_its_own_is_billed_as_the_pool_reckons(engine: 
     assert spent[dear.id] == pytest.approx(3 * (spent[cheap.id] or 0), rel=1e-6)
 
 
-def user_job(engine: EngineUnderTest, pool: PoolUnderTest, *, begun: bool = True, who: str = "ben") -> JobId:
+def user_job(
+    engine: EngineUnderTest,
+    pool: PoolUnderTest,
+    *,
+    begun: bool = True,
+    who: str = "ben",
+    preemptible: bool = False,
+) -> JobId:
     """A job of one core that somebody submitted."""
-    caller, spec = (
-        engine.caller(who),
-        JobSpec("sweep", Command(("sleep", "60")), resources=Resources(1.0, 512)),
-    )
+    caller, command = engine.caller(who), Command(("sleep", "60"))
+    spec = JobSpec("sweep", command, resources=Resources(1.0, 512), preemptible=preemptible)
     with engine.store.write() as tx:
         job = submit_job(tx, caller, spec)
     if begun:
@@ -289,6 +294,15 @@ def test_on_a_pool_full_of_jobs_with_more_of_them_waiting_one_trial_stands_in_li
     pool.end(held[0], result={})
     pool.begin(trial)
     assert len(pool.turn()) == 1, "its place in the line is free again"
+
+
+def test_on_a_pool_full_of_jobs_that_may_be_stopped_one_trial_stands_in_line(engine: EngineUnderTest) -> None:
+    """Whoever waits in no line has no claim to which such a job could give way."""
+    app(engine, "mine", 0)
+    pool = pool_of(engine)
+    user_job(engine, pool, preemptible=True)
+    assert len(pool.turn()) == 1
+    assert pool.turn() == []
 
 
 def test_a_reserved_device_is_offered_to_its_project_only(engine: EngineUnderTest) -> None:

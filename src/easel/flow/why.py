@@ -13,7 +13,7 @@ from easel.flow.jobs.expected import ExpectedTimes, expected_times
 from easel.flow.jobs.launch import UNKNOWN_JOB_S
 from easel.flow.jobs.promises import correction
 from easel.flow.jobs.shares import better_claim
-from easel.flow.jobs.waiting import why_waiting
+from easel.flow.jobs.waiting import no_place, why_waiting
 from easel.flow.prices import book_now
 from easel.flow.words import standing as words
 from easel.flow.words.reasons import slice_until
@@ -189,8 +189,8 @@ def of_job(tx: Tx, job: Job, max_active: int, half_life_s: float = HALF_LIFE_S) 
         return Account(Standing.WAITS_FOR_JOBS, told, job.submitted_at)
     if devices.largest_connected(tx) is None:
         return _blocked("job", job.name, Obstacle(Standing.NO_DEVICE), job.submitted_at, tx)
-    reason = why_waiting(tx, job, max_active)
-    if reason is not None and "reserved" in reason:
+    reason = no_place(tx, job)
+    if reason is not None:
         return Account(Standing.WAITS_FOR_ROOM, f"waits in the queue: {reason}", job.submitted_at)
     queue = job_queues.queued_ids(tx, job.project_id, job.user_id)
     ahead = queue.index(job.id) if job.id in queue else 0

@@ -34,7 +34,7 @@ MOST_PLAYS, LEAST_PLAYS = 200, 25
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Seconds that a job takes: log-normal about `median`, with deviation `sd` of the logarithm.
+    """Seconds that a job takes on a device of speed 1: log-normal about `median`, with deviation `sd` of the logarithm.
 
     `median` itself is uncertain by `common` (a deviation of the logarithm too), alike for all jobs of one `group`:
     such errors add up over a long queue, where those of single jobs cancel out.
@@ -66,12 +66,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class ForecastDevice:
-    """A device with what is free on it now; one that is reserved is `kept_for` a project."""
+    """A device with what is free on it now; one that is reserved is `kept_for` a project. What takes a second on the
+    reference device takes `1/speed` here."""
 
     name: str
     capacity: Room
     labels: Mapping[str, str] = field(default_factory=dict)
     kept_for: str | None = None
+    speed: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,10 @@ class _Pool:
                 return found
         return None
 
+    def speed(self, places: Places) -> float:
+        """How fast the slowest of them is: for it the others wait."""
+        return min(self.devices[name].speed for name, _ in places)
+
     def could(self, job: WaitingJob) -> bool:
         able = [d for d in self.devices.values() if _suits(d, job) and d.capacity.fits(job.asked)]
         return len(able) >= job.workers
@@ -231,7 +237,9 @@ class _Play:
         self._of_apps = 0.0
         for held in now.running:
             if held.device in self.pool.devices:
-                left = self._drawn(held.spread).beyond(held.elapsed, float(rng.uniform())) - held.elapsed
+                speed = self.pool.devices[held.device].speed
+                done = held.elapsed * speed
+                left = (self._drawn(held.spread).beyond(done, float(rng.uniform())) - done) / speed
                 gpus = self.pool.free[held.device].choose_gpus(held.asked.gpus) or ()
                 self._hold(held.owner, held.asked, [(held.device, gpus)], max(left, 0.0), held.trial)
                 self.active[held.owner] = self.active.get(held.owner, 0) + 1
@@ -332,7 +340,8 @@ class _Play:
         return self.at + job.waited > PATIENCE_S
 
     def _start(self, job: WaitingJob, places: Places) -> float:
-        seconds = max(self._drawn(job.spread).quantile(float(self.rng.uniform())), 1e-6)
+        drawn = self._drawn(job.spread).quantile(float(self.rng.uniform()))
+        seconds = max(drawn / self.pool.speed(places), 1e-6)
         self._hold(job.owner, job.asked, places, self.at + seconds + self.gap_s, job.trial)
         self.found[job.job] = (self.at, self.at + seconds)
         return seconds

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from easel.errors import InvalidInput
 from easel.optimise.arrays import Array
 from easel.schedule.measure import LossCurve
 from easel.schedule.simulate import World
-from easel.schedule.state import PoolDevice
 
 
 def least_loss(world: World, horizon: float, points: int = 200) -> LossCurve:
@@ -25,17 +22,13 @@ def least_loss(world: World, horizon: float, points: int = 200) -> LossCurve:
         raise InvalidInput("the bound is for pools in which nobody comes or goes")
     if horizon <= 0:
         raise InvalidInput("a bound needs a horizon above zero")
-    fastest, together = _speeds(world.devices)
+    speeds = [world.speed(device) for device in world.devices]
+    fastest, together = max(speeds), sum(speeds)
     edges = np.linspace(0.0, horizon, points + 1)
     choices = _choices(world)
     total = float(world.best.sum())
     gains = np.array([_most(choices, t * fastest, t * together) for t in edges[1:]])
     return LossCurve(edges[:-1], (total - gains).clip(min=0.0) / max(len(choices), 1))
-
-
-def _speeds(devices: Sequence[PoolDevice]) -> tuple[float, float]:
-    speeds = [device.speed for device in devices]
-    return max(speeds), sum(speeds)
 
 
 def _choices(world: World) -> list[tuple[Array, Array]]:

@@ -31,6 +31,8 @@ from easel.schedule.table import ScoreTable
 class World:
     """What is simulated: the table, the devices and what may happen.
 
+    `seconds_on` says of a kind of device how long each candidate `(K,)` takes there for a second on the reference
+    device; infinite where it is not run. On other devices that is `1/speed` for all.
     `arrivals` and `departures` are by tenant name (absent: at 0, never). A trial fails with probability
     `failures`; its time is multiplied by `exp(N(0, cost_noise))`, unknown to the policy.
     """
@@ -44,6 +46,7 @@ class World:
     ceiling: float = np.inf
     unit_cost: bool = False
     """Count runs in place of cost: every trial takes one unit and the policy is told so."""
+    seconds_on: Mapping[str, Array] = field(default_factory=dict)
     curves: CurveTable | None = None
     """With curves a trial may run slice by slice, and its time is the table's own, unknown to the policy."""
 
@@ -52,6 +55,19 @@ class World:
         """A world in which the curves are the truth; qualities are shares."""
         final = ScoreTable(curves.tenants, curves.candidates, curves.quality[:, :, -1], curves.cost[:, :, -1])
         return cls(final, tuple(devices), curves=curves, ceiling=1.0, **more)
+
+    def seconds(self, device: PoolDevice) -> Array:
+        """`(K,)`: seconds on `device` for a second on the reference device."""
+        usual = np.full(len(self.table.candidates), 1.0 / device.speed)
+        return np.asarray(self.seconds_on.get(device.kind, usual))
+
+    def speed(self, device: PoolDevice) -> float:
+        """How fast it is for whom it suits best."""
+        return float(1.0 / self.seconds(device).min())
+
+    def costs_on(self, cost: Array) -> dict[str, Array]:
+        """What candidates of such costs take on devices of each kind."""
+        return {kind: cost * factor for kind, factor in self.seconds_on.items()}
 
     @property
     def best(self) -> Array:
@@ -86,8 +102,10 @@ def tenants(world: World, priors: Prior | Mapping[str, Prior]) -> list[Tenant]:
         prior = priors if isinstance(priors, Prior) else priors[name]
         cost = np.ones(len(table.candidates)) if world.unit_cost else table.cost[i]
         absent = np.isnan(table.quality[i])
-        belief = prior.belief()
-        found.append(Tenant(name, table.candidates, belief, cost, ceiling=world.ceiling, taken=absent))
+        belief, there = prior.belief(), world.costs_on(cost)
+        found.append(
+            Tenant(name, table.candidates, belief, cost, ceiling=world.ceiling, taken=absent, cost_on=there)
+        )
     return found
 
 
@@ -95,8 +113,9 @@ def curve_tenants(world: World, prior: CurvePrior) -> list[Tenant]:
     """The tenants of a world of curves; what they cost is the policy's to learn."""
     belief = prior.belief()
     cost = belief.costs()[:, -1]
+    there = world.costs_on(cost)
     return [
-        Tenant(name, world.table.candidates, belief, cost, ceiling=world.ceiling)
+        Tenant(name, world.table.candidates, belief, cost, ceiling=world.ceiling, cost_on=there)
         for name in world.table.tenants
     ]
 
@@ -140,7 +159,7 @@ def simulate(
     heapq.heapify(events)
     state = PoolState({}, world.devices[0])
     losses = _Losses(top)
-    idle = _Idle(world.devices)
+    idle = _Idle(world)
     devices = {d.name: d for d in world.devices}
     times, means, steps = [0.0], [0.0], list[TrialRecord]()
     while events and events[0][0] <= horizon:
@@ -184,10 +203,11 @@ class _Idle:
     Devices alike in kind, speed and price are asked until one of them is left idle: so would the others be.
     """
 
-    def __init__(self, devices: Sequence[PoolDevice]) -> None:
+    def __init__(self, world: World) -> None:
         self._alike: dict[tuple[str, float, float], deque[tuple[int, PoolDevice]]] = {}
+        self._speeds = {_alike(device): world.speed(device) for device in world.devices}
         self._count = 0
-        for device in devices:
+        for device in world.devices:
             self.freed(device)
 
     def freed(self, device: PoolDevice) -> None:
@@ -198,7 +218,7 @@ class _Idle:
         """Each is taken out as it comes, unless `left` puts it back."""
         self._asked = {key for key, waiting in self._alike.items() if waiting}
         while self._asked:
-            key = min(self._asked, key=lambda key: (-self._alike[key][0][1].speed, self._alike[key][0][0]))
+            key = min(self._asked, key=lambda key: (-self._speeds[key], self._alike[key][0][0]))
             self._taken = self._alike[key].popleft()
             yield self._taken[1]
             if not self._alike[key]:
@@ -260,7 +280,7 @@ def _slice_outcome(
     begun = int(belief.progress[decision.index]) if isinstance(belief, CurveBelief) else -1
     cost = curves.cost[row, decision.index]
     time = float(cost[rung] - (cost[begun] if begun >= 0 else 0.0))
-    time *= _luck(world, rng) / device.speed
+    time *= _luck(world, rng) * float(world.seconds(device)[decision.index])
     return _ended(decision, time, float(curves.quality[row, decision.index, rung]), device, world, now, rng)
 
 

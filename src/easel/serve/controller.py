@@ -18,6 +18,7 @@ from easel.flow.jobs.advance import Advance, Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.preempt import preempt, preempting
 from easel.flow.jobs.reports import AttemptReport
+from easel.flow.jobs.stranded import put_back, stranded
 from easel.flow.operate.drain import emptying
 from easel.flow.operate.reserve import strangers
 from easel.records.attempt import AttemptKey, EndReason
@@ -128,6 +129,7 @@ class Controller:
                 self._look_for_lost(now)
                 self._empty_drained()
                 self._preempt()
+                self._put_back()
         except Fenced:
             log.warning("another controller has taken over; standing by")
             self._stand_by()
@@ -310,7 +312,9 @@ class Controller:
         if not self.connected:
             return
         with self.store.read() as tx:
-            keys, giving = jobs.to_kill(tx), set(jobs.to_give_way(tx))
+            keys, asked = jobs.to_kill(tx), jobs.to_give_way(tx)
+        giving = {key for key, by_itself in asked.items() if by_itself}
+        keys += [key for key, by_itself in asked.items() if not by_itself]
         for key in keys:
             if key not in self._stopped:
                 self._stopped.add(key)
@@ -344,6 +348,18 @@ class Controller:
             self.guard(tx)
             stop = preempt(tx, found)
         for key in stop - self._stopped:
+            self._stopped.add(key)
+            self.executor.kill(key)
+
+    def _put_back(self) -> None:
+        """What the devices that are left could not hold goes back into its queue."""
+        found = stranded(self.store, self._stopped) if self.connected else []
+        if not found:
+            return
+        with self.store.write() as tx:
+            self.guard(tx)
+            stop = put_back(tx, found)
+        for key in stop:
             self._stopped.add(key)
             self.executor.kill(key)
 

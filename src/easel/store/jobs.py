@@ -422,10 +422,11 @@ def to_kill(tx: Tx) -> list[str]:
     return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
 
 
-def to_give_way(tx: Tx) -> list[str]:
-    """Keys of attempts that were asked to stop at their next checkpoint."""
-    query = select(jobs.c.id, jobs.c.attempt).where(IS_ACTIVE, jobs.c.give_way.is_(True))
-    return [str(AttemptKey(row.id, row.attempt)) for row in tx.execute(query)]
+def to_give_way(tx: Tx) -> dict[str, bool]:
+    """Keys of attempts that were asked to give way, and whether each does so by itself at its next checkpoint: trials
+    do, and commands are stopped."""
+    query = select(jobs.c.id, jobs.c.attempt, jobs.c.kind).where(IS_ACTIVE, jobs.c.give_way.is_(True))
+    return {str(AttemptKey(row.id, row.attempt)): row.kind == "trial" for row in tx.execute(query)}
 
 
 def wants_of_queued(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, str]]:
@@ -435,6 +436,15 @@ def wants_of_queued(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, s
         query = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(some), IS_QUEUED)
         found |= {JobId(row.id): dict(row.spec.get("wants") or {}) for row in tx.execute(query)}
     return found
+
+
+def put_off(tx: Tx, job_ids: Sequence[JobId]) -> frozenset[JobId]:
+    """Returns those of these jobs that wait in the queue and may not begin yet."""
+    found: set[JobId] = set()
+    for some in chunks(job_ids):
+        later = (jobs.c.id.in_(some), IS_QUEUED, jobs.c.not_before > tx.now)
+        found |= {JobId(row.id) for row in tx.execute(select(jobs.c.id).where(*later))}
+    return frozenset(found)
 
 
 def want_nothing(tx: Tx, job_ids: Sequence[JobId]) -> None:

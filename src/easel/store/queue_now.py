@@ -35,14 +35,16 @@ class JobInQueue(NamedTuple):
 
 
 class JobOnDevice(NamedTuple):
-    """Where an active job is, whether it was asked to stop at its next checkpoint, and what each of its workers asks
-    for."""
+    """Where an active job is, whether it was asked to stop at its next checkpoint, what each of its workers asks for,
+    whether it said that it may be stopped and tried again, and whether it is being killed."""
 
     state: JobState
     device: str | None
     gives_way: bool
     resources: Resources
     workers: int = 1
+    preemptible: bool = False
+    ending: bool = False
 
 
 class PromisedSeconds(NamedTuple):
@@ -52,6 +54,13 @@ class PromisedSeconds(NamedTuple):
     promised_seconds: float
     low_seconds: float
     high_seconds: float
+
+
+class TookSeconds(NamedTuple):
+    """For how long a job that finished held its device."""
+
+    device: str | None
+    seconds: float
 
 
 class HeldPlace(NamedTuple):
@@ -73,6 +82,12 @@ def active(tx: Tx) -> list[JobInQueue]:
     return [JobInQueue._make(row) for row in tx.execute(query)]
 
 
+def launching(tx: Tx) -> list[JobInQueue]:
+    """Returns the jobs that have left their queues and that no device has begun."""
+    query = select(*_COLUMNS).where(IS_ACTIVE, jobs.c.state == JobState.LAUNCHING.value)
+    return [JobInQueue._make(row) for row in tx.execute(query.order_by(jobs.c.launched_at, jobs.c.seq))]
+
+
 _HELD = select(
     jobs.c.id,
     jobs.c.state,
@@ -82,6 +97,8 @@ _HELD = select(
     jobs.c.spec["resources"]["memory_mb"].as_float().label("memory_mb"),
     jobs.c.spec["resources"]["gpus"].as_float().label("gpus"),
     jobs.c.spec["workers"].as_integer().label("workers"),
+    jobs.c.spec["preemptible"].as_boolean().label("preemptible"),
+    jobs.c.kill_requested,
 ).where(IS_ACTIVE)
 
 
@@ -94,6 +111,8 @@ def held(tx: Tx) -> dict[JobId, JobOnDevice]:
             bool(row.give_way),
             Resources(float(row.vcpu), int(row.memory_mb), float(row.gpus or 0.0)),
             int(row.workers or 1),
+            bool(row.preemptible),
+            bool(row.kill_requested),
         )
         for row in tx.execute(_HELD)
     }
@@ -119,22 +138,28 @@ def promises(tx: Tx, job_ids: Iterable[str]) -> dict[str, PromisedSeconds]:
     return {row.job_id: PromisedSeconds._make(row) for row in found}
 
 
-def took(tx: Tx, project_id: str, name: str, among: int = 20) -> list[float]:
+_TOOK = select(jobs.c.device, _HELD_AT.label("held_at"), jobs.c.ended_at).where(jobs.c.state == "finished")
+_TOOK = _TOOK.order_by(jobs.c.seq.desc())
+
+
+def took(tx: Tx, project_id: str, name: str, among: int = 20) -> list[TookSeconds]:
     """Returns for how many seconds the last jobs of this name that finished held their devices."""
-    of_name = and_(jobs.c.project_id == project_id, jobs.c.name == name, jobs.c.state == "finished")
-    query = select(_HELD_AT.label("held_at"), jobs.c.ended_at).where(of_name).order_by(jobs.c.seq.desc())
-    return _seconds(tx, query.limit(among))
+    of_name = and_(jobs.c.project_id == project_id, jobs.c.name == name)
+    return _seconds(tx, _TOOK.where(of_name).limit(among))
 
 
-def took_lately(tx: Tx, among: int = 50) -> list[float]:
+def took_lately(tx: Tx, among: int = 50) -> list[TookSeconds]:
     """Returns for how many seconds the last jobs of anybody that finished held their devices."""
-    query = select(_HELD_AT.label("held_at"), jobs.c.ended_at).where(jobs.c.state == "finished")
-    return _seconds(tx, query.order_by(jobs.c.seq.desc()).limit(among))
+    return _seconds(tx, _TOOK.limit(among))
 
 
-def _seconds(tx: Tx, query: object) -> list[float]:
-    rows = tx.execute(query)  # type: ignore[arg-type]  # a select of two moments
-    return [(row.ended_at - row.held_at).total_seconds() for row in rows if row.held_at and row.ended_at]
+def _seconds(tx: Tx, query: object) -> list[TookSeconds]:
+    rows = tx.execute(query)  # type: ignore[arg-type]  # a select of a device and two moments
+    return [
+        TookSeconds(row.device, (row.ended_at - row.held_at).total_seconds())
+        for row in rows
+        if row.held_at and row.ended_at
+    ]
 
 
 def last_held(tx: Tx, among: int = 100) -> list[HeldPlace]:

@@ -37,7 +37,8 @@ class _Look:
     """The devices and what jobs hold of them, as they were when a turn began.
 
     `wants` is what jobs ask for to run on a device, `waiting` what those in the queue ask for, `terms` what devices
-    cost that have terms of their own. `contended`: jobs of other kinds hold devices, and more of them wait.
+    cost that have terms of their own. `contended`: jobs of other kinds hold devices, and more of them wait or some may
+    be stopped. `back`: flights that gave way and may not begin again yet.
     """
 
     machines: Sequence[Device] = ()
@@ -46,6 +47,7 @@ class _Look:
     wants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     waiting: Mapping[JobId, Mapping[str, str]] = field(default_factory=dict)
     terms: Mapping[str, places.PlaceTerms] | None = None
+    back: frozenset[JobId] = frozenset()
 
 
 @dataclass(kw_only=True)
@@ -110,17 +112,20 @@ class Keeper(PoolView):
 
     def _look_at_machines(self, tx: Tx) -> _Look:
         flights, machines, held = list(self.flights), devices.machines(tx), queue_now.held(tx)
-        others = any(job not in self.flights for job in held)
+        others = [one for job, one in held.items() if job not in self.flights]
+        may_stop = any(one.preemptible for one in others)
+        back = [job for job, flight in self.flights.items() if flight.goes_back and job not in held]
         waiting = sum(job not in held for job in flights)
         wants = {one.name: asked for one in machines if (asked := places.wants_of(one))}
         apart = any(TERMS in device.labels for device in machines)
         return _Look(
             machines,
             held,
-            others and queue_now.waiting(tx, waiting + 1) > waiting,
+            bool(others) and (may_stop or queue_now.waiting(tx, waiting + 1) > waiting),
             wants,
             jobs.wants_of_queued(tx, flights) if wants else {},
             self.terms(tx) if apart and self.terms is not None else None,
+            jobs.put_off(tx, back) if back else frozenset(),
         )
 
     def _announce_done(self, tx: Tx) -> None:
@@ -190,22 +195,25 @@ class Keeper(PoolView):
             self.guard(tx)
 
     def _places(self) -> list[PoolDevice]:
-        """The devices with the room that trials and everybody's jobs leave."""
+        """The devices with the room that trials and everybody's jobs leave.
+
+        What is being killed is as good as gone: who comes next is chosen meanwhile.
+        """
         others = [
             places.Taken(one.device or "", one.resources)
             for job, one in self._look.held.items()
-            if job not in self.flights
+            if job not in self.flights and not one.ending
             for _ in range(one.workers)
         ]
         return places.idle(self._look.machines, [*self._taken(), *others], self._look.terms)
 
     def _taken(self) -> list[places.Taken]:
         """What trials hold. Work that cannot start takes no place: its queue is paused, its owner's budget is spent, it
-        fits nowhere."""
+        fits nowhere, it has only just given way."""
         taken = []
         for job, flight in self.flights.items():
             at = self._look.held.get(job)
-            if at is None and (flight.owner in self._blocked or job in self._over):
+            if at is None and (flight.owner in self._blocked or job in self._over or job in self._look.back):
                 continue
             device, meant = "" if at is None else at.device or "", flight.trial.device
             taken.append(places.Taken(device, flight.resources, meant, waits=at is None))

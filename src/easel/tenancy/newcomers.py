@@ -101,8 +101,8 @@ def who_gives_way(
     devices: Sequence[PoolDevice],
 ) -> list[JobId]:
     """Slices to be asked to stop at their next checkpoint: one for each newcomer that could run on some device and for
-    whom nobody is `giving` way yet. Those `active` ones that are thought to take longest, of tenants that have a model:
-    what waits in a queue holds no device.
+    whom nobody is `giving` way yet. Those `active` ones that are thought to take longest, of tenants that have a model
+    or lose nothing by it: what waits in a queue holds no device.
     """
     waiting = sum(
         bool(one.open.any()) and any(_fits(one, device) for device in devices)
@@ -127,4 +127,4 @@ def _fits(tenant: Tenant, device: PoolDevice) -> bool:
 
 def _may_give_way(flight: Flight, state: PoolState) -> bool:
     tenant = state.tenants.get(flight.trial.tenant)
-    return flight.stops and tenant is not None and bool(tenant.pulls)
+    return flight.stops and tenant is not None and (bool(tenant.pulls) or flight.goes_back)

@@ -56,7 +56,7 @@ def idle(
         own = known.get(device.labels.get(TERMS, ""), PlaceTerms())
         place = PoolDevice(
             device.name,
-            speed=number_in(device.labels, SPEED, device.notes.get(SPEED, "")),
+            speed=speed_of(device),
             price=number_in(device.labels, PRICE) * own.price,
             kind=device.notes.get("kind", ""),
             room=room[device.name],
@@ -144,6 +144,11 @@ def strayed(wanted: Iterable[Mapping[str, str]], devices: Sequence[Device]) -> l
     """Returns for each of what jobs want whether no device that may get work has it."""
     there = [device.labels for device in devices if device.open]
     return [bool(asked) and not any(asked.items() <= labels.items() for labels in there) for asked in wanted]
+
+
+def speed_of(device: Device) -> float:
+    """Returns how fast a device says it is, against 1 for the reference."""
+    return number_in(device.labels, SPEED, device.notes.get(SPEED, ""))
 
 
 def number_in(labels: Mapping[str, str], name: str, note: str = "") -> float:

@@ -31,6 +31,8 @@ class Flight:
     examples: int = 0
     stops: bool = False
     """Whether it gives way within seconds when it is asked to, and keeps what it has learned by then."""
+    goes_back: bool = False
+    """Whether it gives way by being stopped: the same job goes on later, from the checkpoint that it keeps."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,3 +122,17 @@ def test_what_an_admin_keeps_for_apps_is_foretold_to_neither_jobs_nor_newcomers(
     with store.write() as tx:
         keep_for_apps(tx, ana, 0.0)
     assert last_start() == pytest.approx(shared)
+
+
+def test_what_ran_on_a_fast_device_takes_longer_elsewhere(store: Store, ana: Caller) -> None:
+    with store.write() as tx:
+        devices.seen(tx, "quick", "local", Room(1.0, 4096), {"label speed": "4"})
+    for _ in range(5):
+        ran(store, ana, 3.0, name="short")
+    with store.write() as tx:
+        tx.execute(update(jobs).values(device="quick"))
+    submit(store, ana, 1, name="short")
+    with store.read() as tx:
+        now = queue_as_it_is(tx, 8)
+    assert {device.name: device.speed for device in now.devices} == {"here": 1.0, "quick": 4.0}
+    assert now.waiting[0].spread.median == pytest.approx(12.0)

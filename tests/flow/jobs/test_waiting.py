@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from easel.declare.job import Command, JobSpec
@@ -31,6 +33,7 @@ def test_a_queued_job_says_what_it_waits_for(engine: EngineUnderTest) -> None:
     ana = engine.people["ana"]
     with engine.store.write() as tx:
         job = submit_job(tx, ana, SPEC)
+        devices.seen(tx, "core", "local", Room(1.0, 4096), {})
         assert why_waiting(tx, job, 4) == "it is next in turn"
         behind, needing = submit_job(tx, ana, SPEC), submit_job(tx, ana, SPEC, after=[job.id])
         reasons = WaitingReasons(tx, 4, [job, behind, needing])
@@ -43,6 +46,17 @@ def test_a_queued_job_says_what_it_waits_for(engine: EngineUnderTest) -> None:
         assert why_waiting(tx, job, 0) == "0 of your jobs are active, and at most 0 may be at once"
         set_queue(tx, ana, None, paused=True)
         assert "paused" in (why_waiting(tx, job, 4) or "")
+
+
+def test_a_job_that_waits_for_a_missing_device_says_so(engine: EngineUnderTest) -> None:
+    with engine.store.write() as tx:
+        devices.seen(tx, "core", "local", Room(1.0, 4096), {})
+        devices.seen(tx, "second", "local", Room(1.0, 4096), {})
+        job = submit_job(tx, engine.people["ana"], replace(SPEC, workers=2))
+        devices.away(tx, "second")
+        told = "1 of the devices that are connected could run it, and it needs 2"
+        assert why_waiting(tx, job, 4) == told
+        assert of_job(tx, job, 4).sentence == f"waits in the queue: {told}"
 
 
 def test_a_job_that_fair_share_holds_back_says_who_goes_first_and_why(engine: EngineUnderTest) -> None:

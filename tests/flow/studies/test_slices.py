@@ -10,11 +10,16 @@ from tests.flow.studies.conftest import Studio
 
 from easel.declare.goal import own_use
 from easel.errors import InvalidInput
+from easel.flow.apps.declare import declare_app, delete_app
+from easel.flow.apps.feed import feed
+from easel.flow.jobs.control import kill_job
 from easel.flow.studies.measure import whole_of
 from easel.flow.studies.point import earlier_of, job_for
 from easel.ids import JobId, StudyId
+from easel.records.job import JobState
 from easel.records.study import PointOutcome, StudyPoint
-from easel.store import jobs
+from easel.run.launch import checkpoint_folder
+from easel.store import jobs, queue_now
 from easel.wire.study import study_fields
 
 STUDY = """
@@ -63,6 +68,66 @@ def test_points_go_on_from_what_the_same_settings_left_lower_down(studio: Studio
     with studio.engine.store.read() as tx:
         rows = jobs.rows(tx, [str(each.job_id) for each in points])
     assert all(row.spec["slice"] and row.spec["preemptible"] for row in rows.values())
+
+
+LONG = """
+name: long
+job:
+  command: >-
+    sh -c 'echo {epochs} {rate} >> $EASEL_CHECKPOINT/begun;
+    test $(wc -l < $EASEL_CHECKPOINT/begun) -gt 1 || exec sleep 600;
+    echo "[EASEL_METRIC] accuracy=0.{rate}"'
+  resources: {vcpu: 1, memory_mb: 64}
+space:
+  - {name: rate, type: ordinal, values: [1, 2]}
+  - {name: epochs, type: ordinal, values: [3], role: fidelity}
+goal: {maximise: accuracy, budget: {count: 2}}
+strategy: grid
+workers: 2
+early_stopping: false
+slices: epochs
+"""
+
+
+def test_points_that_fill_the_pool_give_way_to_a_newly_fed_app_and_go_on_from_what_they_kept(
+    studio: Studio,
+) -> None:
+    engine, ana = studio.engine, studio.engine.caller()
+    studio.create(LONG)
+    studio.until(lambda: len(studio.points("long")) == 2)
+    both = [JobId(str(point.job_id)) for point in studio.points("long")]
+
+    def states() -> list[JobState]:
+        with engine.store.read() as tx:
+            return [JobState(row.state) for row in jobs.rows(tx, both).values()]
+
+    kept = [checkpoint_folder(engine.home, job) / "begun" for job in both]
+    studio.until(lambda: all(path.exists() for path in kept) and set(states()) == {JobState.RUNNING})
+    with engine.store.write() as tx:
+        declare_app(tx, ana, "flowers", "input: {size: number}\noutput: [no, yes]")
+    feed(
+        engine.lake,
+        ana,
+        "flowers",
+        [({"size": float(k % 7)}, "yes" if k % 7 > 3 else "no") for k in range(40)],
+    )
+
+    def trials() -> list[str]:
+        with engine.store.read() as tx:
+            return [job.device or "" for job in queue_now.active(tx) if job.spec["run"]["kind"] == "trial"]
+
+    studio.until(lambda: bool(trials()))
+    assert sorted(states()) == [JobState.QUEUED, JobState.RUNNING], "one gives way and no more than one"
+    with engine.store.write() as tx:
+        delete_app(tx, ana, "flowers")
+        kill_job(tx, ana, both[states().index(JobState.RUNNING)])
+    points = studio.finish("long")
+    outcomes = sorted(point.outcome or "" for point in points)
+    assert PointOutcome.COMPLETED in outcomes, "it went on from what it had kept"
+    with engine.store.read() as tx:
+        rows = jobs.rows(tx, both).values()
+    assert [(row.lost, row.failed) for row in rows] == [(0, 0)] * 2, "it cost none of its tries"
+    assert max(row.attempt for row in rows) == 2
 
 
 def test_the_furthest_completed_point_of_the_same_settings_is_gone_on_from() -> None:

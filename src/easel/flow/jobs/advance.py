@@ -60,6 +60,8 @@ from easel.store.stored_job import StoredJob
 
 _IN_ORDER = 1 << 40
 """Chunks of a log are numbered by the bytes before them, beyond the entries' numbers that older releases used."""
+GAVE_WAY_S = 5.0
+"""Who was stopped for a newcomer begins again no sooner: its place is the newcomer's."""
 
 
 @dataclass(slots=True)
@@ -368,6 +370,8 @@ class _Fold:
         if life.state is JobState.QUEUED:
             # The next attempt begins a new log and a new journal.
             wait = backoff_s(life.lost + life.failed, self.tx.rng.random())
+            if work.row.give_way and life.end is EndReason.STOPPED:
+                wait = max(wait, GAVE_WAY_S)
             work.changes |= {
                 "applied": 0,
                 "log_lines": 0,

@@ -27,7 +27,8 @@ from easel.run.forecast import (
 from easel.run.share import HALF_LIFE_S
 from easel.store import devices, job_queues, pool_shares, queue_now, reservations, shares
 from easel.store.engine import Tx
-from easel.store.queue_now import JobInQueue
+from easel.store.queue_now import JobInQueue, TookSeconds
+from easel.tenancy.places import speed_of
 
 UNKNOWN = Spread(60.0, 1.0, 1.0)
 """Of a job of which nothing is known, on a pool that has finished nothing."""
@@ -54,13 +55,17 @@ class ExpectedTimes:
 def queue_as_it_is(tx: Tx, max_active: int, half_life_s: float = HALF_LIFE_S) -> QueueNow:
     """Devices that are connected, what runs on them, what waits, and everybody's claim."""
     kept = reservations.kept_now(tx)
+    known_devices = devices.machines(tx)
+    speeds = {device.name: speed_of(device) for device in known_devices}
     pool = [
-        ForecastDevice(device.name, device.capacity, device.labels, kept.get(device.name))
-        for device in devices.machines(tx)
+        ForecastDevice(
+            device.name, device.capacity, device.labels, kept.get(device.name), speeds[device.name]
+        )
+        for device in known_devices
         if device.open
     ]
     active, queued = queue_now.active(tx), queue_now.queued(tx)
-    spreads = _Spreads(tx, [*active, *queued])
+    spreads = _Spreads(tx, [*active, *queued], speeds)
     running, waiting = [], []
     for row in active:
         if row.state == "launching":
@@ -137,13 +142,17 @@ def expected_times(
 
 
 class _Spreads:
-    """How long jobs take: as promised, as the last ones of their name took, or as any took lately."""
+    """How long jobs take on a device of speed 1: as promised, as the last ones of their name took, or as any took
+    lately, each told by the speed of the device where it ran."""
 
-    def __init__(self, tx: Tx, rows: Sequence[JobInQueue]) -> None:
+    def __init__(self, tx: Tx, rows: Sequence[JobInQueue], speeds: Mapping[str, float]) -> None:
+        def seconds(found: Sequence[TookSeconds]) -> list[float]:
+            return [one.seconds * speeds.get(one.device or "", 1.0) for one in found]
+
         self._promised = queue_now.promises(tx, [row.id for row in rows])
         names = list(dict.fromkeys((row.project_id, row.name) for row in rows))[:MOST_NAMES]
-        self._of_name = {name: queue_now.took(tx, *name) for name in names}
-        self.lately = spread_of(queue_now.took_lately(tx), "", STRANGE_SD) or UNKNOWN
+        self._of_name = {name: seconds(queue_now.took(tx, *name)) for name in names}
+        self.lately = spread_of(seconds(queue_now.took_lately(tx)), "", STRANGE_SD) or UNKNOWN
 
     def of(self, row: JobInQueue) -> Spread:
         promise = self._promised.get(row.id)

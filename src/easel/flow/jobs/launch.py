@@ -126,7 +126,7 @@ class Launcher:
         """The queues that may launch, with the jobs that may begin: those wait for which a hard budget has no room, and
         those that no devices that are connected could hold together."""
         spent = spent_projects(tx, left)
-        able = _able(pool, reservations.kept_now(tx))
+        able = placeable(pool, reservations.kept_now(tx))
         found = job_queues.lines(tx, self.max_active, at_most, able, kind)
         found = [line for line in found if line.owner[0] not in spent]
         if not any(line.owner[0] in left for line in found):
@@ -192,8 +192,9 @@ def _kept_for_apps(tx: Tx, pool: Sequence[Device], held: Sequence[HeldNow]) -> i
     return kept_room(least, cores, sum(job.vcpu * job.workers for job in held if job.trial))
 
 
-def _able(pool: Sequence[Device], kept: Mapping[str, str]) -> job_queues.Placeable | None:
-    """Machines of Ray and Slurm say nothing of labels, and of an unknown pool nothing is known: all may go there.
+def placeable(pool: Sequence[Device], kept: Mapping[str, str]) -> job_queues.Placeable | None:
+    """Returns what says whether devices could hold a job together, if they were empty; None where all may go there:
+    machines of Ray and Slurm say nothing of labels, and of an unknown pool nothing is known.
 
     `kept` are reserved devices, each with the one project whose jobs may begin there.
     """

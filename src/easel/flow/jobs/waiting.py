@@ -67,6 +67,11 @@ def why_waiting(tx: Tx, job: Job, max_active: int) -> str | None:
     return WaitingReasons(tx, max_active, [job]).of(job)
 
 
+def no_place(tx: Tx, job: Job) -> str | None:
+    """Why the devices that are connected could not run it even if they were empty; None where they could."""
+    return WaitingReasons(tx, 0, [job]).no_place(job)
+
+
 class WaitingReasons:
     """Why jobs have not begun; what holds for all of them is asked for once."""
 
@@ -81,6 +86,10 @@ class WaitingReasons:
         return self._why_launching(job) if job.state is JobState.LAUNCHING else None
 
     def _why_launching(self, job: Job) -> str:
+        return self.no_place(job) or f"it starts when a device has {_told(job.spec.resources)} free"
+
+    def no_place(self, job: Job) -> str | None:
+        """Why the devices that are connected could not run it even if they were empty; None where they could."""
         pool = [device for device in self._machines if device.connected]
         if not pool:
             return "no device is connected: is a worker running?"
@@ -94,7 +103,11 @@ class WaitingReasons:
             return (
                 f"{len(able)} of the devices that are connected could run it, and it needs {job.spec.workers}"
             )
-        return f"it starts when a device has {_told(job.spec.resources)} free"
+        kept = {one.device: one for one in self._reservations}
+        closed = [kept[d.name] for d in able if d.name in kept and kept[d.name].project_id != job.project_id]
+        if len(closed) == len(able):
+            return f"every device that could run it is reserved until {min(c.end for c in closed):%Y-%m-%d %H:%M} UTC"
+        return None
 
     def _why_queued(self, job: Job) -> str | None:
         tx = self._tx
@@ -112,11 +125,8 @@ class WaitingReasons:
             return "the queue is paused: an admin can resume it (easel queues resume)"
         if queue.active >= queue.max_active:
             return f"{queue.active} of your jobs are active, and at most {queue.max_active} may be at once"
-        kept = {one.device: one for one in self._reservations}
-        able = [d for d in self._machines if d.open and d.capacity.fits(job.spec.resources)]
-        closed = [kept[d.name] for d in able if d.name in kept and kept[d.name].project_id != job.project_id]
-        if able and len(closed) == len(able):
-            return f"every device that could run it is reserved until {min(c.end for c in closed):%Y-%m-%d %H:%M} UTC"
+        if any(device.connected for device in self._machines) and (reason := self.no_place(job)):
+            return reason
         ahead = self._ahead_of(job)
         if ahead >= _LOOKED_AT:
             return f"at least {counted(ahead, 'job')} of its owner's are ahead of it in the queue"

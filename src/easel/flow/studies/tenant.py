@@ -93,6 +93,8 @@ class StudySource:
                 trial_of_json(p.decision, one.id, 0),
                 provisioned(one.study.spec.job.resources, p.point),
                 (one.study.project_id, one.study.user_id),
+                stops=one.study.spec.slices is not None,
+                goes_back=one.study.spec.slices is not None,
             )
             for p in one.running
             if p.job_id is not None and p.decision is not None
@@ -147,7 +149,9 @@ class StudySource:
         if one.ready is None:
             raise Conflict(f"study {one.study.name} has no point to start")
         job = advance.start_point(tx, one.ready, trial, grant.turn)
-        return Flight(job.id, trial, grant.resources, (one.study.project_id, one.study.user_id))
+        sliced = one.study.spec.slices is not None
+        owner = (one.study.project_id, one.study.user_id)
+        return Flight(job.id, trial, grant.resources, owner, stops=sliced, goes_back=sliced)
 
     def started(self, flight: Flight, grant: StartGrant) -> None:
         """The event that tells of the point has it read again."""
