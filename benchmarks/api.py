@@ -43,6 +43,7 @@ from easel.store.identity import add_project, add_user, put_member
 from easel.store.migrate import migrate
 from easel.store.schema.identity import projects
 from easel.store.schema.jobs import jobs
+from easel.testing.ending import end_orderly_when_told
 
 CLIENTS = 32
 
@@ -199,6 +200,7 @@ def wait_for(url: str, headers: dict[str, str]) -> None:
 
 def start_times(quick: bool) -> dict[str, float]:
     """Seconds of `easel --help`; seconds until `easel up` is ready on a warm disk; MB of the idle server."""
+    end_orderly_when_told()
     easel = [sys.executable, "-m", "easel.cli.main"]
     environment = {**os.environ, "PYTHONPATH": "src"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
@@ -218,12 +220,14 @@ def start_times(quick: bool) -> dict[str, float]:
                 env=environment,
                 start_new_session=True,
             )
-            wait_for(f"http://127.0.0.1:{port}/readyz", {})
-            ups.append(time.perf_counter() - began)
-            time.sleep(1 if quick else 5)
-            memory = resident_mb(up.pid)
-            up.terminate()
-            up.wait()
+            try:
+                wait_for(f"http://127.0.0.1:{port}/readyz", {})
+                ups.append(time.perf_counter() - began)
+                time.sleep(1 if quick else 5)
+                memory = resident_mb(up.pid)
+            finally:
+                up.terminate()
+                up.wait()
     return {"help": statistics.median(helps), "up": statistics.median(ups[1:]), "memory": memory}
 
 

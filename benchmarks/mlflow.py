@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from easel.store.engine import Store
 from easel.store.job_series import Series, outline
+from easel.testing.ending import end_orderly_when_told
 from easel.testing.postgres import Postgres
 from easel.testing.postgres import running as running_postgres
 from easel.testing.server import running as running_easel
@@ -144,6 +145,7 @@ def easel(database: str, folder: Path, new: bool = True) -> Iterator[Peer]:
 
 @contextlib.contextmanager
 def mlflow(python: str, database: str, folder: Path) -> Iterator[Peer]:
+    end_orderly_when_told()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -14,6 +14,7 @@ from easel.sdk.client import Client
 from easel.testing import postgres, s3
 from easel.testing import ray as ray_testing
 from easel.testing import slurm as slurm_testing
+from easel.testing.ending import end_orderly_when_told
 
 FORMS = ("sqlite", "postgres", "s3", "ray", "slurm")
 COMMON = {
@@ -29,6 +30,7 @@ COMMON = {
 @contextmanager
 def installed(form: str, folder: Path, *, trials: bool) -> Iterator[Installation]:
     """Everything of the form, up and answering; ended with the context."""
+    end_orderly_when_told()
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / "home"
     home.mkdir(mode=0o700, exist_ok=True)
@@ -57,8 +59,8 @@ def installed(form: str, folder: Path, *, trials: bool) -> Iterator[Installation
         if own:
             made.homes.append(home)
         began = time.monotonic()
-        made.start()
         stack.callback(made.stop)
+        made.start()
         for address in made.addresses:
             _until_ready(address)
         made.grown_up_s = max(5.0, 2.0 * (time.monotonic() - began))

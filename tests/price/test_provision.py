@@ -244,6 +244,16 @@ def test_spot_and_on_demand_are_one_choice() -> None:
     assert loose.high_seconds - loose.low_seconds > 0
 
 
+def test_reserved_devices_stand_in_the_same_choice_by_their_price_and_their_wait() -> None:
+    """Nobody takes one away, and what was paid for is cheaper by the hour: on demand only where it must be waited for."""
+    book, labels = book_named("n1-mixed"), ["on-demand", "reserved", "spot"]
+    quotes = [priced(UNSURE, book.under(label), 0.95) for label in labels]
+    tight = Wish(Aim.CHEAPEST, float(quotes[0].sure_seconds.min()) * 1.0001, confidence=0.95)
+    assert chosen(provision(side_by_side(quotes, labels), tight)).offer.shape.terms == "reserved"
+    busy = [quotes[0], priced(UNSURE, book.under("reserved"), 0.95, wait_s=1e6), quotes[2]]
+    assert chosen(provision(side_by_side(busy, labels), tight)).offer.shape.terms == "on-demand"
+
+
 def test_the_interval_of_a_spot_run_holds_its_interruptions() -> None:
     """Even of a run whose time is known: it may be taken away."""
     firm = priced(book=book_named("n1-mixed"))

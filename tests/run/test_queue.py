@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -121,6 +125,45 @@ def test_where_there_is_no_room_left_only_who_has_nothing_active_is_let_through_
     assert chosen.jobs == ("b0", "c0")
     assert chosen.first == {"b0", "c0"}
     assert choose([crowd], 2, 0, beyond=2).first == frozenset()
+
+
+def test_who_has_used_more_than_those_who_run_is_no_newcomer_between_two_of_its_jobs() -> None:
+    crowd, again = replace(line("a", 5, active=2), usage=10.0), replace(line("b", 2), usage=11.0)
+    assert choose([crowd, again], 0, 0, beyond=2).jobs == ()
+    assert choose([crowd, again], 1, 0).first == frozenset()
+    assert choose([crowd, replace(again, weight=2.0)], 0, 0, beyond=2).jobs == ("b0",)
+
+
+def test_short_jobs_of_several_projects_share_the_devices_by_their_weights() -> None:
+    """Played as the live queue does: a second's work ahead on both cores, newcomers begun first."""
+    weights, lengths = {"a": 1.0, "b": 2.0, "c": 5.0}, {"a": 0.9, "b": 0.5, "c": 0.3}
+    owners = {name: (ProjectId(name), UserId("u")) for name in weights}
+    used, active = dict.fromkeys(weights, 0.0), dict.fromkeys(weights, 0)
+    ahead: deque[str] = deque()
+    running: list[tuple[float, str]] = []
+    now, typical = 0.0, 0.5
+    for turn in range(2500):
+        room = (256, len(ahead), 2.0, float(len(running)), typical)
+        lines = [
+            Line(
+                owner, [JobId(f"{name}{k}") for k in range(8)], active[name], 8, charge=typical,
+                usage=used[name] + active[name] * typical, project_weight=weights[name],
+            )
+            for name, owner in owners.items()
+        ]  # fmt: skip
+        chosen = choose(lines, launch_room(*room), turn, beyond=newcomer_room(*room))
+        for job, (project, _) in zip(chosen.jobs, chosen.owners, strict=True):
+            active[project] += 1
+            ahead.appendleft(project) if job in chosen.first else ahead.append(project)
+        while ahead and len(running) < 2:
+            name = ahead.popleft()
+            heapq.heappush(running, (now + lengths[name], name))
+        now, name = heapq.heappop(running)
+        used[name] += lengths[name]
+        active[name] -= 1
+    total = sum(used.values())
+    for name, weight in weights.items():
+        assert used[name] / total == pytest.approx(weight / 8.0, rel=0.05), used
 
 
 def test_what_is_kept_for_a_kind_of_work_is_what_it_lacks_of_its_share() -> None:

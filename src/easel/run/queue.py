@@ -19,7 +19,7 @@ from easel.run.share import Shares
 class QueueChoice:
     """The jobs to launch, in order, whose they are, and the new `served` of each owner that got a turn.
 
-    `first` are jobs of owners of whom nothing was active: devices begin them before what waits there already.
+    `first` are jobs of newcomers: devices begin them before what waits there already.
     """
 
     jobs: tuple[JobId, ...]
@@ -87,8 +87,9 @@ def choose(
     others: Mapping[Owner, float] | None = None,
     beyond: int = 0,
 ) -> QueueChoice:
-    """Returns at most `room` jobs, one at a time from the line with the best claim; and up to `beyond` more of owners
-    of whom nothing is active.
+    """Returns at most `room` jobs, one at a time from the line with the best claim; and up to `beyond` more of newcomers.
+
+    Newcomers are owners of whom nothing is active and whose claim is no worse than that of anybody who has something.
 
     The claim is the share used so far by weight (`Shares`), what was just let through counted as if it had run. Among
     equal claims the line with the fewest active goes first, then the longest unserved. `others` is the usage of
@@ -106,17 +107,23 @@ def choose(
     def urgency(line: Line) -> tuple[tuple[float, float, float], int, int, Owner]:
         return shares.claim(line), line.active + taken[line.owner], served[line.owner], line.owner
 
+    def newcomers() -> list[Line]:
+        # whoever has had a job only just now is none: it would have a place of its own all the time, whatever its weight
+        busy = [shares.claim(line) for line in lines if line.active + taken.get(line.owner, 0) > 0]
+        best = min(busy, default=None)
+        idle = (line for line in open_lines if line.active + taken[line.owner] == 0)
+        return [line for line in idle if best is None or shares.claim(line) <= best]
+
     while open_lines and len(jobs) < room + beyond:
-        able = open_lines
-        if len(jobs) >= room:
-            able = [line for line in open_lines if line.active + taken[line.owner] == 0]
-            if not able:
-                break
+        new = newcomers()
+        able = new if len(jobs) >= room else open_lines
+        if not able:
+            break
         line = min(able, key=urgency)
         owner = line.owner
         jobs.append(line.waiting[taken[owner]])
         owners.append(owner)
-        if line.active + taken[owner] == 0:
+        if line in new:
             first.add(jobs[-1])
         turn += 1
         taken[owner] += 1

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 
+from easel.testing.ending import end_orderly_when_told
 from easel.testing.engine import until
 from easel.testing.ports import free_port
 
@@ -166,6 +167,7 @@ def _of_ray(process: psutil.Process) -> list[psutil.Process]:
 @contextlib.contextmanager
 def running(nodes: int = 1) -> Iterator[RayCluster]:
     """A head and nodes of 2 CPUs and 2 GiB each. One that is not up in Ray's 30 s is started anew."""
+    end_orderly_when_told()
     cluster = _started(nodes, tries=3)
     try:
         yield cluster

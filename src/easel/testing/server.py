@@ -175,10 +175,11 @@ def running(
 @contextlib.contextmanager
 def started(server: ServerProcess) -> Iterator[ServerProcess]:
     end_orderly_when_told()
-    server.start()
     try:
+        server.start()
         yield server
     finally:
-        server.kill()
-        server.end_worker()
+        if server.started:
+            server.kill()
+            server.end_worker()
         server.close_clients()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from easel.testing.ending import end_orderly_when_told
 from easel.testing.ports import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
@@ -176,6 +177,7 @@ def _until(done: Callable[[], bool], seconds: float = 60.0) -> None:
 @contextlib.contextmanager
 def running(memory_mb: int = 2048, gpus: int = 0) -> Iterator[Slurm]:
     """A node of 2 CPUs. Daemons that do not find each other are started anew: they are not what is tested."""
+    end_orderly_when_told()
     made = _started(memory_mb, gpus, tries=3)
     try:
         yield made
