@@ -87,7 +87,7 @@ def choose(
     others: Mapping[Owner, float] | None = None,
     beyond: int = 0,
 ) -> QueueChoice:
-    """Returns at most `room` jobs, one at a time from the line with the best claim; and up to `beyond` more of newcomers.
+    """Returns at most `room` jobs, one at a time from the line with the best claim, and up to `beyond` of newcomers.
 
     Newcomers are owners of whom nothing is active and whose claim is no worse than that of anybody who has something.
 
