@@ -108,7 +108,7 @@ def choose(
         return shares.claim(line), line.active + taken[line.owner], served[line.owner], line.owner
 
     def newcomers() -> list[Line]:
-        # whoever has had a job only just now is none: it would have a place of its own all the time, whatever its weight
+        # whoever had a job only just now is none: it would always have a place of its own, whatever its weight
         busy = [shares.claim(line) for line in lines if line.active + taken.get(line.owner, 0) > 0]
         best = min(busy, default=None)
         idle = (line for line in open_lines if line.active + taken[line.owner] == 0)
