@@ -245,7 +245,7 @@ def test_spot_and_on_demand_are_one_choice() -> None:
 
 
 def test_reserved_devices_stand_in_the_same_choice_by_their_price_and_their_wait() -> None:
-    """Nobody takes one away, and what was paid for is cheaper by the hour: on demand only where it must be waited for."""
+    """Nobody takes one away, and by the hour it is cheaper: on demand only where it must be waited for."""
     book, labels = book_named("n1-mixed"), ["on-demand", "reserved", "spot"]
     quotes = [priced(UNSURE, book.under(label), 0.95) for label in labels]
     tight = Wish(Aim.CHEAPEST, float(quotes[0].sure_seconds.min()) * 1.0001, confidence=0.95)
