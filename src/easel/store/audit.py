@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from easel.declare.page import PageRequest
 from easel.ids import ProjectId
@@ -15,7 +15,7 @@ from easel.records.audit import FIRST_HASH, AuditEntry, AuditOutcome, ChainedEnt
 from easel.store.engine import AnyRow, Tx
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.audit import audit, audit_head, audit_pending
-from easel.store.upsert import chunks, lock
+from easel.store.upsert import lock
 
 AUDIT = Collection(
     {
@@ -39,7 +39,11 @@ AUDIT = Collection(
     "seq",
     "-seq",
 )
+# Built once: building a statement costs several times as much as running it.
 _INSERT = insert(audit)
+_HEAD = select(*(c for c in audit_head.c if c.name != "id"))
+_SET_HEAD = update(audit_head).where(audit_head.c.id == 1)
+_FORGET = delete(audit_pending).where(audit_pending.c.key == bindparam("kept_as"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class ChainEnd:
 
 
 def head(tx: Tx) -> ChainEnd:
-    row = tx.execute(select(*(c for c in audit_head.c if c.name != "id"))).one_or_none()
+    row = tx.execute(_HEAD).one_or_none()
     return ChainEnd() if row is None else ChainEnd(*row)
 
 
@@ -69,8 +73,8 @@ def append(tx: Tx, entries: Sequence[AuditEntry], pending: Sequence[str] = ()) -
         rows.append(_row(seq, entry, last))
     if rows:
         tx.execute(_INSERT, rows)
-    for some in chunks(pending):
-        tx.execute(delete(audit_pending).where(audit_pending.c.key.in_(some)))
+    if pending:
+        tx.execute(_FORGET, [{"kept_as": key} for key in pending])
     _set_head(tx, ChainEnd(seq, last, end.trimmed_seq, end.trimmed_hash, end.sent_seq))
 
 
@@ -136,7 +140,7 @@ def mark_sent(tx: Tx, seq: int) -> None:
 
 def _set_head(tx: Tx, new: ChainEnd) -> None:
     values = {name: getattr(new, name) for name in ("seq", "hash", "trimmed_seq", "trimmed_hash", "sent_seq")}
-    if tx.execute(update(audit_head).where(audit_head.c.id == 1).values(**values)).rowcount == 0:
+    if tx.execute(_SET_HEAD, values).rowcount == 0:
         tx.execute(insert(audit_head).values(id=1, **values))
 
 
