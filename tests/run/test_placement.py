@@ -8,7 +8,7 @@ from hypothesis import given
 
 from easel.declare.resources import Resources, Room
 from easel.errors import InvalidInput
-from easel.run.placement import PATIENCE_S, WaitingAttempt, place
+from easel.run.placement import PATIENCE_S, WaitingAttempt, could_hold, place
 
 asked = st.builds(
     Resources,
@@ -71,6 +71,25 @@ def test_what_cannot_fit_beside_a_session_holds_nobody_back() -> None:
     assert [p.key for p in place(waiting, free, beside_a_session)] == ["s"]
     assert place(waiting, free, whole) == []  # what runs will end: the device drains for the large one
     assert [p.key for p in place(waiting, whole, whole)] == ["l"]
+
+
+def test_a_large_one_is_passed_until_its_patience_is_over_and_the_last_half_core_is_given() -> None:
+    large, small = Resources(2.0, 512), Resources(0.5, 512)
+    waiting = [WaitingAttempt("l", large, PATIENCE_S), WaitingAttempt("s", small, 0.0)]
+    assert [placed.key for placed in place(waiting, Room(0.5, 4096))] == ["s"]
+
+
+def test_enough_devices_of_the_size_and_the_labels_could_hold_a_job() -> None:
+    lab, cloud = {"site": "lab", "disk": "ssd"}, {"site": "cloud"}
+    rooms = [(Room(2.0, 4096), lab), (Room(2.0, 4096), cloud), (Room(1.0, 4096), lab)]
+    asked = Resources(2.0, 512)
+    assert could_hold(rooms, asked, {}, 2)
+    assert not could_hold(rooms, asked, {}, 3)
+    assert could_hold(rooms, asked, {"site": "lab"}, 1)
+    assert not could_hold(rooms, asked, {"site": "lab"}, 2)
+    assert could_hold(rooms, asked, {"site": "lab", "disk": "ssd"}, 1)
+    assert not could_hold(rooms, asked, {"site": "cloud", "disk": "ssd"}, 1)
+    assert could_hold([], asked, {}, 0)
 
 
 def test_shares_of_a_gpu_fill_one_card_before_they_touch_another() -> None:

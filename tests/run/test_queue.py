@@ -12,7 +12,8 @@ from hypothesis import given
 
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.queue import Line, Owner
-from easel.run.queue import choose, kept_room, launch_room, may_begin, newcomer_room
+from easel.run.queue import choose, kept_room, launch_room, may_begin, newcomer_room, without
+from easel.run.share import Shares
 
 
 def owner(name: str) -> Owner:
@@ -184,3 +185,40 @@ def test_nobody_is_let_through_without_room_or_from_an_empty_or_full_line() -> N
 def test_jobs_that_an_interactive_session_keeps_from_starting_take_no_turn() -> None:
     assert may_begin([2.0, 0.5, 1.0], 2.0, 0.0) == 3
     assert may_begin([2.0, 0.5, 1.0], 2.0, 1.0) == 2
+
+
+def test_lines_go_on_without_the_jobs_that_were_chosen_and_with_what_those_will_use() -> None:
+    lines = [replace(line("a", 3, active=1, served=4), usage=10.0, charge=60.0), line("b", 2), line("c", 1)]
+    chosen = choose(lines, 3, 7)
+    assert chosen.owners == (owner("b"), owner("c"), owner("a"))
+    assert chosen.served == {owner("b"): 8, owner("c"): 9, owner("a"): 10}
+    a, b, c = without(lines, chosen)
+    assert (a.waiting, a.active, a.usage, a.served) == (("a1", "a2"), 2, 70.0, 4)
+    assert (b.waiting, b.active, b.usage) == (("b1",), 1, 60.0)
+    assert (c.waiting, c.active, c.usage) == ((), 1, 60.0)
+    twice = choose([line("d", 3)], 2, 0)
+    (d,) = without([line("d", 3)], twice)
+    assert (d.waiting, d.active, d.usage) == (("d2",), 2, 120.0)
+
+
+def test_what_the_others_of_a_project_use_counts_for_it() -> None:
+    astro, bio = (ProjectId("astro"), UserId("a")), (ProjectId("bio"), UserId("b"))
+    lines = [Line(astro, [JobId("a0")], 0, 4, usage=1.0), Line(bio, [JobId("b0")], 0, 4, usage=2.0)]
+    assert choose(lines, 1, 0).jobs == ("a0",)
+    assert choose(lines, 1, 0, {(ProjectId("astro"), UserId("c")): 5.0}).jobs == ("b0",)
+    shares = Shares.of(lines, {astro: 5.0, (ProjectId("astro"), UserId("c")): 3.0})
+    assert shares.projects == {"astro": 8.0, "bio": 2.0}
+    assert shares.users[astro] == 5.0, "who is told among the others is not counted twice"
+    assert shares.claim(lines[0]) == (0.0, 8.0, 5.0)
+    assert Shares().claim(lines[0]) == (0.0, 0.0, 0.0)
+
+
+def test_beyond_the_room_nobody_gets_a_second_job() -> None:
+    chosen = choose([line("a", 3), line("b", 1)], 1, 0, beyond=3)
+    assert chosen.jobs == ("a0", "b0")
+    assert choose([line("a", 3)], 2, 0).first == {"a0"}
+
+
+def test_one_core_is_enough_to_know_the_devices() -> None:
+    assert launch_room(256, 0, 1.0, 0.0, 100.0) == 1
+    assert newcomer_room(256, 0, 1.0, 0.0, 1.0) == 1
