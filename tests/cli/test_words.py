@@ -13,6 +13,7 @@ from easel.cli import output
 from easel.cli.app_words import about_template, notes_of, sentence_of, who_answered
 from easel.cli.app_words import facts_of as app_facts
 from easel.cli.apps import rm
+from easel.cli.events import called
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
 from easel.cli.jobs import told_output
@@ -22,6 +23,7 @@ from easel.cli.studies import EXAMPLE, _recommend, measured, studies_in
 from easel.declare.parse import parse_program
 from easel.match.templates import match_program
 from easel.wire.app import Answers, App, BestModel, Fed, Refused
+from easel.wire.event import Event
 from easel.wire.job import Job, Usage
 from easel.wire.lake import FileSet
 from easel.wire.study import BudgetUse, Recommendation, Study, study_fields
@@ -207,6 +209,13 @@ def test_who_wrote_their_results_elsewhere_is_told_where_they_are_kept() -> None
     assert told_output("model:2", kept.model_copy(update={"files": 1, "bytes": 1500})) == (
         "Output: model:2, 1 file, 1.5 kB"
     )
+
+
+def test_an_event_names_what_it_happened_to() -> None:
+    made = {"seq": 1, "at": NOON, "kind": "user.created", "project_id": None, "actor": None, "body": {}}
+    assert called(Event.model_validate({**made, "subject": "usr_1", "body": {"name": "ana"}})) == "ana"
+    assert called(Event.model_validate({**made, "subject": "job_1", "subject_name": "train"})) == "train"
+    assert called(Event.model_validate({**made, "subject": "tok_1"})) == "tok_1"
 
 
 def test_the_study_to_begin_with_is_one() -> None:

@@ -19,10 +19,15 @@ COLUMNS: Columns[Event] = [
     ("seq", lambda e: e.seq),
     ("at", lambda e: e.at),
     ("kind", lambda e: e.kind),
-    ("subject", lambda e: e.subject_name or e.subject),
-    ("id", lambda e: e.subject if e.subject_name else None),
+    ("subject", lambda e: called(e)),
     ("what", lambda e: plain(e.body)),
+    ("id", lambda e: e.subject if called(e) != e.subject else None),
 ]
+
+
+def called(event: Event) -> str:
+    """Returns the name of what it happened to, its id where none is known."""
+    return event.subject_name or str(event.body.get("name") or event.subject)
 
 
 @app.command()
@@ -52,4 +57,4 @@ def _line(event: Event, as_json: bool) -> None:
         print(event.model_dump_json(), flush=True)
     else:
         at = event.at.astimezone().strftime("%H:%M:%S")
-        print(f"{at} {event.kind} {event.subject_name or event.subject} {plain(event.body)}", flush=True)
+        print(f"{at} {event.kind} {called(event)} {plain(event.body)}", flush=True)
