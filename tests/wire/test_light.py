@@ -162,3 +162,16 @@ def test_it_is_too_late_once_a_model_is_there() -> None:
     assert Page is not None
     assert not light.choose()
     assert not light.is_chosen()
+
+
+def test_a_frozen_value_inside_a_model_is_sent_and_read() -> None:
+    """`easel learn` sends how columns are written; light models are chosen in a process of their own."""
+    script = (
+        "from easel.wire import light; assert light.choose()\n"
+        "from easel.declare.styles import ColumnStyle\n"
+        "from easel.wire.app import FeedPairs\n"
+        "sent = FeedPairs(pairs=[], styles={'input.age': ColumnStyle(unit='kg')}).model_dump_json()\n"
+        "assert FeedPairs.model_validate_json(sent).styles == {'input.age': ColumnStyle(unit='kg')}, sent\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

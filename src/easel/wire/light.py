@@ -12,7 +12,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union
@@ -227,6 +227,8 @@ def _converter(hint: Any, arguments: Mapping[Any, Any]) -> Convert | None:
         return lambda value: float(value) if isinstance(value, int) else value
     if hint is datetime:
         return _moment
+    if is_dataclass(hint):
+        return lambda value: hint(**value) if isinstance(value, Mapping) else value
     return hint if issubclass(hint, Enum) else None
 
 
@@ -284,6 +286,8 @@ def _dumped(value: Any, as_json: bool, set_only: bool) -> Any:
     if isinstance(value, BaseModel):
         given = value.__dict__["__set__"] if set_only else value.__dict__
         return {name: _dumped(each, as_json, set_only) for name, each in _of(value).items() if name in given}
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, Mapping):
         return {key: _dumped(each, as_json, set_only) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
