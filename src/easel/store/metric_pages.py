@@ -25,7 +25,7 @@ FROM (
 _FIRST = -(2**63)
 
 
-class Columns(NamedTuple):
+class SeriesColumns(NamedTuple):
     """Points by step; `times` in microseconds since 1970. Points without a value are no numbers: `texts` has, for each
     of those in turn, which."""
 
@@ -46,7 +46,7 @@ def in_columns(tx: Tx, of: Series) -> bool:
     return not tx.execute(select(again)).scalar_one()
 
 
-def read_columns(tx: Tx, of: Series, after: int | None, limit: int | None) -> Iterator[Columns]:
+def read_columns(tx: Tx, of: Series, after: int | None, limit: int | None) -> Iterator[SeriesColumns]:
     """Yields the points after a step, at most `limit` of them, some at a time."""
     last, left = _FIRST if after is None else after, limit
     driver: Any = tx.conn.connection.driver_connection
@@ -54,7 +54,7 @@ def read_columns(tx: Tx, of: Series, after: int | None, limit: int | None) -> It
         wanted = MOST if left is None else min(left, MOST)
         with driver.cursor(binary=True) as cursor:
             cursor.execute(_COLUMNS, {**of._asdict(), "after": last, "limit": wanted})
-            found = Columns._make(cursor.fetchone())
+            found = SeriesColumns._make(cursor.fetchone())
         if found.steps:
             yield found
             last = found.steps[-1]

@@ -82,7 +82,7 @@ def history_in_columns(
     return parts, None
 
 
-def _told(part: metric_pages.Columns) -> Columns:
+def _told(part: metric_pages.SeriesColumns) -> Columns:
     times = [at // 1000 for at in part.times]
     if not part.texts:
         return Columns(part.steps, part.values, times)  # type: ignore[arg-type]
