@@ -52,7 +52,7 @@ def visible_jobs(tx: Tx, caller: Caller, found: Sequence[Job]) -> list[Job]:
 
 
 def hidden_jobs(tx: Tx, caller: Caller, job_ids: Iterable[str]) -> set[str]:
-    """Those of these jobs that a grant hides: neither their names nor their tags are told."""
+    """Returns which of these jobs a grant hides: neither their names nor their tags are told."""
     rights = rights_of(tx, caller)
     if rights is EVERYTHING:
         return set()
