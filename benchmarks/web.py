@@ -74,7 +74,7 @@ def seeded(home: Path | None, quick: bool) -> Iterator[tuple[Path, Seeded]]:
         folder = home or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         known = folder / "seeded.json"
         if not known.is_file():
-            (folder / "home").mkdir(parents=True, exist_ok=True)
+            (folder / "home").mkdir(mode=0o700, parents=True, exist_ok=True)
             store = Store(f"sqlite:///{folder / 'home' / 'easel.sqlite'}")
             migrate(store, backup=lambda _revision: None)
             found = seed(store, QUICK if quick else Amounts(), lambda text: print(text, flush=True))
