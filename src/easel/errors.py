@@ -58,6 +58,12 @@ class TooLarge(EaselError):
     kind = "too-large"
 
 
+class Fenced(EaselError):
+    """Another controller has taken over: stop acting, and stand by."""
+
+    kind = "fenced"
+
+
 class TryLater(EaselError):
     """Something that we need is away for now: the same call may work in `retry_after` seconds."""
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from easel.declare.page import PageRequest
+from easel.errors import Fenced
 from easel.flow.apps.declare import change_app, declare_app, delete_app
 from easel.flow.apps.feed import feed
 from easel.flow.apps.refine import browse, refine
 from easel.records.decision import Decision
 from easel.schedule.state import PoolDevice
 from easel.store import app_trials, tenants
+from easel.store.engine import Tx
 from easel.testing.engine import EngineUnderTest
 from easel.testing.pool import PoolUnderTest
 
@@ -102,3 +105,30 @@ def test_moved_by_events_or_rebuilt_from_records_the_pool_decides_the_same_to_th
     with engine.store.read() as tx:
         assert sum(trial.ended for trial in app_trials.trials(tx)) > 20
         assert tenants.turn(tx).as_of > 0
+
+
+def test_a_lease_that_was_lost_while_a_trial_starts_is_not_held_against_its_app(
+    engine: EngineUnderTest,
+) -> None:
+    pool = PoolUnderTest(engine.lake)
+    pool.device()
+    app(engine, "flowers", 0)
+    led = [True]
+
+    def guard(tx: Tx) -> None:
+        if not led[0]:
+            raise Fenced("this controller's lease was taken over")
+
+    pool.keeper.guard = guard
+    decide = pool.keeper.decide
+
+    def lose(place: PoolDevice) -> Decision:
+        led[0] = False
+        return decide(place)
+
+    pool.keeper.decide = lose  # type: ignore[method-assign]
+    with pytest.raises(Fenced):
+        pool.turn()
+    assert pool.keeper.obstacles == {}
+    led[0], pool.keeper.decide = True, decide  # type: ignore[method-assign]
+    assert len(pool.turn()) == 1

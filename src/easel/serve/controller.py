@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from easel.clock import Clock
-from easel.errors import EaselError, TryLater
+from easel.errors import Fenced, TryLater
 from easel.flow.jobs.advance import Advance, Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.preempt import preempt, preempting
@@ -42,12 +42,6 @@ log = logging.getLogger("easel.controller")
 LEASE = "controller"
 MAX_ASKED_AGAIN = 5
 """How often one and the same missing entry is asked for."""
-
-
-class Fenced(EaselError):
-    """Another controller has taken over: stop acting, and stand by."""
-
-    kind = "fenced"
 
 
 @dataclass(frozen=True, slots=True)

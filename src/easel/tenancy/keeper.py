@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from easel.declare.resources import Resources, Room
-from easel.errors import EaselError
+from easel.errors import EaselError, Fenced
 from easel.ids import JobId
 from easel.price.book import TERMS
 from easel.records.decision import LeaveIdle, StartTrial
@@ -279,6 +279,8 @@ class Keeper(PoolView):
                 flight = source.start(tx, decision, grant)
                 tenants.serve(tx, list(offer.members), grant.turn)
                 self._announce_done(tx)  # at the cost of no transaction of its own
+        except Fenced:
+            raise  # it says nothing of the tenant
         except EaselError as refusal:
             # A budget that is spent or a study that changed is its owner's matter: the next has its turn.
             log.info("nothing starts for %s: %s", name, refusal)
