@@ -15,6 +15,9 @@ export default function Happiness({ project }: { project: string }) {
   const apps = useApps(project);
   if (!apps.data || !found.data || found.data.items.length === 0) return null;
   const metrics = new Map(apps.data.map((app) => [app.name, app.metric]));
+  const shown = new Map(
+    apps.data.flatMap((app) => (app.best?.shown == null ? [] : [[app.name, app.best.shown]])),
+  );
   return (
     <section>
       <h2>Apps</h2>
@@ -27,7 +30,7 @@ export default function Happiness({ project }: { project: string }) {
               option={risingOption(items, metric, Date.now())}
               height={260}
             />
-            <p className="quiet">{sentence(metric, items)}</p>
+            <p className="quiet">{sentence(metric, items, shown)}</p>
           </div>
         ))}
       </div>
@@ -35,8 +38,8 @@ export default function Happiness({ project }: { project: string }) {
   );
 }
 
-function sentence(metric: string, items: Rising[]): string {
-  const now = figure(meanNow(items));
+function sentence(metric: string, items: Rising[], shown: Map<string, number>): string {
+  const now = figure(meanNow(items, shown));
   return items.length === 1
     ? `${items[0]!.app} has a model; its ${metric} is ${now}.`
     : `${plural(items.length, "app")} with a model; their mean ${metric} is ${now}.`;

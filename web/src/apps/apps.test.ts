@@ -94,7 +94,8 @@ describe("apps", () => {
       ["accuracy", ["b", "c"]],
       ["R²", ["a"]],
     ]);
-    expect(meanNow(found[0]![1])).toBe(0.625);
+    expect(meanNow(found[0]![1], new Map())).toBe(0.625);
+    expect(meanNow(found[0]![1], new Map([["b", 0.25]]))).toBe(0.5);
   });
   it("are inferred from a table's first rows, or from where pictures lie", () => {
     expect(tableOf("a,b\n1,2\n\n3,4\n")).toEqual({

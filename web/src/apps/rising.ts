@@ -14,9 +14,11 @@ export function byMetric(items: Rising[], metrics: Map<string, string>): [string
   return [...found].sort(([a, more], [b, few]) => few.length - more.length || a.localeCompare(b));
 }
 
-/** The last score of each, together. */
-export function meanNow(items: Rising[]): number {
-  return items.reduce((sum, item) => sum + item.steps.at(-1)!.quality, 0) / items.length;
+/** The mean of the scores that people are told (`shown`, without the luck of the choice), measured where none is. */
+export function meanNow(items: Rising[], shown: Map<string, number>): number {
+  return (
+    items.reduce((sum, item) => sum + (shown.get(item.app) ?? item.steps.at(-1)!.quality), 0) / items.length
+  );
 }
 
 /** A line an app (the most recently improved ones), named in the legend; each holds until now. */
