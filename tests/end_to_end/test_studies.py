@@ -107,7 +107,7 @@ def test_the_command_line_tells_the_whole_story(
     assert "best measured:" in output
     assert "output job_" in output
     assert "told" in easel("ls")
-    assert "rows=10" in easel("show", "told")
+    assert "rows 10" in easel("show", "told")
     assert "rate=0.001" in easel("best", "told")
     easel("export", "told", str(tmp_path / "points.csv"))
     easel("resume", "told", "--budget", "count=4")
