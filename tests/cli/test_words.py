@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 import typer
@@ -16,12 +17,14 @@ from easel.cli.apps import rm
 from easel.cli.events import called
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
-from easel.cli.jobs import told_output
+from easel.cli.jobs import output_of, told_output
 from easel.cli.output import show_one, show_table
 from easel.cli.plain import Ago, Lasting, Size
 from easel.cli.studies import EXAMPLE, _recommend, measured, studies_in
 from easel.declare.parse import parse_program
+from easel.errors import NotFound
 from easel.match.templates import match_program
+from easel.sdk.jobs import JobHandle
 from easel.wire.app import Answers, App, BestModel, Fed, Refused
 from easel.wire.event import Event
 from easel.wire.job import Job, Usage
@@ -209,6 +212,14 @@ def test_who_wrote_their_results_elsewhere_is_told_where_they_are_kept() -> None
     assert told_output("model:2", kept.model_copy(update={"files": 1, "bytes": 1500})) == (
         "Output: model:2, 1 file, 1.5 kB"
     )
+
+
+def test_a_job_whose_output_a_grant_hides_has_finished_all_the_same() -> None:
+    class Hidden:
+        def output(self) -> FileSet:
+            raise NotFound("there is no file set job_1-output:1")
+
+    assert output_of(cast(JobHandle, Hidden())) is None
 
 
 def test_an_event_names_what_it_happened_to() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from easel.declare.friendly import read_program
 from easel.declare.pairs import objects_of_rows, pairs_of_rows
-from easel.declare.styles import ColumnStyle, StyleBook, read_styles, restyle, styles_json
+from easel.declare.styles import ColumnStyle, StyleBook, joined, read_styles, restyle, styles_json
 from easel.errors import InvalidInput
 
 WEIGHTS = read_program("input: {weight: number, town: category}\noutput: {price: number}")
@@ -63,6 +63,12 @@ def test_another_unit_is_refused_and_none_is_taken_for_the_known_one() -> None:
     assert fed(StyleBook(book.known), "3", "4") == [3.0, 4.0]
     with pytest.raises(InvalidInput, match='"weight" was fed in kg, and these are in g'):
         fed(StyleBook(book.known), "1500 g", "2000 g")
+
+
+def test_what_a_later_feed_tells_first_is_added_to_what_is_known() -> None:
+    known, told = {"input.weight": ColumnStyle(".")}, {"input.weight": ColumnStyle(",", "kg")}
+    assert joined(known, told) == {"input.weight": ColumnStyle(".", "kg")}
+    assert joined({}, told) == joined(told, {}) == told
 
 
 def test_days_and_months_keep_their_order() -> None:

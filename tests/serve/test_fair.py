@@ -170,6 +170,17 @@ def test_all_tokens_of_a_person_are_one_user_and_made_up_ones_are_their_address(
     assert [known.of(asked(each)) is None for each in shown] == [False, True, False, False]
 
 
+def test_what_a_proxy_asks_of_everybody_makes_nobody_one_user() -> None:
+    known, people = KnownUsers(), {"ana": b"easel_session=1", "eva": b"easel_session=2"}
+    behind = {
+        name: asked((b"authorization", b"Basic c2hhcmVk"), (b"cookie", at)) for name, at in people.items()
+    }
+    for name, scope in behind.items():
+        assert known.of(scope) is None
+        known.remember(HTTPConnection(scope), name)
+    assert {name: known.of(scope) for name, scope in behind.items()} == {"ana": "ana", "eva": "eva"}
+
+
 def asked(*headers: tuple[bytes, bytes]) -> Scope:
     return {"type": "http", "headers": list(headers), "client": ("10.0.0.1", 1)}
 

@@ -16,7 +16,7 @@ from easel.cli.output import AsJson, Columns, InProject, say, show_list, show_on
 from easel.cli.plain import Ago, Lasting, size
 from easel.cli.top import bar, watch
 from easel.declare.counted import counted
-from easel.errors import EaselError, InvalidInput
+from easel.errors import Denied, EaselError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from easel.sdk.jobs import JobHandle
@@ -304,9 +304,17 @@ def _tell_waiting(job: JobHandle, over: threading.Event) -> None:
 def _tell_end(job: JobHandle) -> None:
     job.wait(check=False)
     if job.state == "finished":
-        say(f"Finished. {told_output(job.about.output_set, job.output())}")
+        say(f"Finished. {told_output(job.about.output_set, output_of(job))}")
     else:
         say(f"{job.state.capitalize()}: {job.about.reason}")
+
+
+def output_of(job: JobHandle) -> FileSet | None:
+    """What the job left; nothing where a grant hides it: the job has finished all the same."""
+    try:
+        return job.output()
+    except (Denied, NotFound):
+        return None
 
 
 def told_output(name: str | None, made: FileSet | None) -> str:

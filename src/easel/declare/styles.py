@@ -7,7 +7,7 @@ and the app remembers it, so that a later file and a single question are read li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeAlias
@@ -69,6 +69,15 @@ def read_styles(told: Mapping[str, Mapping[str, str]] | None) -> dict[str, Colum
     return {name: ColumnStyle(**style) for name, style in (told or {}).items()}
 
 
+def joined(first: Styles, then: Styles) -> dict[str, ColumnStyle]:
+    """What `first` tells of each column, and what only `then` tells."""
+    return {**then, **{name: _joined(style, then.get(name, style)) for name, style in first.items()}}
+
+
+def _joined(first: ColumnStyle, then: ColumnStyle) -> ColumnStyle:
+    return ColumnStyle(first.decimal or then.decimal, first.unit or then.unit, first.order or then.order)
+
+
 class StyleBook:
     """Reads tables by what is `known` of their columns, and by what each tells itself where nothing is.
 
@@ -126,12 +135,7 @@ class StyleBook:
         return _number_reader(number)
 
     def _keep(self, key: str, known: ColumnStyle, style: ColumnStyle) -> None:
-        told = replace(
-            style,
-            decimal=known.decimal or style.decimal,
-            unit=known.unit or style.unit,
-            order=known.order or style.order,
-        )
+        told = _joined(known, style)
         if told != known:
             self.found[key] = self._known[key] = told
 

@@ -50,13 +50,16 @@ def address_of(scope: Scope) -> str:
 
 
 def _key(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    """A hash of the token or the session's cookie. No digest that anybody keeps: it only must not be guessed from."""
+    """A hash of the token or the session's cookie. No digest that anybody keeps: it only must not be guessed from.
+
+    What is no bearer token may be what a proxy before us asks of everybody: then the cookie counts, too.
+    """
     found = dict(headers)
     secret = found.get(b"authorization", b"")
-    if not secret and b"cookie" in found:
+    if not secret.lower().startswith(b"bearer ") and b"cookie" in found:
         try:
             cookie = SimpleCookie(found[b"cookie"].decode("latin-1")).get(SESSION_COOKIE)
         except CookieError:
             return None
-        secret = b"session " + cookie.value.encode() if cookie and cookie.value else b""
+        secret += b" session " + cookie.value.encode() if cookie and cookie.value else b""
     return hashlib.blake2b(secret, digest_size=16).digest() if secret else None

@@ -142,9 +142,10 @@ def expect_more(tx: Tx, app_id: AppId, until: datetime | None) -> None:
 
 
 def add_styles(tx: Tx, app: App, styles: Mapping[str, Mapping[str, str]]) -> None:
-    """How columns write numbers and dates; of those that are known already what was known first stays."""
-    together = {**styles, **(app.styles or {})}
-    if together != (app.styles or {}):
+    """How columns write numbers and dates; what was known first stays, and what was not known yet is added."""
+    known = app.styles or {}
+    together = {name: {**styles.get(name, {}), **known.get(name, {})} for name in {**known, **styles}}
+    if together != known:
         tx.execute(update(apps).where(apps.c.id == app.id).values(styles=together))
 
 

@@ -228,8 +228,15 @@ def _converter(hint: Any, arguments: Mapping[Any, Any]) -> Convert | None:
     if hint is datetime:
         return _moment
     if is_dataclass(hint):
-        return lambda value: hint(**value) if isinstance(value, Mapping) else value
+        return functools.partial(_frozen, hint, frozenset(each.name for each in fields(hint)))
     return hint if issubclass(hint, Enum) else None
+
+
+def _frozen(kind: Callable[..., Any], names: frozenset[str], value: Any) -> Any:
+    """A frozen value from its fields; what a newer server tells besides is left out, as pydantic does."""
+    if not isinstance(value, Mapping):
+        return value
+    return kind(**{name: each for name, each in value.items() if name in names})
 
 
 def _chain(steps: list[Convert]) -> Convert | None:

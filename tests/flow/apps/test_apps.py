@@ -15,6 +15,7 @@ import pytest
 from easel.clock import Clock
 from easel.declare.page import PageRequest
 from easel.declare.resources import Resources
+from easel.declare.styles import ColumnStyle
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.flow.apps.declare import change_app, change_program, declare_app, delete_app
 from easel.flow.apps.ensemble import combine_if_due
@@ -229,6 +230,22 @@ def test_refused_rows_keep_their_numbers_and_their_file_its_way_of_writing(
     assert feed(engine.lake, ana, "flowers", [({"size": "1,125", "town": "Bern"}, "no")]).known == 1
     with engine.store.read() as tx:
         assert apps.find(tx, ana.project_id, "flowers").styles == {"input.size": {"decimal": ","}}
+
+
+def test_a_unit_that_a_later_feed_tells_is_kept(engine: EngineUnderTest) -> None:
+    ana = declared(engine)
+    for size, style in ((2.5, ColumnStyle(".")), (3.5, ColumnStyle(".", "cm")), (4.5, ColumnStyle(","))):
+        feed(
+            engine.lake,
+            ana,
+            "flowers",
+            [({"size": size, "town": "Bern"}, "no")],
+            styles={"input.size": style},
+        )
+    with engine.store.read() as tx:
+        kept = apps.find(tx, ana.project_id, "flowers").styles
+    assert kept == {"input.size": {"decimal": ".", "unit": "cm"}}
+    assert feed(engine.lake, ana, "flowers", [({"size": "4.5 cm", "town": "Bern"}, "no")]).known == 1
 
 
 def test_asking_before_there_is_a_model_says_so(engine: EngineUnderTest, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from easel.errors import EaselError, Misconfigured, TryLater
+from easel.errors import EaselError, InvalidInput, Misconfigured, TryLater
+from easel.sdk.mlflow.http import same_server
 from easel.sdk.mlflow.server import TrackingServer
 from easel.testing.clock import FakeClock
 from easel.testing.tls import own_certificate
@@ -74,6 +75,19 @@ def test_variables_that_are_for_one_server_are_not_sent_to_another(monkeypatch: 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mlflow.lab:5000")
     assert presented("http://other:5000") is None
     assert presented("http://mlflow.lab:5000/") == "Bearer theirs"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "databricks://scope:prefix")
+    assert presented("http://mlflow.lab:5000/") is None
+
+
+@pytest.mark.parametrize(
+    "address", ["http://other:99999", "http://ann:secret@other:port/mlflow", "http://[::1"]
+)
+def test_an_address_that_cannot_be_read_is_refused_in_words(address: str) -> None:
+    with pytest.raises(InvalidInput, match="no address of an MLflow server") as refused:
+        TrackingServer(address)
+    assert "secret" not in str(refused.value)
+    with pytest.raises(InvalidInput, match="no address"):
+        same_server(address, "http://easel.lab")
 
 
 class _Server(http.server.BaseHTTPRequestHandler):

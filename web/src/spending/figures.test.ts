@@ -50,6 +50,8 @@ describe("spending over time", () => {
     expect(data(option, 2)).toHaveLength(30);
     for (const limit of [null, 1000])
       expect(overTimeOption(items, "2026-11", limit, "2026-11-05").series).toHaveLength(2);
-    expect(overTimeWords(items, "2026-11")).toBe("5.00 USD on 2 days; most in 2026-11-04: 3.00 USD.");
+    const words = "5.00 USD on 2 days; most in 2026-11-04: 3.00 USD.";
+    const before = { ...bill("2026-11-04", 90), currency: "CHF" };
+    for (const billed of [items, [...items, before]]) expect(overTimeWords(billed, "2026-11")).toBe(words);
   });
 });

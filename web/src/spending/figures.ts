@@ -102,9 +102,10 @@ function dayOf(span: string): string {
 }
 
 /** The same in a sentence. */
-export function overTimeWords(items: Total[], month: string): string {
-  const [first] = items;
+export function overTimeWords(all: Total[], month: string): string {
+  const [first] = all;
   if (!first) return "Nothing was billed.";
+  const items = all.filter((item) => item.currency === first.currency);
   const dearest = items.reduce((one, other) => (other.amount > one.amount ? other : one));
   const sum = items.reduce((total, item) => total + item.amount, 0);
   const span = month ? `on ${plural(items.length, "day")}` : `in ${plural(items.length, "month")}`;

@@ -33,11 +33,9 @@ class TrackingHttp:
         clock: Clock | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        parts = urlsplit(address.rstrip("/"))
+        parts = _split(address.rstrip("/"))
         if parts.scheme not in _PORTS or not parts.hostname:
-            raise InvalidInput(
-                f"{_shown(parts)!r} is no address of an MLflow server: write http(s)://host[:port][/path]"
-            )
+            raise _no_address(_shown(parts))
         self.address = _shown(parts)
         self._client = httpx.Client(
             auth=credentials(parts, token, os.environ),
@@ -127,7 +125,10 @@ def credentials(
         return _Bearer(token)
     if parts.username is not None:
         return unquote(parts.username), unquote(parts.password or "")
-    tracked = urlsplit(environment.get("MLFLOW_TRACKING_URI", ""))
+    try:
+        tracked = _split(environment.get("MLFLOW_TRACKING_URI", ""))
+    except InvalidInput:  # of something else than a server, as databricks://scope:prefix
+        return None
     is_named = _origin(tracked) == _origin(parts)
     if tracked.scheme in _PORTS and not is_named:
         return None
@@ -141,7 +142,21 @@ def credentials(
 
 
 def same_server(one: str, other: str) -> bool:
-    return _origin(urlsplit(one)) == _origin(urlsplit(other))
+    return _origin(_split(one)) == _origin(_split(other))
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of an address whose port can be read."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError as error:
+        raise _no_address(address.rpartition("@")[2]) from error
+    return parts
+
+
+def _no_address(shown: str) -> InvalidInput:
+    return InvalidInput(f"{shown!r} is no address of an MLflow server: write http(s)://host[:port][/path]")
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
