@@ -373,6 +373,9 @@ def test_an_environment_yml_that_cannot_be_solved_says_why_and_leaves_nothing(
 def test_without_conda_an_environment_yml_is_refused_with_what_to_do(environments: Environments) -> None:
     with pytest.raises(NoEnvironment, match=r"neither micromamba nor mamba nor conda.*requirements\.txt"):
         environments.get("astro", CondaFile(YML))
+    with pytest.raises(NoEnvironment) as refused:
+        environments.get("astro", CondaFile(YML), lock=("greeting==1.0",))
+    assert "versions were chosen" not in refused.value.message, "conda chooses them anew each time"
 
 
 def test_an_environment_yml_is_read_from_the_code(tmp_path: Path) -> None:

@@ -9,15 +9,20 @@ from typing import Any
 import pytest
 from tests.run.executors.test_local import local
 
+from easel.clock import SystemClock
 from easel.declare.job import Pack, Trial
 from easel.declare.resources import Resources
 from easel.records.attempt import EndReason
+from easel.records.job import Usage
 from easel.run.attempts import Attempt
-from easel.run.entries import AttemptEnded, Kept, ResultTold
+from easel.run.entries import AttemptDone, AttemptEnded, Kept, ResultTold
+from easel.run.journal import Journal, read_whole
 from easel.run.launch import Folders
-from easel.run.order import Order
+from easel.run.log_writer import LogWriter
+from easel.run.order import LogLimits, Order
 from easel.run.packs import GATHER_S, gathering_packs, pack_of
 from easel.run.sandbox import probe
+from easel.run.trial import speech_to
 from easel.testing.executor import Listener, Make, clean
 
 
@@ -79,6 +84,23 @@ def test_when_their_process_dies_all_are_lost_and_later_attempts_go_alone(heard:
     heard.executor.start(order("good", size=2, attempt=2))
     heard.done("good.2")
     assert result(heard, "good.2")["together"] == 1
+
+
+def test_what_is_said_after_a_trial_is_over_is_none_of_its_log(tmp_path: Path) -> None:
+    journals = [Journal(tmp_path / f"{job}.journal", SystemClock()) for job in ("over", "goes-on")]
+    paths = [tmp_path / "over.log", tmp_path / "goes-on.log"]
+    logs = [LogWriter(path, journal, LogLimits()) for path, journal in zip(paths, journals, strict=True)]
+    with speech_to(logs) as lock:
+        print("both")
+        with lock:
+            logs[0].close()
+        journals[0].append(AttemptDone(Usage()))
+        print("one")
+        for log in logs:
+            log.flush()
+    assert [path.read_text() for path in paths] == ["both\n", "both\none\n"]
+    entries, _ = read_whole(tmp_path / "over.journal")
+    assert entries[-1].last
 
 
 def test_the_first_of_a_pack_waits_a_moment_for_the_others() -> None:

@@ -60,6 +60,14 @@ def test_a_job_on_hidden_files_shows_neither_names_nor_lines(world: World) -> No
             answer = world.call(who, method, path, json=body)
             assert answer.status_code == 200, answer.text
             assert ("patients" in answer.text) == found, (who, path, body, answer.text)
+    runs, of_jobs = "/mlflow/astro/api/2.0/mlflow/runs", {"run_id": job.json()["id"]}
+    for who, status in (("astro-admin", 200), ("astro-member", 404)):
+        assert world.call(who, "GET", f"{runs}/get", params=of_jobs).status_code == status
+        found = world.call(who, "POST", f"{runs}/search", json={"experiment_ids": ["0"]})
+        assert ("patients" in found.text) == (status == 200), found.text
+    mine = {**tagged, "tags": {"seen": 1.0}}
+    refused = world.call("astro-member", "POST", f"{BASE}/tags", json=mine)
+    assert (refused.status_code, "patients" in refused.text) == (404, False), refused.text
 
 
 def test_the_table_of_rights_in_the_documents_is_the_servers_own() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from easel.declare.job import Command, JobSpec
 from easel.ids import JobId, ProjectId, UserId
@@ -48,6 +48,17 @@ def test_jobs_that_do_not_exist_are_left_out_and_one_named_twice_is_told_once(st
         assert list(jobs.outcomes(tx, asked)) == [job]
         assert jobs.placements(tx, [JobId("job_none")]) == {}
         assert jobs.outcomes(tx, [JobId("job_none")]) == {}
+
+
+def test_who_only_looks_at_jobs_keeps_nobody_from_changing_them(store: Store) -> None:
+    with store.write() as tx:
+        (job,) = add(tx, 1)
+    with store.read() as reader:
+        assert list(jobs.rows(reader, [job], lock=False)) == [job]
+        with store.write() as tx:
+            if not store.is_sqlite:
+                tx.execute(text("SET LOCAL lock_timeout = '1s'"))
+            jobs.change(tx, [(jobs.rows(tx, [job])[job], {"reason": "changed meanwhile"})])
 
 
 def test_a_placement_is_where_a_job_is_and_who_has_ended_gives_way_to_nobody(store: Store) -> None:

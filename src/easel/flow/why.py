@@ -182,7 +182,7 @@ def of_job(tx: Tx, job: Job, max_active: int, half_life_s: float = HALF_LIFE_S) 
     obstacle = QueueAdmission(max_active).obstacles(tx, [owner]).get(owner)
     if obstacle is not None:
         return _blocked("job", job.name, obstacle, job.submitted_at, tx)
-    needs = jobs.rows(tx, [job.id])[job.id].blocked
+    needs = jobs.rows(tx, [job.id], lock=False)[job.id].blocked
     if needs:
         told = words.of_queued_job(Standing.WAITS_FOR_JOBS, 0, needs)
         told = f"{told}: {', '.join(jobs.waits_for(tx, [job.id]).get(job.id, [])[:3])}"

@@ -124,7 +124,7 @@ class Environments:
                 base = self.key(project, wanted, python)
                 return self._build(installation, wanted, python or own_python(), base)
             except NoEnvironment as error:
-                if lock is None or stopped():
+                if lock is None or isinstance(wanted, CondaFile) or stopped():
                     raise
                 raise NoEnvironment(f"{error.message}. {_LOCKED_BEFORE}", error.log) from error
             finally:

@@ -152,6 +152,10 @@ class LogWriter:
         self._facts += facts
 
     @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
     def waiting(self) -> bool:
         return bool(self._ready or self._facts)
 

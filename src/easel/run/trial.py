@@ -114,7 +114,8 @@ class _Speech:
     def write(self, text: str) -> int:
         with self._lock:
             for log in self._logs:
-                log.feed(self._stream, text.encode(errors="replace"))
+                if not log.closed:  # one of several trials is over: what comes now is none of its
+                    log.feed(self._stream, text.encode(errors="replace"))
             if self._timer is None and any(log.waiting for log in self._logs):
                 # One thread at most, and only for trials that speak.
                 self._timer = threading.Timer(0.2, self._late_flush)
@@ -240,14 +241,15 @@ def _speak(task: Assignment, context: TrialContext, clock: Clock, journal: Journ
 
 
 @contextmanager
-def speech_to(logs: Sequence[LogWriter]) -> Iterator[None]:
-    """What is printed meanwhile goes into these logs, which are closed in the end."""
+def speech_to(logs: Sequence[LogWriter]) -> Iterator[threading.Lock]:
+    """What is printed meanwhile goes into these logs, which are closed in the end; whoever closes one before holds the
+    lock that is given."""
     lock = threading.Lock()
     speech = [_Speech(logs, stream, lock) for stream in ("out", "err")]
     kept_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = speech
     try:
-        yield
+        yield lock
     finally:
         sys.stdout, sys.stderr = kept_streams
         for each in speech:

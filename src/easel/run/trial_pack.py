@@ -74,7 +74,6 @@ class _Pack:
                 found.result = plain_result(outcome)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a trial raises is its end, not ours
             found.failure = failure_of(error, one.task.order)
-        one.log.close()
         return found
 
 
@@ -134,11 +133,14 @@ def _run(pack: _Pack, heard: Callable[[int, Told], None]) -> None:
     run = trials[0].task.order.run
     assert isinstance(run, Trial)
     pack.meter.start()
-    with speech_to([one.log for one in trials]):
+    with speech_to([one.log for one in trials]) as lock:
 
         def told(number: int, outcome: Outcome) -> None:
             if number not in pack.ended:
-                heard(number, pack.told(number, outcome))
+                found = pack.told(number, outcome)
+                with lock:
+                    trials[number].log.close()
+                heard(number, found)
 
         left: Outcome = RuntimeError("it was not said what came of it")
         try:

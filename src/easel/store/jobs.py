@@ -312,14 +312,18 @@ def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[tuple
     )
 
 
-def rows(tx: Tx, ids: Iterable[str]) -> dict[str, StoredJob]:
-    """Returns everything about these jobs, for whoever will change them in this transaction."""
+def rows(tx: Tx, ids: Iterable[str], *, lock: bool = True) -> dict[str, StoredJob]:
+    """Returns everything about these jobs, for whoever will change them in this transaction.
+
+    Who only looks says that there is nothing to `lock`: else nobody could change them meanwhile.
+    """
     wanted = sorted(set(ids))
     found: dict[str, StoredJob] = {}
     for start in range(0, len(wanted), 500):
         query = select(jobs).where(jobs.c.id.in_(wanted[start : start + 500]))
-        # Everybody locks jobs in the order of their ids: two who want the same ones never wait for each other.
-        query = query.order_by(jobs.c.id).with_for_update()
+        if lock:
+            # Everybody locks jobs in the order of their ids: two who want the same ones never wait for each other.
+            query = query.order_by(jobs.c.id).with_for_update()
         found.update((row.id, StoredJob._make(row)) for row in tx.execute(query))
     return found
 

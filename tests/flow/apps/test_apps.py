@@ -32,7 +32,7 @@ from easel.match.candidate import Candidate
 from easel.records.app import Fed, FedExample
 from easel.records.identity import Caller
 from easel.records.job import Job, JobState
-from easel.store import app_trials, apps, identity
+from easel.store import app_trials, apps, identity, jobs
 from easel.store.engine import Tx
 from easel.testing.engine import EngineUnderTest
 from easel.testing.pool import PoolUnderTest
@@ -360,6 +360,23 @@ def _score_by_costs_and_back(
     assert back[first.id].error == pytest.approx((first.result or {})["error"])
     (combined,) = (trial for trial in back.values() if trial.candidate["family"] == "ensemble")
     assert combined.luck == pytest.approx(mixture["luck"]), "an ensemble knows its luck in its own metric"
+
+
+def test_the_best_model_goes_on_serving_by_costs_where_no_answers_were_kept(engine: EngineUnderTest) -> None:
+    ana = declared(engine)
+    feed(engine.lake, ana, "flowers", rows(60))
+    with engine.store.write() as tx:
+        app = apps.find(tx, ana.project_id, "flowers")
+        for candidate, quality in ((Candidate("logistic_regression"), 0.9), (Candidate("svm"), None)):
+            job = submit_job(tx, ana, learn_spec(tx, app, candidate, Resources(1.0, 1024), 60.0))
+            decision = {"reasons": {"acquisition": 0.0}}
+            app_trials.add(tx, [app.id], job.id, candidate.name, candidate.to_json(), decision, 60)
+            app_trials.end(tx, job.id, quality, 1.0, None if quality is None else "flowers-model:1")
+            scores = {} if quality is None else {"accuracy": quality}
+            jobs.change(tx, [(jobs.rows(tx, [job.id])[job.id], {"result": {"scores": scores}})])
+        change_app(tx, ana, "flowers", "cost(yes as no: 10)")
+        found = {trial.model_set: trial.quality for trial in app_trials.trials(tx)}
+    assert found == {"flowers-model:1": pytest.approx(-1.0), None: None}, "it is known to cost no more"
 
 
 def test_a_program_may_become_wider_while_its_app_lives(engine: EngineUnderTest) -> None:

@@ -29,6 +29,16 @@ def test_labels_and_workers_that_no_device_has_are_refused_at_once(engine: Engin
             submit_job(tx, engine.people["ana"], JobSpec("b", SPEC.run, workers=2))
 
 
+def test_a_price_that_no_device_has_is_refused_on_slurm_too(engine: EngineUnderTest) -> None:
+    ana = engine.people["ana"]
+    with engine.store.write() as tx:
+        devices.seen(tx, "slurm/0", "slurm", Room(1.0, 4096), {})
+        assert submit_job(tx, ana, replace(SPEC, wants={"rack": "1"})).spec.wants == {"rack": "1"}
+        for name, value in (("price", "0.001"), ("terms", "spot")):
+            with pytest.raises(InvalidInput, match=f"no device of the pool has {name}={value}"):
+                submit_job(tx, ana, replace(SPEC, wants={name: value}))
+
+
 def test_a_queued_job_says_what_it_waits_for(engine: EngineUnderTest) -> None:
     ana = engine.people["ana"]
     with engine.store.write() as tx:

@@ -103,7 +103,7 @@ def _rescore(tx: Tx, app: App, metric: str, kept: Mapping[JobId, KeptScore]) -> 
         job_id: jobs.job_of(row).result or {}
         for job_id, row in jobs.rows(tx, [t.job_id for t in trials]).items()
     }
-    unknown = []
+    unknown, scored = list[JobId](), 0
     for trial in trials:
         result = told.get(trial.job_id) or {}
         quality = (result.get("scores") or {}).get(metric)
@@ -115,9 +115,11 @@ def _rescore(tx: Tx, app: App, metric: str, kept: Mapping[JobId, KeptScore]) -> 
             app_trials.rescore(tx, app.id, trial.job_id, one.quality, one.error, one.baseline)
         elif quality is not None:
             app_trials.rescore(tx, app.id, trial.job_id, float(quality))
-        elif trial.quality is not None or not trial.ended:
-            unknown.append(trial.job_id)
-    if is_cost(metric) and len(unknown) == len(trials):
+        else:
+            unknown += [trial.job_id] if trial.quality is not None or not trial.ended else []
+            continue
+        scored += 1
+    if is_cost(metric) and not scored:
         last = _kept_until_scored(tx, app, told, metric)
         unknown = [job_id for job_id in unknown if job_id != last]
     app_trials.forget(tx, app.id, unknown)

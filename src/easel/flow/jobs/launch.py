@@ -143,7 +143,7 @@ class Launcher:
         """
         if not left:
             return tuple(ids)
-        rows, prices = jobs.rows(tx, ids), price_history(tx)
+        rows, prices = jobs.rows(tx, ids, lock=False), price_history(tx)
         room = dict(left)
         found = []
         for job in ids:

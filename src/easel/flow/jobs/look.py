@@ -43,7 +43,7 @@ def find_job(tx: Tx, caller: Caller, job_id: str) -> Job:
 def environment_of(tx: Tx, caller: Caller, job_id: str) -> LockedEnvironment:
     """Returns the packages that a job ran with; NotFound where it ran with the device's own."""
     job = need_job(tx, caller, job_id)
-    artifact = jobs.rows(tx, [job.id])[job.id].artifact_id
+    artifact = jobs.rows(tx, [job.id], lock=False)[job.id].artifact_id
     name = tags.tags_of(tx, [artifact]).get(artifact, {}).get("environment")
     found = environments.find(tx, caller.project_id, str(name)) if name is not None else None
     if found is None:

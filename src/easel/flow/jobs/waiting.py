@@ -12,12 +12,14 @@ from easel.errors import InvalidInput
 from easel.flow.budgets import USUALLY, headroom, micros_to_stop, spent_projects
 from easel.flow.prices import price_history
 from easel.ids import JobId, ProjectId, UserId
+from easel.price.book import TERMS
 from easel.records.device import Device, Reservation
 from easel.records.job import Job, JobState
 from easel.records.queue import Owner, QueueState
 from easel.store import devices, job_queues, jobs, reservations
 from easel.store.devices import ENGINES
 from easel.store.engine import Tx
+from easel.tenancy.places import PRICE
 
 _LABEL = "label "
 _LOOKED_AT = 1000
@@ -33,7 +35,7 @@ def check_can_start(pool: Sequence[Device], spec: JobSpec) -> None:
     """InvalidInput where no device of the pool, connected or not, could ever run the job.
 
     While no device is known nothing is refused. Machines of Ray and Slurm say nothing of labels, and more of them may
-    come: with those only sizes are checked.
+    come: with those only sizes are checked, and that nobody names a price that no device has.
     """
     if not pool:
         return
@@ -48,6 +50,7 @@ def check_can_start(pool: Sequence[Device], spec: JobSpec) -> None:
             )
         )
     if any(device.executor in ENGINES for device in pool):
+        _check_price(pool, spec)
         return
     labelled = [device for device in large if _has(device, spec.wants)]
     if not labelled:
@@ -60,6 +63,14 @@ def check_can_start(pool: Sequence[Device], spec: JobSpec) -> None:
             f"{spec.name!r} asks for {spec.workers} devices side by side, and the pool has {len(labelled)} that "
             "could take part: ask for fewer --workers"
         )
+
+
+def _check_price(pool: Sequence[Device], spec: JobSpec) -> None:
+    """A job is billed by the price and the terms that it wants of its device: somebody has to offer them."""
+    asked = {name: value for name, value in spec.wants.items() if name in (PRICE, TERMS)}
+    if not any(_has(device, asked) for device in pool):
+        wanted = ", ".join(f"{name}={value}" for name, value in asked.items())
+        raise InvalidInput(f"no device of the pool has {wanted}: leave it out (`easel devices` lists labels)")
 
 
 def why_waiting(tx: Tx, job: Job, max_active: int) -> str | None:
@@ -173,7 +184,8 @@ def _told(asked: Resources) -> str:
 
 
 def _to_stop(tx: Tx, job: Job) -> int:
-    return micros_to_stop(jobs.rows(tx, [job.id])[job.id].spec, tx.now, USUALLY, price_history(tx))
+    spec = jobs.rows(tx, [job.id], lock=False)[job.id].spec
+    return micros_to_stop(spec, tx.now, USUALLY, price_history(tx))
 
 
 def _has(device: Device, wants: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from easel.errors import Denied, InvalidInput, NotFound
 from easel.flow.lake.file_set import find_set
+from easel.flow.lake.visible import hidden_jobs
 from easel.lake.access import Rights, no_file
 from easel.lake.paths import FileRef, parse, parse_set
 from easel.lake.query.ast import BUILT_IN
@@ -41,7 +42,7 @@ def find_artifact(tx: Tx, caller: Caller, rights: Rights, kind: Kind, reference:
             return find_set(tx, caller, rights, parse_set(reference))[0].artifact
         case Kind.JOB:
             job = artifacts.find_version(tx, caller.project_id, kind, reference, 1)
-            if job is None:
+            if job is None or hidden_jobs(tx, caller, [job.name]):
                 raise NotFound(f"there is no job {reference[:80]!r}")
             return job
 

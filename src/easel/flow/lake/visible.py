@@ -56,7 +56,7 @@ def hidden_jobs(tx: Tx, caller: Caller, job_ids: Iterable[str]) -> set[str]:
     rights = rights_of(tx, caller)
     if rights is EVERYTHING:
         return set()
-    rows = jobs.rows(tx, job_ids)
+    rows = jobs.rows(tx, job_ids, lock=False)
     return {job_id for job_id, row in rows.items() if _hides(rights, caller, jobs.job_of(row))}
 
 

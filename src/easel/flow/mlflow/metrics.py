@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from easel.flow.lake.visible import hidden_jobs
 from easel.flow.mlflow.errors import invalid
 from easel.flow.mlflow.runs import find, milliseconds, moment
 from easel.records.identity import Caller
@@ -108,7 +109,7 @@ def _in_order_of_time(parts: Sequence[Columns]) -> list[Columns]:
 
 def of_several(tx: Tx, caller: Caller, run_ids: Sequence[str], key: str, max_results: int) -> list[RunPoint]:
     """The values of one metric in several runs, by run, then by time."""
-    found = runs.histories(tx, caller.project_id, run_ids, key)
+    found = runs.histories(tx, caller.project_id, _shown(tx, caller, run_ids), key)
     points = [
         RunPoint(run_id, point) for run_id in sorted(found) for point in sorted(found[run_id], key=_by_time)
     ]
@@ -125,6 +126,7 @@ def thinned(
     max_results: int,
 ) -> list[RunPoint]:
     """About `max_results` steps that lie evenly, and always the first and the last of each run."""
+    run_ids = _shown(tx, caller, run_ids)
     steps = runs.steps_of(tx, caller.project_id, run_ids, key, between)
     every = sorted({step for found in steps.values() for step in found})
     if not every:
@@ -139,6 +141,11 @@ def thinned(
         for run_id in run_ids
         for point in sorted(points.get(run_id, ()), key=_by_step)
     ]
+
+
+def _shown(tx: Tx, caller: Caller, run_ids: Sequence[str]) -> list[str]:
+    hidden = hidden_jobs(tx, caller, run_ids)
+    return [run_id for run_id in run_ids if run_id not in hidden]
 
 
 def sampled(low: int, high: int, most: int, steps: Sequence[int]) -> list[int]:

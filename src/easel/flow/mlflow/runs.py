@@ -14,6 +14,7 @@ from typing import Any
 from easel.declare.job import FreeRun, JobSpec
 from easel.declare.roles import Role
 from easel.errors import Denied
+from easel.flow.lake.visible import hidden_jobs
 from easel.flow.mlflow import experiments
 from easel.flow.mlflow.checks import (
     KeyValue,
@@ -121,8 +122,10 @@ def milliseconds(at: datetime) -> int:
 
 
 def find(tx: Tx, caller: Caller, run_id: str) -> RunRecord:
+    """A run; one whose files a grant hides from the caller does not exist for them."""
     found = runs.find(tx, caller.project_id, run_id)
-    if found is None:
+    own = found is not None and found.user_id == caller.user.id
+    if found is None or (not own and hidden_jobs(tx, caller, [found.id])):
         raise absent(f"Run with id={run_id[:80]} not found")
     return found
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
+from easel.flow.lake.visible import hidden_jobs
 from easel.flow.mlflow.artifacts import SCHEME
 from easel.flow.mlflow.errors import invalid
 from easel.flow.mlflow.experiments import number_of
@@ -23,6 +25,7 @@ from easel.flow.mlflow.query import (
 )
 from easel.flow.mlflow.runs import STATUSES, USER, WholeRun, moment, states_of, whole
 from easel.records.identity import Caller
+from easel.records.run import RunRecord
 from easel.store import run_pages, run_search, runs
 from easel.store.engine import Tx
 from easel.store.run_search import RunOrder, RunSearch, RunTerm, WrittenRun
@@ -75,11 +78,21 @@ def search(
     found: Sequence[WholeRun | str]
     if tx.conn.dialect.name == "postgresql":
         written = run_search.texts(tx, caller.project_id, request, _WRITTEN)
-        more, found = len(written) > max_results, _completed(tx, caller, written[:max_results])
+        more = len(written) > max_results
+        found = _completed(tx, caller, _shown(tx, caller, written[:max_results]))
     else:
         records = run_search.records(tx, caller.project_id, request)
-        more, found = len(records) > max_results, whole(tx, caller, records[:max_results])
+        more, found = len(records) > max_results, whole(tx, caller, _shown(tx, caller, records[:max_results]))
     return found, token_of(offset + max_results) if more else None
+
+
+Run = TypeVar("Run", RunRecord, WrittenRun)
+
+
+def _shown(tx: Tx, caller: Caller, found: Sequence[Run]) -> list[Run]:
+    """Returns these runs without those whose files a grant hides from the caller."""
+    hidden = hidden_jobs(tx, caller, [run.id for run in found])
+    return [run for run in found if run.id not in hidden]
 
 
 _WRITTEN = run_pages.written_columns(STATUSES, SCHEME)
