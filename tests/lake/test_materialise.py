@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,3 +158,29 @@ def test_idle_files_give_way_when_the_disk_fills_under_one_that_a_job_needs(tmp_
 
     assert cache.path(digest_of(b"needed"), 6, needed).read_bytes() == b"needed"
     assert not cache.holds(digest_of(b"idle"), 4)
+
+
+def test_what_is_about_to_get_its_name_is_not_trimmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker trims its cache when it starts, which is when its first job fetches."""
+    source, cache = Bytes(b"one"), BlobCache(tmp_path / "cache")
+    real = Path.replace
+
+    def trimmed_first(path: Path, target: Path) -> Path:
+        cache.trim()
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", trimmed_first)
+    found = cache.path(digest_of(b"one"), 3, lambda: source.fetch(digest_of(b"one"), 3))
+    assert found.read_bytes() == b"one"
+
+
+def test_what_a_killed_process_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
+    cache = BlobCache(tmp_path / "cache")
+    fresh, old = tmp_path / "cache" / "new-a", tmp_path / "cache" / "new-b"
+    for half in (fresh, old):
+        half.write_bytes(b"ha")
+    os.utime(old, ns=(old.stat().st_atime_ns - 2 * DAY_NS,) * 2)
+    cache.trim()
+    assert (fresh.exists(), old.exists()) == (True, False)

@@ -78,7 +78,8 @@ class BlobCache:
     def trim(self) -> int:
         """Remove the least recently used as far as size, age and the disk demand; returns the bytes freed.
 
-        Links to them stay. What a killed process left half-written goes after a day.
+        Links to them stay. What a killed process left half-written goes after a day, by the time of its use: that of
+        its change is the seal's, and old, from just before it gets its name.
         """
         now = self._now_ns()
         found = sorted(self._entries())
@@ -92,7 +93,7 @@ class BlobCache:
             freed += size
         for half in self._root.glob("new-*"):
             with contextlib.suppress(FileNotFoundError):
-                if now - half.stat().st_mtime_ns > _DAY_NS:
+                if now - half.stat().st_atime_ns > _DAY_NS:
                     half.unlink()
         return freed
 
