@@ -58,6 +58,13 @@ def test_a_folder_of_pictures_becomes_an_image_program() -> None:
     assert proposal.program.output.fields == (Category(("cat", "dog"), "label"),)
 
 
+def test_classes_of_a_folder_are_named_with_their_pictures() -> None:
+    few = propose_from_folder({"round/a.png": (4, 4, 1), "round/b.png": (4, 4, 1), "square/c.png": (4, 4, 1)})
+    assert "2 classes, one for each folder: round (2), square (1)" in few.reasons
+    many = propose_from_folder({f"c{k}/a.png": (4, 4, 1) for k in range(10)})
+    assert any(reason.endswith("c7 (1) and 2 more") for reason in many.reasons)
+
+
 def test_pictures_of_different_sizes_get_open_sides() -> None:
     proposal = propose_from_folder({"cat/1.jpg": (28, 30, 3), "dog/1.jpg": (100, 80, 1)})
     assert proposal.program.input.fields == (Tensor((None, None, 3), "image"),)

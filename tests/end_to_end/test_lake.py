@@ -109,8 +109,11 @@ def test_the_same_through_the_command_line(john: Client, tmp_path: Path) -> None
     listed = json.loads(easel(john, "ls", "/cli/", "--json").stdout)
     assert [item["path"] for item in listed] == ["/cli/moved.txt"]
     assert easel(john, "ls", "/cli", "--json").stdout == easel(john, "ls", "/cli/", "--json").stdout
-    assert "write /@CliMerged" in easel(john, "get", "CliMerged", check=False).stderr
     easel(john, "get", "/@CliMerged", str(tmp_path / "down"))
+    easel(john, "get", "CliMerged:1", str(tmp_path / "same"))  # as jobs name their outputs
+    assert sorted(p.name for p in (tmp_path / "same").rglob("*")) == sorted(
+        p.name for p in (tmp_path / "down").rglob("*")
+    )
     assert (tmp_path / "down/cold/cold.json").read_text() == "c1"
     assert "HotpotQA:1" in easel(john, "trace", "CliMerged").stdout
     easel(john, "tag", "fileset", "CliMerged", "quality=0.9", "stage=raw")

@@ -83,7 +83,8 @@ def get(
 ) -> None:
     """Download a file, a folder or a file set; every byte is checked."""
     with connect(project) as client, bar("Downloading", None) as progress:
-        written = client.lake.download(ref, target, progress=progress)
+        whole = ref if ref.startswith("/") else f"/@{ref}"  # a set, `photos:3`, as jobs name their outputs
+        written = client.lake.download(whole, target, progress=progress)
     say(f"Downloaded {counted(len(written), 'file')}")
 
 

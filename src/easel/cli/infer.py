@@ -80,7 +80,8 @@ def _asked(client: Client, name: str, one: str, skip_bad: bool) -> wire.Answers:
     try:
         return client.apps.infer(name, [json.loads(one)], skip_bad=skip_bad)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"there is no file {one[:60]}, and as JSON: {error}") from None
+        read = f", and as JSON: {error}" if one.lstrip()[:1] in ("{", "[", '"') else ""
+        raise InvalidInput(f"there is no file {one[:60]}{read}") from None
 
 
 def _serving(client: Client, name: str) -> wire.BestModel | None:

@@ -14,7 +14,7 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say, show_one
 from easel.cli.program import look
 from easel.declare.counted import counted
-from easel.errors import InvalidInput, TryLater
+from easel.errors import Conflict, InvalidInput, TryLater
 
 learn_app = typer.Typer()
 PAUSE_S = 0.3
@@ -43,7 +43,11 @@ def learn(
     for reason in proposal.reasons:
         say(f"  {reason}")
     with connect(project) as client:
-        made = client.apps.declare(called, str(proposal.program), metric=metric)
+        try:
+            made = client.apps.declare(called, str(proposal.program), metric=metric)
+        except Conflict as error:
+            rest = f"--name NAME makes another one; `easel feed {called} {data}` gives that one more examples"
+            raise Conflict(f"{error.message.partition(':')[0]}: {rest}") from None
         say(f"{called}: {made.template}, measured by {made.metric}")
         if warning := about_template(made.template):
             say(warning)

@@ -56,7 +56,11 @@ def login(
         secret = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     credentials = Credentials(server.rstrip("/"), secret.strip(), project)
     with Client(credentials.server, credentials.token, project) as client:
-        me = client.whoami()
+        try:
+            me = client.whoami()
+        except TryLater as error:
+            where = "easel login --server ADDRESS names another; `easel up` prints its own"
+            raise TryLater(f"{error.message} ({where})") from None
         if project:
             client.projects.get(project)
     remember(credentials, credentials_file())

@@ -27,6 +27,10 @@ _WHO_NAME = re.compile(
 """Whom a row is about: told apart by a number, that number means nothing by itself."""
 
 
+MOST_NAMED = 8
+"""So many classes are named where a folder of pictures is looked at."""
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A program, which column or folder level it predicts, and one sentence for each choice made."""
@@ -252,7 +256,10 @@ def propose_from_folder(pictures: Mapping[str, tuple[int, int, int] | None]) -> 
         raise ProgramError("expected one folder for each class with its pictures inside: two or more")
     shape, size = _common_shape(inside)
     program = Program(DataType((Tensor(shape, "image"),)), DataType((Category(tuple(classes), "label"),)))
-    return Proposal(program, "folder", (size, f"{len(classes)} classes, one for each folder"))
+    count = Counter(path.split("/")[0] for path in inside if "/" in path)
+    named = ", ".join(f"{name} ({count[name]})" for name in classes[:MOST_NAMED])
+    more = f" and {len(classes) - MOST_NAMED} more" if len(classes) > MOST_NAMED else ""
+    return Proposal(program, "folder", (size, f"{len(classes)} classes, one for each folder: {named}{more}"))
 
 
 def _picture_pairs(pictures: Mapping[str, tuple[int, int, int] | None]) -> Proposal:

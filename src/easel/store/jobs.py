@@ -16,7 +16,7 @@ from sqlalchemy import Select, Text, bindparam, cast, func, insert, select, upda
 from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
-from easel.ids import JobId, ProjectId, UserId, id_end
+from easel.ids import LEAST_END, JobId, ProjectId, UserId, id_end
 from easel.records.attempt import AttemptKey, EndReason
 from easel.records.job import ACTIVE, Job, JobOutcome, JobState, Usage
 from easel.store.engine import AnyRow, Tx
@@ -261,6 +261,11 @@ def find(tx: Tx, project_id: ProjectId, job_id: str) -> Job:
     if row is None:
         raise NotFound(
             f"there is no job {job_id[:60]!r} in this project: `easel jobs ls` shows those that are"
+            + (
+                f" (of the end of an id write {LEAST_END} characters at least)"
+                if len(job_id) < LEAST_END
+                else ""
+            )
         )
     return job_of(row)
 
