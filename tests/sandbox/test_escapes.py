@@ -92,6 +92,21 @@ def test_an_environment_that_is_a_link_in_a_folder_shown_already_is_shown_where_
     assert start(bwrap, program).communicate(timeout=60) == (b"found", b"")
 
 
+def test_a_device_of_the_machine_is_there_for_a_job_that_was_given_it(tmp_path: Path) -> None:
+    """Nothing can be put into a folder that is read-only already: so no job with a GPU started."""
+    bwrap = probe()
+    if bwrap is None:
+        pytest.skip("bubblewrap does not work here: apt install bubblewrap")
+    for name in ("work", "tmp"):
+        (tmp_path / name).mkdir()
+    given, missing = Path("/dev/kmsg"), Path("/dev/nvidia99")
+    walls = Walls(tmp_path / "work", tmp_path / "tmp", None, devices=(given, missing))
+    script = "test -c /dev/kmsg && echo there; touch /dev/new 2>&1 || echo no other"
+    program = UserProgram("device", ["/bin/sh", "-c", script], {"PATH": "/usr/bin:/bin"}, walls)
+    said, complaint = start(bwrap, program).communicate(timeout=60)
+    assert (said.split(b"\n")[0], said.split(b"\n")[-2]) == (b"there", b"no other"), complaint
+
+
 @pytest.mark.parametrize("told", [b'{"child-pid": 1}', b'{"child-p', b""])
 def test_a_sandbox_that_died_before_its_network_was_led_to_is_left_to_say_why_itself(
     tmp_path: Path, told: bytes

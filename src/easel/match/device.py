@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 
 import torch
 
+log = logging.getLogger("easel.match")
 SHARE = "EASEL_GPU_SHARE"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def training_device() -> torch.device:
     """Returns the GPU where there is one that works, else the CPU. Of a GPU that is shared, no more than our share of
     its memory is taken (`EASEL_GPU_SHARE`)."""
     if not torch.cuda.is_available():
+        if os.environ.get(VISIBLE):
+            log.warning(
+                "a GPU was given, and torch finds none: the training goes on the processor, far slower"
+            )
         return torch.device("cpu")
     device = torch.device("cuda", torch.cuda.current_device())
     share = own_share()

@@ -30,7 +30,7 @@ from easel.match.train_steps import (
     own_optimiser,
     searching,
 )
-from easel.match.zoo.gpu_layers import conv_kernels
+from easel.match.zoo.gpu_layers import adam_kernel, conv_kernels
 from easel.match.zoo.merged import MergedForward, mergeable
 from easel.match.zoo.norm import kernels
 
@@ -322,9 +322,7 @@ class MergedPack:
     def _update(self, factors: Tensor) -> None:
         """Takes a step of AdamW for each member at its own rate, its gradients clipped together."""
         rows, gradients = self._weights.rows, self._weights.gradient_rows
-        if self.device.type == "cuda":
-            from easel.match.zoo.fused_step import adam_step
-
+        if self.device.type == "cuda" and (adam_step := adam_kernel()) is not None:
             settings = (CLIP, BETAS, EPSILON)
             adam_step(rows, (self._mean, self._square), gradients, factors, self._weights.copies, settings)
             return

@@ -25,6 +25,7 @@ _SCOPES = 0b11  # abstract sockets and signals of others
 READ = _EXECUTE | _READ_FILE | _READ_DIR
 WRITE = _ALL_AT_FIRST | _REFER | _TRUNCATE
 DEVICE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _DEVICE_CALLS
+SETTINGS = READ | _WRITE_FILE | _TRUNCATE
 _LEAST = 2
 """The first version that lets files be renamed from one folder to another."""
 

@@ -135,6 +135,8 @@ def wrap(
     args += _this_system(walls, given, place) if walls.root is None else ["--ro-bind", place(walls.root), "/"]
     args += ["--proc", "/proc", *_proc(), "--dev", "/dev"]
     args += ["--size", str(walls.shared_memory_mb << 20), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+    for path in walls.devices:  # before /dev becomes read-only: each needs a place there
+        args += ["--dev-bind-try", str(path), str(path)]
     args += ["--remount-ro", "/dev"]
     # Before the interpreters: one that lives under /tmp must show through.
     args += ["--bind", place(walls.tmp), "/tmp"]  # noqa: S108
@@ -148,8 +150,6 @@ def wrap(
         args += ["--ro-bind", place(path), str(path)]
     if walls.building is not None:
         args += ["--bind", place(walls.building), str(walls.building)]
-    for path in walls.devices:
-        args += ["--dev-bind-try", str(path), str(path)]
     args += ["--bind", place(walls.work), INSIDE]
     if walls.input is not None:
         args += ["--ro-bind", place(walls.input), f"{INSIDE}/input"]

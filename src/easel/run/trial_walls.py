@@ -40,6 +40,8 @@ _ETC_NAMES = ("passwd", "group", "nsswitch.conf", "hosts", "mime.types", "altern
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys")
 _LIBRARIES = ("cuda*", "nvidia*", "rocm*", "intel*")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*", "nvidia-caps")
+_OWN_THREADS = Path("/proc/self/task")
+"""CUDA names its threads by files in here, and finds no GPU where it cannot. Only those of its own process are open."""
 _LEARNERS = ("catboost", "lightgbm", "onnx", "onnxruntime", "sklearn", "torch", "torchvision", "xgboost")
 _KNOWN = frozenset((*_LEARNERS, "numpy", "pandas", "PIL", "scipy"))
 LONGEST = 64 * 2**20
@@ -145,7 +147,9 @@ def wall_in(allowed: Iterable[tuple[Path, int]]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _checked(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     if landlock.available():
-        landlock.restrict(allowed)
+        # Open from now on: the rule is about what is open, which the kernel may otherwise forget and make anew.
+        os.open(_OWN_THREADS, os.O_PATH | os.O_CLOEXEC)
+        landlock.restrict([*allowed, (_OWN_THREADS, landlock.SETTINGS)])
     _drop_capabilities()
     filter_ = seccomp.program(internet=False)
     if filter_ is not None:

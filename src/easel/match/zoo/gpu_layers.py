@@ -110,6 +110,22 @@ def loss_kernel() -> Callable[[Tensor, Tensor, float], Tensor] | None:
     return class_loss
 
 
+@cache
+def adam_kernel() -> Callable[..., None] | None:
+    """Returns the kernel of AdamW's steps after building it once; None where it cannot be built here."""
+    try:
+        from easel.match.zoo.fused_step import adam_step
+
+        rows, places = torch.ones(1, 4, device="cuda"), torch.arange(4, device="cuda")
+        moments = (torch.zeros_like(rows), torch.zeros_like(rows))
+        read, factors = torch.zeros(4, device="cuda"), torch.ones(3, 1, 1, device="cuda")
+        adam_step(rows, moments, rows.clone(), factors, (places, read, None), (5.0, (0.9, 0.999), 1e-8))
+    except Exception as error:  # noqa: BLE001  whatever a compiler says: the library does the same work
+        log.info("steps of packed networks are the library's, since their kernel cannot be built: %s", error)
+        return None
+    return adam_step
+
+
 def _agree(made: Tensor, wanted: Tensor) -> None:
     if not torch.allclose(made.float(), wanted.float(), rtol=0.02, atol=0.1):
         raise ArithmeticError("they compute something else")
