@@ -12,6 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from easel.declare.job import RetryRule
 from easel.declare.resources import Resources, Room
+from easel.records.attempt import EndReason
 from easel.records.job import ACTIVE, TERMINAL, JobState, Usage
 from easel.run.lifecycle import (
     Dequeued,
@@ -247,3 +248,126 @@ TestSmallPool.settings = settings(max_examples=60, stateful_step_count=40, deadl
 
 def test_starting_is_told_once_with_the_attempt_number() -> None:
     assert step(Life(attempt=4), Dequeued()).instructions == (StartAttempt(5),)
+
+
+# --- what each end of an attempt leaves behind, to the last field ---------------------------------------
+
+BEFORE = Usage(0.5, 3.0, 1.0)
+RUNNING = Life(JobState.RUNNING, 3, lost=1, failed=1, usage=BEFORE, retry=RetryRule(lost=2, failed=2))
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        (Reached(3, JobState.UPLOADING, USED), replace(RUNNING, state=JobState.UPLOADING, usage=USED)),
+        (Reached(3, JobState.UPLOADING), replace(RUNNING, state=JobState.UPLOADING)),
+        (Reached(3, JobState.RUNNING, USED), RUNNING),
+        (Reached(3, JobState.FINISHED, USED), RUNNING),
+        (
+            Ended(3, "exit code 2", 2, USED, end=EndReason.EXIT_CODE),
+            replace(
+                RUNNING,
+                state=JobState.QUEUED,
+                failed=2,
+                exit_code=2,
+                end=EndReason.EXIT_CODE,
+                reason="exit code 2",
+                usage=USED,
+            ),
+        ),
+        (
+            Ended(3, "no such program", 127, None, final=True, end=EndReason.EXIT_CODE),
+            replace(
+                RUNNING,
+                state=JobState.FAILED,
+                exit_code=127,
+                end=EndReason.EXIT_CODE,
+                reason="no such program",
+            ),
+        ),
+        (
+            Gone(3, "the machine went away", EndReason.DEVICE_LOST),
+            replace(
+                RUNNING,
+                state=JobState.QUEUED,
+                lost=2,
+                end=EndReason.DEVICE_LOST,
+                reason="the machine went away",
+            ),
+        ),
+        (
+            Gone(3, "emptied", EndReason.STOPPED),
+            replace(RUNNING, state=JobState.QUEUED, end=EndReason.STOPPED, reason="emptied"),
+        ),
+        (
+            Ended(3, "emptied", -15, USED, end=EndReason.STOPPED),
+            replace(RUNNING, state=JobState.QUEUED, end=EndReason.STOPPED, reason="emptied"),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_report_changes_and_what_it_leaves(what: Happening, expected: Life) -> None:
+    assert step(RUNNING, what).life == expected
+    assert step(RUNNING, what).instructions == ()
+
+
+def test_a_job_that_finished_forgets_why_its_earlier_attempts_did_not() -> None:
+    again = replace(RUNNING, exit_code=2, end=EndReason.EXIT_CODE, reason="exit code 2")
+    after = step(again, OutputReady(3, USED))
+    assert after.life == replace(
+        again, state=JobState.FINISHED, exit_code=0, end=None, reason=None, usage=USED
+    )
+    assert after.instructions == (KeepOutput(3),)
+
+
+def test_the_last_loss_that_the_rule_allows_fails_the_job() -> None:
+    last = replace(RUNNING, lost=2)
+    assert step(last, Gone(3, "lost again", EndReason.DEVICE_LOST)).life == replace(
+        last, state=JobState.FAILED, end=EndReason.DEVICE_LOST, reason="lost again"
+    )
+
+
+def test_the_last_failure_that_the_rule_allows_fails_the_job() -> None:
+    last = replace(RUNNING, failed=2)
+    assert step(last, Ended(3, "exit code 1", 1, USED, end=EndReason.EXIT_CODE)).life == replace(
+        last, state=JobState.FAILED, exit_code=1, end=EndReason.EXIT_CODE, reason="exit code 1", usage=USED
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "code", "usage"),
+    [
+        (OutputReady(3, USED), None, USED),
+        (Ended(3, "terminated", -15, USED), -15, USED),
+        (Ended(3, "terminated", -15), -15, BEFORE),
+        (Gone(3, "stopped"), None, BEFORE),
+        (Ended(3, "emptied", -15, end=EndReason.STOPPED), -15, BEFORE),
+    ],
+)
+def test_a_kill_keeps_the_askers_reason_and_the_last_word_on_usage(
+    last: Happening, code: int | None, usage: Usage
+) -> None:
+    asked = step(RUNNING, KillRequested("enough", EndReason.TIME_LIMIT)).life
+    assert asked == replace(RUNNING, kill_requested=True, end=EndReason.TIME_LIMIT, reason="enough")
+    assert step(asked, last).life == replace(asked, state=JobState.KILLED, exit_code=code, usage=usage)
+
+
+def test_whoever_is_asked_to_die_twice_is_told_once() -> None:
+    asked = step(RUNNING, KillRequested("enough")).life
+    again = step(asked, KillRequested("more than enough", EndReason.TIME_LIMIT))
+    assert (again.life, again.instructions) == (asked, ())
+
+
+def test_a_new_attempt_begins_with_its_own_number_and_no_usage() -> None:
+    waiting = replace(RUNNING, state=JobState.QUEUED)
+    after = step(waiting, Dequeued())
+    assert after.life == replace(waiting, state=JobState.LAUNCHING, attempt=4, usage=None)
+    assert after.instructions == (StartAttempt(4),)
+
+
+def test_a_job_whose_input_will_never_be_made_fails_with_that_reason_unless_it_runs() -> None:
+    waiting = replace(RUNNING, state=JobState.QUEUED)
+    assert step(waiting, UpstreamFailed("step a failed")).life == replace(
+        waiting, state=JobState.FAILED, end=EndReason.UPSTREAM, reason="step a failed"
+    )
+    assert step(RUNNING, UpstreamFailed("step a failed")).life == RUNNING
