@@ -16,10 +16,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
+from benchmarks.gpu_networks import pictures
 from easel.match import loop
 from easel.match.augment import augmentation
 from easel.match.device import training_device
@@ -28,7 +29,6 @@ from easel.match.loop import Schedule, batch_for, fit, predict
 from easel.match.objectives import ClassObjective
 from easel.match.split import FOLDS, assign_folds
 from easel.match.zoo.images import build_image_network
-from gpu_networks import pictures
 
 
 def main() -> None:

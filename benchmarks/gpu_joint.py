@@ -64,7 +64,8 @@ def agreement(device: str) -> float:
     S = np.exp(-((x[:, None] - x[None]) ** 2).sum(2))
     B = 0.4 + 0.6 * np.eye(N)
     ours = JointGP.prior(np.zeros((N, K)), B, S, 1e-2)
-    theirs = JointGP.prior(*(torch.tensor(a, device=device) for a in (np.zeros((N, K)), B, S)), 1e-2)
+    mean, rows, columns = (torch.tensor(a, device=device) for a in (np.zeros((N, K)), B, S))
+    theirs = JointGP.prior(mean, rows, columns, 1e-2)
     for _ in range(50):
         i, k, y = int(rng.integers(N)), int(rng.integers(K)), float(rng.normal())
         ours, theirs = ours.observed(i, k, y), theirs.observed(i, k, y)

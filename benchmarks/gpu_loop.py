@@ -19,16 +19,16 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
+from benchmarks.gpu_zoo import train_rate
 from easel.match.device import training_device
 from easel.match.device_data import ByteScale, Data
 from easel.match.loop import Schedule, fit
 from easel.match.objectives import ClassObjective
 from easel.match.zoo.images import build_image_network
-from gpu_zoo import train_rate
 
 ROWS = {
     "convnet ×0.25, 28 × 28": ("convnet", (1, 28, 28), 0.25, (4096, 2048)),

@@ -89,10 +89,10 @@ def main() -> None:
     # Kernels are built once on a machine and kept on its disk: both sides begin with theirs.
     alone(0, 1e-3, 0)
     together([(f, 1e-3) for f in range(5)], 1)
-    one = min(seconds_of(lambda seed=seed: alone(0, 1e-3, seed)) for seed in range(3))  # type: ignore[misc]
+    one = min(seconds_of(lambda seed=seed: alone(0, 1e-3, seed)) for seed in range(3))
     losses: dict[str, list[float]] = {}
     five = min(
-        seconds_of(lambda seed=seed: losses.update(five=together([(f, 1e-3) for f in range(5)], seed)))  # type: ignore[misc]
+        seconds_of(lambda seed=seed: losses.update(five=together([(f, 1e-3) for f in range(5)], seed)))
         for seed in range(3)
     )
     rates = [1e-3] * many
@@ -100,7 +100,7 @@ def main() -> None:
     for size in (8, many):
         packed[size] = seconds_of(
             lambda size=size: losses.update({str(size): together([(0, r) for r in rates[:size]], 0)})
-        )  # type: ignore[misc]
+        )
     solo = [alone(0, 1e-3, seed) for seed in range(3)]
     steps = epochs * (len(folds[0][0]) // 64)
     found = {

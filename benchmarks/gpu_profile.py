@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 from torch import nn
@@ -69,7 +69,7 @@ def some_data(shape: tuple[int, int, int], count: int) -> Data:
     )
 
 
-def kernels_of(work: Callable[[], None], times: int = 5) -> dict[str, Any]:
+def kernels_of(work: Callable[[], object], times: int = 5) -> dict[str, Any]:
     """Returns how many kernels the work starts, what they take, and those that take most."""
     work()
     torch.cuda.synchronize()
@@ -120,14 +120,18 @@ def steps_section() -> dict[str, Any]:
         graph = training._recorded(steps)
         order = torch.randperm(len(data), device=device)[: steps * batch].view(steps, batch)
         rates = [1e-3] * steps
-        made = kernels_of(lambda g=graph, o=order, r=rates: g.run(o, r))
+        made = kernels_of(functools.partial(graph.run, order, rates))
         made["per_step"] = {key: made[key] / steps for key in ("wall_us", "kernels", "busy_us")}
         found[name] = made
         print(name, made["per_step"], type(graph).__name__, flush=True)
     data = some_data((1, 28, 28), 5000).resident(device)
-    for kind in (packed_merged.MergedPack, packed_branches.BranchedPack):
-        pack = kind(folds_of(5), data, ClassObjective(), lambda one: one)
-        made = kernels_of(lambda p=pack: p.epoch(0, 0), 3)
+    kinds: tuple[type[packed_merged.MergedPack | packed_branches.BranchedPack], ...] = (
+        packed_merged.MergedPack,
+        packed_branches.BranchedPack,
+    )
+    for kind in kinds:
+        pack = kind(folds_of(5), data, ClassObjective())
+        made = kernels_of(functools.partial(pack.epoch, 0, 0), 3)
         made["per_step"] = {key: made[key] / pack._steps for key in ("wall_us", "kernels", "busy_us")}
         found[kind.__name__] = made
         print(kind.__name__, made["per_step"], flush=True)
@@ -160,7 +164,7 @@ def trials_section() -> dict[str, Any]:
         watch(owner, "validated", "pack: validation with recording")
         watch(owner, "keep", "pack: keep")
     loop._weights = _watched(loop._weights, "keep weights")
-    loop.snapshot = _watched(loop.snapshot, "snapshot")
+    vars(loop)["snapshot"] = _watched(checkpoint.snapshot, "snapshot")
     found: dict[str, Any] = {}
     for name, shape, width, epochs in (
         ("convnet x0.25", (1, 28, 28), 0.25, 100),
@@ -224,7 +228,8 @@ def grouped_section() -> dict[str, Any]:
     for inside, out, side in ((1, 8, 28), (8, 8, 14), (8, 16, 14), (16, 16, 7), (16, 32, 7), (32, 32, 3)):
         for groups in (1, 5):
             layer = nn.Conv2d(groups * inside, groups * out, 3, padding=1, groups=groups, bias=False)
-            layer = layer.to(device=device, dtype=torch.bfloat16, memory_format=torch.channels_last)
+            layer = layer.to(device=device, dtype=torch.bfloat16)
+            layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's types forget it
             x = torch.randn(64, groups * inside, side, side, device=device, dtype=torch.bfloat16)
             x = x.to(memory_format=torch.channels_last).requires_grad_()
             dy = torch.randn_like(layer(x))
@@ -233,7 +238,7 @@ def grouped_section() -> dict[str, Any]:
                 layer(x)
 
             def back(layer: nn.Module = layer, x: torch.Tensor = x, dy: torch.Tensor = dy) -> None:
-                torch.autograd.grad(layer(x), [x, layer.weight], dy)
+                torch.autograd.grad(layer(x), [x, *layer.parameters()], dy)
 
             row = {"forth": kernels_of(forth), "forth and back": kernels_of(back)}
             found[f"{inside}->{out} at {side}, {groups} groups"] = row
@@ -249,7 +254,7 @@ def grouped_section() -> dict[str, Any]:
 
 
 def large_section() -> dict[str, Any]:
-    from gpu_torchvision import ours, step_of, theirs
+    from benchmarks.gpu_torchvision import ours, step_of, theirs
 
     device, found = torch.device("cuda"), {}
     torch.backends.cudnn.benchmark = True

@@ -37,7 +37,7 @@ PAIRS = {
 
 
 def theirs(name: str) -> nn.Module:
-    import torchvision
+    import torchvision  # type: ignore[import-not-found]  # brought by whoever compares
 
     more = {"aux_logits": False, "init_weights": False} if name == "googlenet" else {}
     network: nn.Module = getattr(torchvision.models, name)(num_classes=10, **more)
@@ -74,7 +74,7 @@ def recorded(step: Callable[[], None], device: torch.device) -> Callable[[], Non
     """Returns the step as a trial takes it on a GPU: as a graph that is replayed."""
     if device.type != "cuda":
         return step
-    beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
     with torch.cuda.stream(beside):
         for _ in range(3):
             step()
@@ -129,19 +129,19 @@ def main() -> None:
             row[other], _ = rate(
                 step_of(theirs(other), batch, given.side, device, False), batch, given.seconds, device
             )
-            row[f"against {other}"] = row["ours"] / float(row[other])
+            row[f"against {other}"] = float(row["ours"]) / float(row[other])
         row["recorded"], _ = rate(
             recorded(step_of(ours(name, given.side), batch, given.side, device, False), device),
             batch,
             given.seconds,
             device,
         )
-        row[f"recorded against {PAIRS[name][0]}"] = row["recorded"] / float(row[PAIRS[name][0]])
+        row[f"recorded against {PAIRS[name][0]}"] = float(row["recorded"]) / float(row[PAIRS[name][0]])
         if given.compile:
             made = step_of(ours(name, given.side), batch, given.side, device, True)
             row["compiled"], row["first steps, s"] = rate(made, batch, given.seconds, device)
             for other in PAIRS[name]:
-                row[f"compiled against {other}"] = row["compiled"] / float(row[other])
+                row[f"compiled against {other}"] = float(row["compiled"]) / float(row[other])
             torch.compiler.reset()
         found.append(
             {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}

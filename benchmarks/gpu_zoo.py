@@ -46,9 +46,8 @@ def train_rate(
     """Images per second over at least `seconds` of steps, after a warm-up that chooses the algorithms; as a recorded
     graph where asked for, so that the host does not count."""
     torch.manual_seed(0)
-    network = build_image_network(name, shape, outputs=10, width=width).to(
-        device, memory_format=torch.channels_last
-    )
+    network = build_image_network(name, shape, outputs=10, width=width)
+    network.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's types forget it
     on_gpu = device.type == "cuda"
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=on_gpu, capturable=on_gpu)
     x = torch.randn(batch, *shape, device=device).to(memory_format=torch.channels_last)
@@ -68,7 +67,7 @@ def train_rate(
         step()
     synchronise(device)
     if record and on_gpu:
-        beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+        beside, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
         with torch.cuda.stream(beside):
             step()
         torch.cuda.current_stream().wait_stream(beside)

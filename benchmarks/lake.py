@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -275,7 +275,7 @@ def _search(database: str, count: int) -> dict[str, list[float]]:
 def _copy_tags(store: Store, rows: Iterable[tuple[object, ...]]) -> None:
     connection = store.engine.raw_connection()
     try:
-        with connection.cursor() as cursor:
+        with closing(connection.cursor()) as cursor:
             into = "COPY tags (artifact_id, key, project_id, kind, text, number) FROM STDIN"
             with cursor.copy(into) as copy:
                 for row in rows:

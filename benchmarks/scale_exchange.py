@@ -229,8 +229,8 @@ def measure(folder: Path, count: int, seconds: float, per_s: float | None) -> di
     wanted = int(seconds * (per_s or 1200.0) / TRANSITIONS) + 2 * count
     with postgres.running() as database:
         url = database.create("scale")
-        more = {"executor": "remote", "max_active_jobs": str(2 * count)}
-        server = ServerProcess(folder, url, command="serve", **more)
+        most = str(2 * count)
+        server = ServerProcess(folder, url, command="serve", executor="remote", max_active_jobs=most)
         server.start()
         store = Store(url)
         try:

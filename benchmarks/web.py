@@ -115,7 +115,7 @@ def ready(page: Page, condition: str) -> float:
     """Until the page shows what it is for and no long task holds up the next click."""
     shown = until(page, condition)
     tasks = page.evaluate("window.__tasks")
-    return max([shown, *(start + length for start, length in tasks)])
+    return max([shown, *(float(start + length) for start, length in tasks)])
 
 
 def first_load(visitor: Visitor, project: str, repeat: int) -> list[Row]:

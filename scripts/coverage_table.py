@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections import defaultdict
@@ -23,9 +24,9 @@ def by_package(report: dict[str, dict[str, dict[str, dict[str, int]]]]) -> dict[
     return {package: (taken[package], total[package]) for package in sorted(total)}
 
 
-def main() -> int:
+def main(report: Path) -> int:
     """Prints the table; 1 where the whole misses its goal."""
-    packages = by_package(json.loads(Path(sys.argv[1]).read_text()))
+    packages = by_package(json.loads(report.read_text()))
     print("| package | branches | taken |\n|---|---:|---:|")
     for package, (taken, total) in packages.items():
         print(f"| `{package}` | {total} | {100 * taken / max(total, 1):.1f} % |")
@@ -36,4 +37,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("report", type=Path, help="what `coverage json` wrote")
+    sys.exit(main(asked.parse_args().report))

@@ -5,8 +5,8 @@ npm install --prefix FOLDER mermaid && python scripts/draw_diagrams.py FOLDER/no
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from pathlib import Path
 
 from easel.testing import browser
@@ -41,4 +41,6 @@ def main(library: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("library", type=Path, help="mermaid.min.js")
+    main(asked.parse_args().library)

@@ -53,7 +53,7 @@ def fold(changelog: str, fragments: Iterable[str], version: str, date: str) -> s
 
 def main(arguments: list[str]) -> int:
     """Folds and removes the fragments; 2 where nothing was asked for, or a fragment is not as it must be."""
-    if not arguments:
+    if not arguments or arguments[0].startswith("-"):
         sys.stderr.write("say which version: scripts/changelog 0.2.0 [2026-11-17]\n")
         return 2
     version, date = (*arguments, datetime.now(UTC).date().isoformat())[:2]

@@ -5,6 +5,7 @@ python scripts/follow_tutorial.py PICTURES_FOLDER
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -44,7 +45,9 @@ def photograph(page: Page, server: ServerProcess, what: str, wait_for: str, targ
 
 
 def main() -> None:
-    pictures = Path(sys.argv[1])
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("pictures", type=Path, help="the folder that the photographs go to")
+    pictures = asked.parse_args().pictures
     pictures.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as home,

@@ -5,6 +5,7 @@ python scripts/record_terminal.py [OUT.svg]
 
 from __future__ import annotations
 
+import argparse
 import html
 import os
 import pty
@@ -118,7 +119,11 @@ def _files(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures" / "terminal.svg"
+    asked = argparse.ArgumentParser(
+        description="Records a real session with a real server as a moving picture."
+    )
+    asked.add_argument("out", type=Path, nargs="?", default=ROOT / "docs" / "pictures" / "terminal.svg")
+    out = asked.parse_args().out
     with tempfile.TemporaryDirectory() as made, running(Path(made), warm_trials="true") as started:
         work = Path(made) / "work"
         work.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -87,4 +88,6 @@ def main(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("target", type=Path, help="the file that is written")
+    main(asked.parse_args().target)

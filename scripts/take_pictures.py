@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import io
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -348,4 +348,8 @@ def main(folder: Path, everything: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), everything="--all" in sys.argv[2:])
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("folder", type=Path, help="the folder that the photographs go to")
+    asked.add_argument("--all", action="store_true", help="every page in light, dark and on a phone")
+    given = asked.parse_args()
+    main(given.folder, everything=given.all)

@@ -12,6 +12,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ JOBS: dict[str, Callable[[], Job]] = {
     "cnn (Lynceus)": lambda: nephele_lynceus_data.load("cnn"),
     "multilayer (Lynceus)": lambda: nephele_lynceus_data.load("multilayer"),
 }
-STRATEGIES: dict[str, dict[str, object]] = {"ei-c": {"initial": 4}, "auto": {}}
+STRATEGIES: dict[str, dict[str, Any]] = {"ei-c": {"initial": 4}, "auto": {}}
 
 
 def full(job: Job) -> list[dict[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from easel.errors import InvalidInput
 from easel.flow.apps.dossier import Result
-from easel.flow.apps.ensemble import due, may_be_due
+from easel.flow.apps.ensemble import due, may_be_due, say_why_not
 from easel.flow.apps.trial import combine, learn
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
@@ -79,6 +80,20 @@ def test_what_was_combined_for_another_metric_is_combined_anew() -> None:
     ]
     assert not may_be_due(found)
     assert may_be_due([*found[:3], replace(found[3], luck=None)])
+
+
+def test_why_an_app_gets_no_ensemble_is_said_once_and_warned_of_only_where_an_operator_must_know(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    say_why_not.cache_clear()
+    with caplog.at_level(logging.INFO, "easel.learning"):
+        for app in ("app_1", "app_2", "app_1"):
+            say_why_not(AppId(app), "project astro has 8 of 8 jobs running", True)
+            say_why_not(AppId(app), "there is no file set m:1", False)
+    told = [(one.levelname, one.getMessage().split(": ")[0]) for one in caplog.records]
+    assert told == [
+        (level, f"no ensemble for app {app}") for app in ("app_1", "app_2") for level in ("INFO", "WARNING")
+    ]
 
 
 def test_members_that_err_differently_are_chosen_together_and_useless_ones_are_not() -> None:

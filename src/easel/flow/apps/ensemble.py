@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from easel.declare.parse import parse_program
-from easel.errors import EaselError
+from easel.errors import Denied, EaselError, QuotaExhausted
 from easel.flow.apps.dossier import Result
 from easel.flow.apps.memory import to_combine
 from easel.flow.apps.ready import STILL_VALID, metric_of, owner_of
 from easel.flow.apps.trial_job import trial_spec
 from easel.flow.jobs.submit import submit_job
 from easel.flow.lake.file_set import create_in
+from easel.ids import AppId
 from easel.lake.paths import escape
 from easel.match.candidate import Candidate
 from easel.match.kinds import Task
@@ -91,8 +93,17 @@ def combine_where_due(tx: Tx, app: App) -> None:
     try:
         combine_if_due(tx, app)
     except EaselError as error:
-        # A full quota or a spent budget is its owner's matter: it is due again when the next trial ends.
-        log.warning("no ensemble for app %s: %s", app.id, error)
+        # It is due again when the next trial ends.
+        say_why_not(app.id, str(error), isinstance(error, QuotaExhausted | Denied))
+
+
+@lru_cache(maxsize=1000)
+def say_why_not(app_id: AppId, why: str, owners: bool) -> None:
+    """Logs why an app gets no ensemble: once, and not again at each of its results.
+
+    A full quota or a spent budget is its `owners` matter, which an operator need not be warned of.
+    """
+    log.log(logging.INFO if owners else logging.WARNING, "no ensemble for app %s: %s", app_id, why)
 
 
 def combine_if_due(tx: Tx, app: App, seed: int = 0) -> Job | None:
