@@ -205,5 +205,6 @@ def _checked(found: Compare) -> Compare:
         try:
             re2.compile(found.value, options)
         except re2.error as error:
-            raise InvalidInput(f"{found.value!r} is not a regular expression (RE2): {error}") from None
+            why = error.args[0].decode(errors="replace")
+            raise InvalidInput(f"{found.value!r} is not a regular expression (RE2): {why}") from None
     return found
