@@ -15,7 +15,7 @@ from torch import nn
 
 from easel.match import compiling, device_data, fit_packed, fit_rounds, loop, train_steps, validation
 from easel.match.candidate import Candidate
-from easel.match.checkpoint import TrainingState
+from easel.match.checkpoint import TrainingState, put_back, snapshot
 from easel.match.compiling import compiling_pays, compiling_s, searching_pays
 from easel.match.device import own_free_bytes
 from easel.match.device_data import Data
@@ -309,3 +309,16 @@ def test_a_candidate_with_a_bag_has_so_many_networks(monkeypatch: pytest.MonkeyP
         two = run(world, bagged, replace(CONDITIONS, epochs=1))
         assert two.measurement.validated_on == len(world[1])
         assert len(two.model.body.networks) == 2 * len(one.model.body.networks)  # type: ignore[attr-defined]
+
+
+def test_what_an_optimiser_remembers_lies_as_its_weights_after_a_checkpoint() -> None:
+    """The fused optimiser of a GPU takes no other: trials that went on from a slice failed at once."""
+    network = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=0.1)
+    network(torch.ones(1, 3, 5, 5)).sum().backward()
+    optimiser.step()
+    before = {name: one.clone() for name, one in optimiser.state[network.weight].items()}
+    put_back(snapshot({"": (network, optimiser)}, {}), {"": (network, optimiser)})
+    kept = optimiser.state[network.weight]
+    assert {kept[name].stride() for name in ("exp_avg", "exp_avg_sq")} == {network.weight.stride()}
+    assert all(torch.equal(kept[name], before[name]) for name in before)

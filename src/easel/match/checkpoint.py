@@ -164,6 +164,19 @@ def put_back(tensors: Mapping[str, Tensor], learners: Learners) -> None:
             index, key = name.split(".")
             adam.setdefault(int(index), {})[key] = tensor
         optimiser.load_state_dict({**optimiser.state_dict(), "state": adam})
+        _lay_as_weights(optimiser)
+
+
+def _lay_as_weights(optimiser: torch.optim.Optimizer) -> None:
+    """Lays what an optimiser remembers of each weight as the weight itself lies: a fused one on a GPU needs it."""
+    for weight, known in optimiser.state.items():
+        for key, tensor in known.items():
+            if (
+                isinstance(tensor, Tensor)
+                and tensor.shape == weight.shape
+                and tensor.stride() != weight.stride()
+            ):
+                known[key] = torch.empty_like(weight).copy_(tensor)
 
 
 def put_back_in_place(before: Mapping[str, Tensor], learners: Learners) -> None:
