@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -107,7 +108,11 @@ class Visitor:
 
 def until(page: Page, condition: str) -> float:
     """Milliseconds from the start of the visit until `condition`, a JavaScript expression, holds."""
-    found = page.wait_for_function(f"() => ({condition}) ? performance.now() : null", timeout=60_000)
+    try:
+        found = page.wait_for_function(f"() => ({condition}) ? performance.now() : null", timeout=60_000)
+    except PlaywrightTimeout as error:
+        shown = page.locator("main").inner_text()[:300]
+        raise SystemExit(f"{page.url} never showed {condition}; it shows: {shown}") from error
     return float(found.json_value())
 
 
@@ -242,12 +247,13 @@ def live(visitor: Visitor, server: ServerProcess, found: Seeded, repeat: int) ->
     return timing("a new job in somebody else's open list", values, 1000)
 
 
+# "spending": of all months, because a seeded store was never busy in the present one.
 PAGES = {
     "apps": "document.querySelectorAll('main table a, main .card h2').length > 10",
     "lake?in=/images/000/00/": "document.querySelectorAll('main table a').length > 10",
     "lake/search?kind=job&q=sector+%3D+7": "document.querySelectorAll('main table a').length > 10",
     "lake/sets": "document.querySelectorAll('.grid tbody a').length > 10",
-    "spending": "document.querySelectorAll('main table td').length > 3",
+    "spending?month=": "document.querySelectorAll('main table td').length > 3",
     "jobs?state=failed&sort=name": "document.querySelectorAll('.grid tbody a').length > 10",
     "jobs?name=sector+96": "document.querySelectorAll('.grid tbody a').length > 10",
 }

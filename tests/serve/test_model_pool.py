@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,19 +13,23 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from anyio import to_thread
 from tests.match import worlds
 
 from easel.errors import EaselError, InvalidInput, Misconfigured, TryLater
 from easel.match.candidate import Candidate
 from easel.match.train import Conditions, train
 from easel.run import landlock
-from easel.serve.model_forms import OWN, Unreadable
+from easel.serve import answers
+from easel.serve.model_forms import OWN, READY, Unreadable
 from easel.serve.model_pool import ModelPool, PoolOptions
 from easel.serve.model_process import ModelOrder
+from easel.serve.recent import Recent
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +45,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def order(home: Path, name: str = "line", program: str | None = None) -> bytes:
+def order(home: Path, name: str = "line", program: str | None = None, form: str = OWN) -> bytes:
     text = program or str(worlds.line()[0])
-    return json.dumps(asdict(ModelOrder(str(home / "models" / name), text, "", OWN))).encode()
+    return json.dumps(asdict(ModelOrder(str(home / "models" / name), text, "", form))).encode()
 
 
 def body(*objects: Any) -> bytes:
@@ -162,6 +167,41 @@ def test_the_model_asked_longest_ago_gives_way(home: Path, monkeypatch: pytest.M
     assert held.get(line) is None
     assert again is not None
     assert np.isfinite(again.predict([worlds.line()[1][0].input])).all()
+
+
+def test_a_model_that_was_got_ready_answers_without_its_files(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking at an app is enough: whoever asks its model next waits for no library and no file."""
+    folder = home / "models" / "ready"
+    shutil.copytree(home / "models" / "line", folder)
+    found = answers.Serving(
+        SimpleNamespace(name="line"),  # type: ignore[arg-type]
+        "ready",
+        {OWN: order(home, "ready"), READY: order(home, "ready", form=READY)},
+        {},
+    )
+    monkeypatch.setattr(answers, "_find", lambda *_: found)
+    caller = SimpleNamespace(project_id="prj_1")
+
+    async def work(pool: ModelPool) -> None:
+        state: Any = SimpleNamespace(
+            settings=SimpleNamespace(warm_trials=True),
+            models=pool,
+            models_ready={},
+            recent_models=Recent(lambda: 0, time.monotonic),
+        )
+        for _ in range(2):  # the second look changes nothing
+            await to_thread.run_sync(answers.make_ready, state, caller, found.app, "line-model:1")
+        [task] = state.models_ready.values()
+        await task
+        shutil.rmtree(folder)
+        assert (await ask(pool, home, body(row(1.0)), "ready"))["answers"]
+        state.settings.warm_trials, state.models_ready = False, {}
+        await to_thread.run_sync(answers.make_ready, state, caller, found.app, "line-model:1")
+        assert state.models_ready == {}
+
+    asked(home, work)
 
 
 def test_what_is_gone_is_said(home: Path) -> None:

@@ -19,6 +19,10 @@ from easel.run.assignments import serve
 from easel.run.depots import open_depot
 
 
+GIVES_WAY_BY = 5
+"""What trials add to the niceness of their worker: learning goes on for hours, and whoever asks a model waits for it."""
+
+
 def preload(names: list[str]) -> None:
     """Import what is installed; what is not is somebody else's trial."""
     for name in names:
@@ -34,6 +38,7 @@ def main(
     """Forks on request until the worker closes `listener`. With `home`, trials run behind walls that hide it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(GIVES_WAY_BY)
     preload(names)
     depot = open_depot(address, cache)
     while True:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from starlette.responses import Response
 
+from easel.errors import EaselError
 from easel.flow.apps.files import AppFiles
 from easel.flow.apps.infer import served
 from easel.flow.apps.ready import metric_of
@@ -16,11 +19,13 @@ from easel.match.candidate import Candidate
 from easel.match.raw import open_value, plain_value
 from easel.records.app import App
 from easel.records.identity import Caller
-from easel.serve.model_forms import OPEN, OWN, checked
+from easel.serve.model_forms import OPEN, OWN, READY, checked
 from easel.serve.model_process import ModelOrder
 from easel.serve.state import AppState
 
+log = logging.getLogger("easel.models")
 _FILE = b'"$file"'
+MOST_READY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ def _find(state: AppState, caller: Caller, name: str, version: str | None) -> Se
     styles = json.dumps(app.styles or {})
     orders = {
         form: json.dumps(asdict(ModelOrder(str(folder), app.program, metric_of(app), form, styles))).encode()
-        for form in (OWN, OPEN)
+        for form in (OWN, OPEN, READY)
     }
     about = {
         "candidate": Candidate.from_json(dict(best.candidate)).name,
@@ -66,6 +71,30 @@ def _find(state: AppState, caller: Caller, name: str, version: str | None) -> Se
 
 def _tail(about: dict[str, Any]) -> bytes:
     return b"," + json.dumps(about, ensure_ascii=False).encode()[1:]
+
+
+def make_ready(state: AppState, caller: Caller, app: App, model: str) -> None:
+    """Has a model process hold the model that answers for an app somebody looks at: they are likely to ask it next.
+
+    For threads that answer a request. Nobody waits for it, and each model is got ready once.
+    """
+    if state.settings.warm_trials and (caller.project_id, model) not in state.models_ready:
+        from_thread.run_sync(_begin_to_make_ready, state, caller, app.name, model)
+
+
+def _begin_to_make_ready(state: AppState, caller: Caller, name: str, model: str) -> None:
+    if len(state.models_ready) >= MOST_READY:
+        state.models_ready.clear()
+    task = asyncio.get_running_loop().create_task(_make_ready(state, caller, name))
+    state.models_ready[caller.project_id, model] = task  # also keeps the task from being collected
+
+
+async def _make_ready(state: AppState, caller: Caller, name: str) -> None:
+    try:
+        found = await serving(state, caller, name)
+        await state.models.ask(found.orders[READY], found.key, b"")
+    except EaselError as error:  # whoever asks the model is told
+        log.info("the model of %s was not got ready: %s", name, error.message)
 
 
 async def answer_own(state: AppState, caller: Caller, name: str, body: bytes) -> Response:

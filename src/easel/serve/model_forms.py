@@ -16,6 +16,8 @@ from easel.serve.tensors import read_tensors, write_tensors
 from easel.wire.app import Infer
 
 OWN, OPEN = "easel", "open"
+READY = "ready"
+"""No question: the model is to be held, so that whoever asks it next need not wait until it is."""
 
 
 class Unreadable(InvalidInput):

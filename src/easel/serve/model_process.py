@@ -224,11 +224,14 @@ class Answering:
 
     def _answer(self, model: Model, asked: Sequence[ModelQuestion]) -> None:
         """Answer those of one model, in batches; an error of one question is not the others' error."""
-        from easel.serve.model_forms import read_request
+        from easel.serve.model_forms import READY, read_request
 
         told: list[tuple[int, int, bytes]] = []
         batches: dict[str, list[tuple[ModelQuestion, Question]]] = {}
         for one in asked:
+            if one.order.form == READY:
+                told.append((one.number, 0, b""))
+                continue
             try:
                 question = read_request(
                     one.order.form, program_of(one.order.program), one.body, styles_of(one.order.styles)

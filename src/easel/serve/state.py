@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,6 +51,8 @@ class AppState:
     models: ModelPool
     recent_callers: Recent[Caller]
     recent_models: Recent[Serving]
+    models_ready: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+    """Models that were got ready before anybody asked them, by project and file set."""
     providers: Mapping[str, OidcProvider] = field(default_factory=dict)
     directories: Mapping[str, LdapSettings] = field(default_factory=dict)
     handover: str = ""

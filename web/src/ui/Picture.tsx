@@ -1,5 +1,5 @@
 import { LineChart, ScatterChart } from "echarts/charts";
-import { GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { GridComponent, LegendScrollComponent, TooltipComponent } from "echarts/components";
 import { connect, init, use as register, type ECharts } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 import type { EChartsOption } from "echarts/types/dist/shared";
@@ -9,7 +9,7 @@ import { csvOf, save } from "./save";
 import { useDark } from "./theme";
 
 // Lines and dots, which the overview draws too; `shapes.ts` adds the rest for the pages that need them.
-register([CanvasRenderer, GridComponent, LegendComponent, LineChart, ScatterChart, TooltipComponent]);
+register([CanvasRenderer, GridComponent, LegendScrollComponent, LineChart, ScatterChart, TooltipComponent]);
 
 export type Option = EChartsOption;
 

@@ -4,7 +4,6 @@ import { answer, api } from "../api/client";
 import { Failure } from "./Failure";
 import { Picture } from "./Picture";
 import { poolHistoryOption, poolHistoryWords } from "./poolHistory";
-import "./shapes";
 
 const SPANS: [number, string][] = [
   [1, "the last hour"],

@@ -1,13 +1,6 @@
 /** Maps of cells, parallel coordinates and whiskers: imported by what draws them. */
 import { CustomChart, HeatmapChart, ParallelChart } from "echarts/charts";
-import { LegendScrollComponent, ParallelComponent, VisualMapComponent } from "echarts/components";
+import { ParallelComponent, VisualMapComponent } from "echarts/components";
 import { use as register } from "echarts/core";
 
-register([
-  CustomChart,
-  HeatmapChart,
-  LegendScrollComponent,
-  ParallelChart,
-  ParallelComponent,
-  VisualMapComponent,
-]);
+register([CustomChart, HeatmapChart, ParallelChart, ParallelComponent, VisualMapComponent]);

@@ -24,6 +24,7 @@ from easel.match.summary import expected_summary
 from easel.match.templates import match_program as find_template
 from easel.records.app import App, AppTrial
 from easel.serve.access import Member, SignedIn, State, acts
+from easel.serve.answers import make_ready
 from easel.serve.creating import Create
 from easel.serve.pool_mirror import looking
 from easel.serve.router import Router
@@ -156,7 +157,10 @@ def get_app(state: State, caller: Member, name: Name) -> wire.App:
     """One app: its program, examples, best model so far, what runs for it and what comes next."""
     with state.store.read() as tx:
         app = look.find_app(tx, caller, name)
-        return summary(state, tx, app)
+        found = summary(state, tx, app)
+    if found.serving is not None:
+        make_ready(state, caller, app, found.serving.model)
+    return found
 
 
 @router.patch("/{name}", response_model=wire.App)
