@@ -178,6 +178,35 @@ def test_every_command_stands_under_one_heading() -> None:
     assert sorted(listed) == sorted(COMMANDS)
 
 
+def test_the_first_screen_is_a_dozen_commands_or_so_and_says_how_to_see_all() -> None:
+    listed = {name: entry.help for name, entry in COMMANDS.items()}
+    names = [name for some in help_page.FIRST.values() for name in some]
+    assert set(names) <= set(listed)
+    assert len(names) == len(set(names)) <= 18
+    screen = help_page.first_screen(listed, "Easel.").splitlines()
+    assert len(screen) <= 34
+    assert max(map(len, screen)) <= 80
+    assert f"the other {len(listed) - len(names)} commands" in screen[-1]
+
+
+def easel_says(*words: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "easel.cli.main", *words], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_mistyped_command_is_answered_with_those_like_it() -> None:
+    code, told = easel_says("lern")
+    assert (code, "did you mean learn" in told) == (2, True)
+    assert "did you mean" not in easel_says("xyzzy")[1]
+
+
+def test_help_is_a_command_too() -> None:
+    assert easel_says("help", "all") == easel_says("--help")
+    assert easel_says("help", "jobs", "ls") == easel_says("jobs", "ls", "--help")
+
+
 @pytest.mark.parametrize(
     "words", [["--help"], [], ["jobs", "--help"], ["jobs"], ["jobs", "ls", "--help"], ["jobs", "bogus"]]
 )

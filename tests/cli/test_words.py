@@ -17,7 +17,7 @@ from easel.cli.apps import rm
 from easel.cli.events import called
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
-from easel.cli.jobs import output_of, told_output
+from easel.cli.jobs import order_told, output_of, packages_hint, told_output
 from easel.cli.output import show_one, show_table
 from easel.cli.plain import Ago, Lasting, Size
 from easel.cli.studies import EXAMPLE, _recommend, measured, studies_in
@@ -130,9 +130,22 @@ def test_whoever_asks_hears_the_score_that_is_shown_and_that_a_model_is_no_good(
     assert who_answered(found, useless) == (
         f"{told}: no better than always giving the same answer, which scores 0.920"
     )
-    assert who_answered(found, APP.best.model_copy(update={"model": "cells-model:2"})).endswith(
-        "score 0.9500"
+    better = APP.best.model_copy(update={"model": "cells-model:2"})
+    assert who_answered(found, better) == (
+        "svm(C=3) (cells-model:1); by now cells-model:2 answers, validation score 0.930 (0.900 to 0.960)"
     )
+
+
+def test_a_job_that_lacked_a_package_is_told_how_to_name_it() -> None:
+    told = packages_hint("ModuleNotFoundError: No module named 'sklearn.svm'")
+    assert "requirements.txt" in told
+    assert "has sklearn there" in told
+    assert packages_hint("ValueError: 3") == packages_hint("") == ""
+
+
+def test_a_sorted_list_says_which_end_comes_first() -> None:
+    assert order_told("accuracy") == "The least accuracy first; the largest first: --sort -accuracy"
+    assert order_told("-loss").startswith("The largest loss first")
 
 
 def test_what_is_remarked_on_at_a_feed_is_told_by_every_command_that_feeds() -> None:

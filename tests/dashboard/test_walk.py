@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.dashboard.people import SMALL, person, token_of
 
 from easel.declare.roles import Role
 from easel.sdk.client import Client
+from easel.serve.documents import SITE
 from easel.testing import browser
 from easel.testing.server import ServerProcess
 
@@ -280,3 +282,71 @@ def test_going_back_brings_the_earlier_query_back(server: ServerProcess, page: P
     expect(page).to_have_url(re.compile("rate.*2$"))
     page.go_back()
     expect(query).to_have_value("rate > 1")
+
+
+def test_what_a_job_left_is_saved_linked_to_and_written_about(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    told = "echo first; echo '[EASEL_METRIC] loss=0.5 step=1'; echo '[EASEL_METRIC] loss=0.25 step=2'; echo oh >&2"
+    job = ana.jobs.submit(["sh", "-c", told], name="kept", resources=SMALL).wait()
+    page.goto(f"{server.address}/p/astro/jobs/{job.id}?line=2")
+    expect(page.locator(".log-line.wanted")).to_contain_text("loss")
+    expect(page.locator(".log-line.err")).to_contain_text("stderr oh")
+    expect(page.get_by_label("Follow")).not_to_be_checked()
+    page.get_by_role("link", name="Line 1", exact=True).click()
+    expect(page).to_have_url(re.compile(r"\?line=1$"))
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download", exact=True).first.click()
+    assert "first" in saved.value.path().read_text()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=re.compile("^Save loss .*as CSV|^Save loss as CSV")).click()
+    assert "0.25" in saved.value.path().read_text()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=re.compile("^Save loss .*as PNG|^Save loss as PNG")).click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    page.get_by_placeholder("Write a note").fill("the one to keep")
+    page.get_by_role("button", name="Add note").click()
+    expect(page.get_by_role("region", name="Notes")).to_contain_text("the one to keep")
+    page.get_by_role("button", name="In code").click()
+    expect(page.get_by_role("dialog")).to_contain_text(f"easel jobs show {job.id[-6:]}")
+
+
+def test_several_jobs_are_run_again_and_killed_at_once(
+    server: ServerProcess, page: Page, ana: Client
+) -> None:
+    for number in (1, 2):
+        ana.jobs.submit(["sleep", "1000"], name=f"dozing {number}", resources=SMALL)
+    page.goto(f"{server.address}/p/astro/jobs?name=dozing")
+    chosen = page.get_by_role("checkbox", name=re.compile("Choose dozing"))
+    expect(chosen).to_have_count(2)
+    for box in chosen.all():
+        box.check()
+    page.get_by_role("button", name="Run again").click()
+    expect(page.get_by_text("2 jobs submitted again.")).to_be_visible()
+    expect(chosen).to_have_count(4)
+    for box in chosen.all():
+        box.check()
+    page.get_by_role("button", name="Kill 4").click()
+    page.get_by_role("dialog").get_by_role("button", name="Kill 4 jobs").click()
+    expect(page.get_by_text("4 jobs asked to end.")).to_be_visible()
+    expect(page.locator(".state.killed")).to_have_count(4)
+
+
+@pytest.mark.skipif(not (SITE / "index.html").is_file(), reason="the documents were not built")
+def test_documents_are_searched_and_the_api_is_explored_without_the_internet(
+    server: ServerProcess, page: Page
+) -> None:
+    foreign: list[str] = []
+    ours = (server.address, "data:", "blob:")
+    page.on("request", lambda one: None if one.url.startswith(ours) else foreign.append(one.url))
+    page.goto(f"{server.address}/docs/")
+    page.get_by_placeholder("Search").fill("fair share")
+    found = page.locator(".md-search-result__link").first
+    expect(found).to_be_visible()
+    found.click()
+    expect(page).not_to_have_url(f"{server.address}/docs/")
+    page.goto(f"{server.address}/api/docs")
+    page.locator(".opblock-tag").first.click()
+    page.locator(".opblock-summary").first.click()
+    expect(page.get_by_role("button", name="Execute").first).to_be_visible()
+    assert foreign == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +15,11 @@ import pytest
 from PIL import Image
 from tests.end_to_end.app_people import TABLE, make_people, write_csv
 
+from easel.cli.learn import feed_new
 from easel.declare.styles import ColumnStyle
 from easel.errors import Conflict, InvalidInput, NotFound
 from easel.sdk.client import Client
-from easel.testing.commands import run_as
+from easel.testing.commands import environment_of, run_as
 from easel.testing.engine import until
 from easel.testing.server import ServerProcess, running
 
@@ -64,7 +67,46 @@ def test_one_command_leads_from_a_table_to_a_first_model(people: dict[str, Clien
     assert ana.apps.get("sales-2026").serving is not None
     assert run_as(ana, "open", "sales-2026", "--print").stdout.strip().endswith("/p/astro/apps/sales-2026")
     assert run_as(ana, "learn", str(tmp_path / "nothing.csv")).returncode == 2
+    with pytest.raises(NotFound, match=r"did you mean sales-2026\?"):
+        ana.apps.get("sales-26")
+    with pytest.raises(NotFound, match=r"did you mean sales-2026\?"):
+        ana.why("sales-226")
+    assert run_as(ana, "why", ana.apps.trials("sales-2026")[0].job[-8:]).returncode == 0
     ana.apps.delete("sales-2026")
+
+
+def test_the_shell_completes_names_of_apps_file_sets_and_commands(
+    people: dict[str, Client], tmp_path: Path
+) -> None:
+    ana = people["ana"]
+    ana.apps.declare("daisies", TABLE)
+    (tmp_path / "daisies.csv").write_text("x")
+    ana.lake.upload(tmp_path / "daisies.csv", "/")
+    ana.lake.create_file_set("daisy-table", ["/daisies.csv"])
+
+    def proposed(line: str) -> list[str]:
+        asks = {"_EASEL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        command = str(Path(sys.executable).with_name("easel"))  # the shell asks the program by its name
+        told = subprocess.run(
+            [command], env=environment_of(ana, **asks), capture_output=True, text=True, check=False
+        )
+        return told.stdout.split()
+
+    assert proposed("easel infer dai") == proposed("easel why dai") == ["daisies"]
+    assert proposed("easel get dai") == ["daisy-table"]
+    assert "learn" in proposed("easel le")
+    assert proposed("easel infer zzz") == []
+    ana.apps.delete("daisies")
+
+
+def test_an_app_that_learn_cannot_feed_is_not_left_behind(people: dict[str, Client], tmp_path: Path) -> None:
+    ana = people["ana"]
+    (tmp_path / "other.csv").write_text("colour,weight\nred,3\n")
+    ana.apps.declare("torn", TABLE)
+    with pytest.raises(InvalidInput):
+        feed_new(ana, "torn", tmp_path / "other.csv")
+    with pytest.raises(NotFound):
+        ana.apps.get("torn")
 
 
 def test_a_folder_of_pictures_becomes_an_app(people: dict[str, Client], tmp_path: Path) -> None:

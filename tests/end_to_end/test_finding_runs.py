@@ -39,7 +39,11 @@ def test_an_array_is_one_job_for_each_value_and_the_best_is_found(
 ) -> None:
     say = "echo '[EASEL_METRIC] accuracy=0.{lr} step=1'; echo '[EASEL_METRIC] accuracy=0.5 step=2'"
     sized = ("--vcpu", "0.5", "--memory", "128")
-    easel(server, client, tmp_path, "run", *sized, "--array", "lr=3,9", "--", "sh", "-c", say)
+    table = easel(server, client, tmp_path, "run", *sized, "--array", "lr=3,9", "--", "sh", "-c", say)
+    heading, *rows = table.splitlines()
+    assert [word for word in heading.split() if word in ("lr", "accuracy")] == ["lr", "accuracy"]
+    assert [("3" in row, "9" in row.partition("ago")[0], "0.5" in row) for row in rows if "0.5" in row]
+    assert len(rows) == 2
     best = client.lake.max("job", "accuracy_max")
     assert best is not None
     assert best.tags["lr"] == 9.0

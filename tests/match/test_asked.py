@@ -44,6 +44,16 @@ def test_what_is_missing_or_new_is_noted(raw: Any, values: tuple[Any, ...], says
     assert says in notes[0]
 
 
+def test_what_may_be_missing_is_noted_when_it_is() -> None:
+    program = parse_program(
+        "{input: {[age :: Number?, mark :: Category[a, none]?, day :: Date], []}, output: {[Category], []}}"
+    )
+    found, notes = read_asked(program.input, {"age": "", "mark": "none", "day": "2026-11-16"}, "object 3")
+    assert isinstance(found, Single)
+    assert found.values[:2] == (None, "none")
+    assert notes == ["object 3.age is missing: answered without it"], "none is a value of its own here"
+
+
 def test_a_whole_object_has_no_notes_and_a_wrong_one_is_refused() -> None:
     assert read_asked(INPUT, {"age": 3, "town": "Bern", "note": "x"}, "object 1")[1] == []
     with pytest.raises(ExampleError, match="expected a number, found 'tall'"):

@@ -19,7 +19,7 @@ from easel.match.judge import (
     tempered,
 )
 from easel.match.kinds import Task
-from easel.match.metrics import METRICS, metric_for
+from easel.match.metrics import METRICS, interval, metric_for
 
 CLASSIFY, REGRESS = Task.CLASSIFY, Task.REGRESS
 
@@ -132,6 +132,15 @@ def test_the_sampling_error_of_an_accuracy_is_that_of_a_share() -> None:
     share = score(CLASSIFY, "accuracy", truth, p)
     expected = (share * (1 - share) / len(truth)) ** 0.5
     assert sampling_error(CLASSIFY, "accuracy", truth, p) == pytest.approx(expected, rel=0.3)
+
+
+@pytest.mark.parametrize("examples", [20, 200])
+def test_a_score_without_a_mistake_has_a_range_all_the_same(examples: int) -> None:
+    truth = np.arange(examples) % 2
+    error = sampling_error(CLASSIFY, "accuracy", truth, np.eye(2)[truth])
+    low, high = interval("accuracy", 1.0, error)
+    assert high == 1.0
+    assert 1 - 3 / examples < low < 1 - 1 / examples, "up to one or two mistakes among as many new ones"
 
 
 def test_the_baseline_is_the_score_of_one_answer_for_all() -> None:

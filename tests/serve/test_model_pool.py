@@ -175,14 +175,15 @@ def test_a_model_that_was_got_ready_answers_without_its_files(
     """Looking at an app is enough: whoever asks its model next waits for no library and no file."""
     folder = home / "models" / "ready"
     shutil.copytree(home / "models" / "line", folder)
+    app: Any = SimpleNamespace(name="line")
+    caller: Any = SimpleNamespace(project_id="prj_1")
     found = answers.Serving(
-        SimpleNamespace(name="line"),  # type: ignore[arg-type]
+        app,
         "ready",
         {OWN: order(home, "ready"), READY: order(home, "ready", form=READY)},
         {},
     )
     monkeypatch.setattr(answers, "_find", lambda *_: found)
-    caller = SimpleNamespace(project_id="prj_1")
 
     async def work(pool: ModelPool) -> None:
         state: Any = SimpleNamespace(
@@ -192,13 +193,13 @@ def test_a_model_that_was_got_ready_answers_without_its_files(
             recent_models=Recent(lambda: 0, time.monotonic),
         )
         for _ in range(2):  # the second look changes nothing
-            await to_thread.run_sync(answers.make_ready, state, caller, found.app, "line-model:1")
+            await to_thread.run_sync(answers.make_ready, state, caller, app, "line-model:1")
         [task] = state.models_ready.values()
         await task
         shutil.rmtree(folder)
         assert (await ask(pool, home, body(row(1.0)), "ready"))["answers"]
         state.settings.warm_trials, state.models_ready = False, {}
-        await to_thread.run_sync(answers.make_ready, state, caller, found.app, "line-model:1")
+        await to_thread.run_sync(answers.make_ready, state, caller, app, "line-model:1")
         assert state.models_ready == {}
 
     asked(home, work)

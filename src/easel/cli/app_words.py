@@ -43,8 +43,11 @@ def against_baseline(best: wire.BestModel) -> str | None:
 
 def who_answered(found: wire.Answers, serving: wire.BestModel | None) -> str:
     """Returns which model answered, with the score that every page shows of it, and a warning where it is no good."""
-    if serving is None or serving.model != found.model:  # another one has taken over meanwhile
+    if serving is None:  # a token that may ask and not look
         return f"{found.candidate} ({found.model}), validation score {found.quality:.4f}"
+    if serving.model != found.model:  # two scores of one model would only puzzle
+        now = f"by now {serving.model} answers, validation score {score_of(serving)}"
+        return f"{found.candidate} ({found.model}); {now}"
     known = f": {against_baseline(serving)}" if is_no_better(serving) else ""
     return f"{found.candidate} ({found.model}), validation score {score_of(serving)}{known}"
 

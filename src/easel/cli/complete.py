@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from easel.cli.plain import short_id
 from easel.errors import EaselError
@@ -51,10 +52,25 @@ def _projects() -> Iterable[tuple[str, str]]:
         return [(project.name, project.description) for project in client.projects.list()]
 
 
+def _file_sets() -> Iterable[tuple[str, str]]:
+    from easel.cli.connect import connect
+
+    with connect() as client:
+        found = islice(client.lake.file_sets(automatic=False), MOST)
+        return [(one.name, f"{one.files:,} files") for one in found]
+
+
+def _anything() -> Iterable[tuple[str, str]]:
+    return [*_apps(), *_studies(), *_jobs()]
+
+
 COMPLETERS: dict[str, Completer] = {
     "job": _quietly(_jobs),
     "app": _quietly(_apps),
     "study": _quietly(_studies),
     "project": _quietly(_projects),
+    "what": _quietly(_anything),
+    "ref": _quietly(_file_sets),
+    "input_set": _quietly(_file_sets),
 }
 """By the name of a command's parameter."""

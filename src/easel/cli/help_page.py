@@ -42,9 +42,27 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Every command under the heading where people look for it."""
+FIRST: dict[str, tuple[str, ...]] = {
+    "Begin": ("up", "login"),
+    "Learn from a table or pictures, without programming": ("learn", "infer", "feed", "apps"),
+    "Run and tune your own code": ("run", "jobs", "logs", "studies"),
+    "Share data and machines": ("put", "users", "queues"),
+    "Understand": ("why", "open", "doctor"),
+}
+"""What people need on their first day, by who they are; `easel help all` shows the rest."""
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z`])")
 _WIDEST = 30
 """Names longer than this stand on a line of their own."""
+
+
+def first_screen(listed: Mapping[str, str], about: str) -> str:
+    """Returns what `easel` alone says: where to begin, and how to see everything."""
+    lines = [_title("easel COMMAND …"), "", *_text(about), ""]
+    for section, names in FIRST.items():
+        lines += [_title(section), *_rows([(name, listed[name]) for name in names])]
+    others = len(listed) - sum(map(len, FIRST.values()))
+    told = f"easel help all: the other {others} commands. easel COMMAND --help: examples."
+    return "\n".join([*lines, "", *_text(told)])
 
 
 def of_easel(listed: Mapping[str, str], about: str, after: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from functools import partial
@@ -67,7 +68,9 @@ def ls(
         keys = [key.strip() for key in (columns or (sort or "").lstrip("-")).split(",") if key.strip()]
         with connect(project) as client:
             chosen = list(client.lake.find("job", where, sort=sort or "", limit=limit))
-        show_list(chosen, _by_tags(keys), as_json, "No jobs.")
+        show_list(chosen, by_tags(keys), as_json, "No jobs.")
+        if sort and len(chosen) > 1 and not as_json:
+            say(order_told(sort))
         return
     filters = [f"state:eq:{state}"] if state else []
     filters += [f"name:prefix:{name}"] if name else []
@@ -76,7 +79,15 @@ def ls(
     show_list(found, COLUMNS, as_json, "No jobs yet: easel run -- echo hello")
 
 
-def _by_tags(keys: list[str]) -> Columns[Artifact]:
+def order_told(sort: str) -> str:
+    """Returns which end of a sorted list comes first, and how to turn it round: what is best is for people to say."""
+    key = sort.removeprefix("-")
+    if sort.startswith("-"):
+        return f"The largest {key} first; the least first: --sort {key}"
+    return f"The least {key} first; the largest first: --sort -{key}"
+
+
+def by_tags(keys: list[str]) -> Columns[Artifact]:
     chosen = [(key, partial(_tag, key)) for key in keys if key not in SHOWN_ANYWAY]
     return [
         ("id", lambda a: a.name),
@@ -142,6 +153,7 @@ def top(
         watch(client, None if once or as_json else every, limit, as_json)
 
 
+MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 ATTEMPTS: Columns[wire.JobAttempt] = [
     ("attempt", lambda a: str(a.attempt)),
     ("device", lambda a: a.device),
@@ -307,6 +319,19 @@ def _tell_end(job: JobHandle) -> None:
         say(f"Finished. {told_output(job.about.output_set, output_of(job))}")
     else:
         say(f"{job.state.capitalize()}: {job.about.reason}")
+        if hint := packages_hint(job.about.reason or ""):
+            say(hint)
+
+
+def packages_hint(reason: str) -> str:
+    """Returns how to name packages, for a job that ended because one was missing; nothing for any other."""
+    missing = MISSING_MODULE.search(reason)
+    if missing is None:
+        return ""
+    return (
+        "A job has the packages that requirements.txt (or uv.lock, environment.yml) beside its code names: write the "
+        f"one that has {missing[1].partition('.')[0]} there, or send a module of your own along with --code FOLDER"
+    )
 
 
 def output_of(job: JobHandle) -> FileSet | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,11 @@ from easel.cli.connect import connect
 from easel.cli.output import AsJson, InProject, say, show_one
 from easel.cli.program import look
 from easel.declare.counted import counted
-from easel.errors import Conflict, InvalidInput, TryLater
+from easel.errors import Conflict, EaselError, InvalidInput, TryLater
+
+if TYPE_CHECKING:
+    from easel.sdk.client import Client
+    from easel.wire.app import Fed
 
 learn_app = typer.Typer()
 PAUSE_S = 0.3
@@ -51,7 +55,7 @@ def learn(
         say(f"{called}: {made.template}, measured by {made.metric}")
         if warning := about_template(made.template):
             say(warning)
-        fed = client.apps.feed_path(called, str(data))
+        fed = feed_new(client, called, data)
         say(f"{counted(fed.new, 'example')} fed")
         for line in notes_of(fed):
             say(line)
@@ -71,6 +75,17 @@ def learn(
             + (f" ({known})" if known else "")
         )
         say(f"It goes on improving. Ask it: easel infer {called} FILE · watch it: easel open {called}")
+
+
+def feed_new(client: Client, name: str, data: Path) -> Fed:
+    """Feeds the app that was just declared; one that cannot be fed is not left behind."""
+    try:
+        return client.apps.feed_path(name, str(data))
+    except EaselError:
+        if client.apps.get(name).examples == 0:
+            client.apps.delete(name)
+            say(f"{name} was removed again: nothing could be fed")
+        raise
 
 
 def app_name(data: Path) -> str:

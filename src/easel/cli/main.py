@@ -204,18 +204,40 @@ def _run_directly(words: Sequence[str]) -> int | None:
     """Runs what needs no Typer and returns its exit code; None for completion, mistakes and whatever is unusual."""
     if any(name.endswith("_COMPLETE") for name in os.environ):
         return None
-    if not words or words == [direct.HELP]:
-        from easel.cli import help_page
-
-        print(help_page.of_easel({name: entry.help for name, entry in COMMANDS.items()}, ABOUT, AFTER))
-        return 0 if words else 2
+    if not words or words[0] in (direct.HELP, "help"):
+        return _show_help(words)
     name = ALIASES.get(words[0], words[0])
     entry = COMMANDS.get(name)
     if entry is None:
+        if not name.startswith("-"):
+            raise errors.InvalidInput(_no_command(name))
         return None
     if name not in CHECKING:
         light.choose()
     return direct.run(getattr(import_module(entry.module), entry.attribute), name, words[1:])
+
+
+def _show_help(words: Sequence[str]) -> int | None:
+    """Shows what `easel`, `easel --help`, `easel help all` or `easel help COMMAND` asks for; returns the exit code."""
+    from easel.cli import help_page
+
+    listed = {name: entry.help for name, entry in COMMANDS.items()}
+    if not words or list(words) == ["help"]:
+        print(help_page.first_screen(listed, ABOUT))
+        return 0 if words else 2
+    if list(words) in ([direct.HELP], ["help", "all"]):
+        print(help_page.of_easel(listed, ABOUT, AFTER))
+        return 0
+    if words[0] == "help":
+        return _run_directly([*words[1:], direct.HELP])
+    return None
+
+
+def _no_command(name: str) -> str:
+    from easel.declare.close import did_you_mean
+
+    shown = name[:40]
+    return f"easel has no command {shown!r}{did_you_mean(shown, COMMANDS) or ':'} `easel help all` lists them"
 
 
 def main() -> int:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from easel.cli.connect import connect
-from easel.cli.jobs import finish
+from easel.cli.jobs import by_tags, finish
 from easel.cli.notebooks import check_notebook, give_parameters, is_notebook
-from easel.cli.output import AsJson, InProject, say
+from easel.cli.output import AsJson, InProject, say, show_list
 from easel.declare.counted import counted
 from easel.errors import InvalidInput
 from easel.sdk.code import NoCode, is_folder
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from easel.sdk.jobs import JobHandle
 
 run_app = typer.Typer()
+SYSTEM = "system/"
+"""How the series begin that Easel measures itself."""
+LOOKED_AT = 5
+"""So many jobs of an array are asked for the names of what they measured."""
 
 
 @run_app.command(context_settings={"ignore_unknown_options": True})
@@ -206,8 +210,19 @@ def _run_array(
         return 0
     ended = [job.wait(check=False) for job in started]
     for job in ended:
-        say(f"{job.about.name}: {job.state}{f', {job.about.reason}' if job.about.reason else ''}")
+        if job.state != "finished":
+            say(f"{job.about.name}: {job.state}{f', {job.about.reason}' if job.about.reason else ''}")
+    _show_measured(client, group, list(choices), ended)
     return 0 if all(job.state == "finished" for job in ended) else 1
+
+
+def _show_measured(client: Client, group: str, varied: list[str], ended: Sequence[JobHandle]) -> None:
+    """Prints a table of what the jobs of a group were given and what they measured last, as they were submitted."""
+    measured = dict.fromkeys(
+        name for job in ended[:LOOKED_AT] for name in job.metrics() if not name.startswith(SYSTEM)
+    )
+    found = list(client.lake.find("job", f"group = {group}"))
+    show_list(found[::-1], by_tags([*varied, *measured]), False, "No jobs.")
 
 
 def _filled(text: str, point: dict[str, str]) -> str:

@@ -67,8 +67,16 @@ def read_asked(data_type: DataType, raw: Any, where: str) -> tuple[Object, list[
             )
             values.append(_empty(field))
         else:
+            if not isinstance(field, Tensor) and _gap(field, part):
+                notes.append(f"{here} is missing: answered without it")
             values.append(read_field(field, part, here))
     return Single(tuple(values)), notes
+
+
+def _gap(field: Number | Category | Text | Date, raw: Any) -> bool:
+    """Whether a field that may be missing is."""
+    listed = isinstance(field, Category) and _listed(field.values, raw)
+    return field.optional and _blank(raw) and not listed
 
 
 def _empty(field: Field) -> Value:

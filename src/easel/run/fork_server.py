@@ -18,9 +18,8 @@ from easel.clock import SystemClock
 from easel.run.assignments import serve
 from easel.run.depots import open_depot
 
-
 GIVES_WAY_BY = 5
-"""What trials add to the niceness of their worker: learning goes on for hours, and whoever asks a model waits for it."""
+"""What trials add to the niceness of their worker: learning goes on for hours, whoever asks a model waits."""
 
 
 def preload(names: list[str]) -> None:

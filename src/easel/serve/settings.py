@@ -185,7 +185,8 @@ class Settings(BaseSettings):
         int, Field(ge=16, description="Processes and threads that a job may have at once")
     ] = 1024
     warm_trials: Annotated[
-        bool, Field(description="Import libraries and load models ahead, so that trials and answers begin at once")
+        bool,
+        Field(description="Import libraries and load models ahead, so that trials and answers begin at once"),
     ] = True
     model_processes: Annotated[
         int, Field(ge=1, le=64, description="Processes that hold models and answer for them")

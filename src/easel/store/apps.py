@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
+from easel.declare.close import did_you_mean
 from easel.errors import Conflict, NotFound
 from easel.ids import AppId, JobId, ProjectId, UserId
 from easel.records.app import App
@@ -66,8 +67,14 @@ def find(tx: Tx, project_id: ProjectId, name: str) -> App:
     """Returns an app by name or id; one of another project does not exist here."""
     row = tx.execute(_FIND, {"of_project": project_id, "called": name}).first()
     if row is None:
-        raise NotFound(f"no app {name!r} in this project")
+        known = names_in(tx, project_id)
+        raise NotFound(f"no app {name[:80]!r} in this project{did_you_mean(name, known)}")
     return _app(row)
+
+
+def names_in(tx: Tx, project_id: ProjectId) -> list[str]:
+    """Returns the names of a project's apps, for whoever mistyped one."""
+    return [row.name for row in tx.execute(select(apps.c.name).where(apps.c.project_id == project_id))]
 
 
 _BY_ID = select(apps).where(apps.c.id == bindparam("of_app"))

@@ -45,6 +45,19 @@ def held(tx: Tx) -> list[HeldRoom]:
     return [HeldRoom._make(row) for row in tx.execute(_HELD)]
 
 
+class Holder(NamedTuple):
+    """A job that holds room now."""
+
+    name: str
+    project_id: str
+
+
+def holders(tx: Tx) -> list[Holder]:
+    """Returns the jobs that hold room, the longest first."""
+    query = select(jobs.c.name, jobs.c.project_id).where(IS_ACTIVE, jobs.c.held_at.is_not(None))
+    return [Holder._make(row) for row in tx.execute(query.order_by(jobs.c.held_at))]
+
+
 def waiting(tx: Tx) -> dict[str, int]:
     """How many jobs of each project wait for room, and not for a paused queue or another job."""
     return {row.project_id: row.jobs for row in tx.execute(_WAITING)}

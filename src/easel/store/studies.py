@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
+from easel.declare.close import did_you_mean
 from easel.declare.page import PageRequest
 from easel.declare.study import StudySpec, parse_study
 from easel.errors import Conflict, NotFound
@@ -67,8 +68,14 @@ def find(tx: Tx, project_id: ProjectId, name: str) -> StoredStudy:
     )
     row = tx.execute(query).first()
     if row is None:
-        raise NotFound(f"no study {name!r} in this project")
+        known = names_in(tx, project_id)
+        raise NotFound(f"no study {name[:80]!r} in this project{did_you_mean(name, known)}")
     return _study(row)
+
+
+def names_in(tx: Tx, project_id: ProjectId) -> list[str]:
+    """Returns the names of a project's studies, for whoever mistyped one."""
+    return [row.name for row in tx.execute(select(studies.c.name).where(studies.c.project_id == project_id))]
 
 
 def by_id(tx: Tx, study_id: str) -> StoredStudy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import update
 
 from easel.declare.job import Command, JobSpec
 from easel.declare.resources import Resources, Room
@@ -15,6 +16,7 @@ from easel.flow.jobs.submit import submit_job
 from easel.flow.jobs.waiting import WaitingReasons, why_waiting
 from easel.flow.why import of_job
 from easel.store import devices
+from easel.store.schema.jobs import jobs as table
 from easel.testing.engine import EngineUnderTest
 
 SPEC = JobSpec("wait", Command(("true",)), resources=Resources(0.5, 64))
@@ -56,6 +58,23 @@ def test_a_queued_job_says_what_it_waits_for(engine: EngineUnderTest) -> None:
         assert why_waiting(tx, job, 0) == "0 of your jobs are active, and at most 0 may be at once"
         set_queue(tx, ana, None, paused=True)
         assert "paused" in (why_waiting(tx, job, 4) or "")
+
+
+def test_whoever_is_next_hears_who_holds_the_room(engine: EngineUnderTest) -> None:
+    ana, ben = engine.people["ana"], engine.caller("ben")
+    eve = engine.caller("eve", project="bio")
+    with engine.store.write() as tx:
+        devices.seen(tx, "core", "local", Room(4.0, 4096), {})
+        runs = [submit_job(tx, ana, replace(SPEC, name=f"train {k}")) for k in range(3)]
+        foreign = submit_job(tx, eve, replace(SPEC, name="secret"))
+        job = submit_job(tx, ben, SPEC)
+        held = {"state": "running", "held_at": tx.now, "device": "core"}
+        tx.execute(update(table).where(table.c.id == runs[0].id).values(held))
+        assert why_waiting(tx, job, 4) == "it is next in turn; now 'train 0' runs"
+        tx.execute(update(table).where(table.c.id.in_([*(one.id for one in runs), foreign.id])).values(held))
+        told = why_waiting(tx, job, 4) or ""
+        assert told.endswith("1 more of this project and 1 job of other projects run")
+        assert "secret" not in told
 
 
 def test_a_job_that_waits_for_a_missing_device_says_so(engine: EngineUnderTest) -> None:

@@ -74,6 +74,11 @@ def find_app(tx: Tx, caller: Caller, name: str) -> App:
     return apps.find(tx, caller.project_id, name)
 
 
+def names(tx: Tx, caller: Caller) -> list[str]:
+    """Returns the names of all apps of the caller's project."""
+    return apps.names_in(tx, caller.project_id)
+
+
 def list_apps(tx: Tx, caller: Caller) -> list[App]:
     """Returns all apps of the caller's project."""
     return apps.list_apps(tx, caller.project_id)

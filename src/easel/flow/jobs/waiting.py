@@ -16,14 +16,18 @@ from easel.price.book import TERMS
 from easel.records.device import Device, Reservation
 from easel.records.job import Job, JobState
 from easel.records.queue import Owner, QueueState
-from easel.store import devices, job_queues, jobs, reservations
+from easel.store import devices, job_queues, jobs, pool_use, reservations
 from easel.store.devices import ENGINES
 from easel.store.engine import Tx
+from easel.store.pool_use import Holder
 from easel.tenancy.places import PRICE
 
 _LABEL = "label "
 _LOOKED_AT = 1000
 """So many jobs of a queue are looked at to say how many are ahead."""
+MOST_HOLDERS = 2
+LONGEST_NAME = 40
+"""So many jobs that hold room are named, and so much of their names."""
 
 
 def labels_of(device: Device) -> dict[str, str]:
@@ -97,7 +101,20 @@ class WaitingReasons:
         return self._why_launching(job) if job.state is JobState.LAUNCHING else None
 
     def _why_launching(self, job: Job) -> str:
-        return self.no_place(job) or f"it starts when a device has {_told(job.spec.resources)} free"
+        room = f"it starts when a device has {_told(job.spec.resources)} free"
+        return self.no_place(job) or room + self._after_whom(job.project_id)
+
+    def _after_whom(self, project_id: ProjectId) -> str:
+        """Returns who holds room now: jobs of the same project by name, how many of others'; nothing if nobody."""
+        mine = [one.name for one in self._holders if one.project_id == project_id]
+        others, more = len(self._holders) - len(mine), len(mine) - MOST_HOLDERS
+        told = [f"{name[:LONGEST_NAME]!r}" for name in mine[:MOST_HOLDERS]]
+        told += [f"{more} more of this project"] if more > 0 else []
+        told += [f"{counted(others, 'job')} of other projects"] if others else []
+        if not told:
+            return ""
+        verb = "runs" if len(self._holders) == 1 else "run"
+        return f"; now {' and '.join([', '.join(told[:-1]), told[-1]] if told[1:] else told)} {verb}"
 
     def no_place(self, job: Job) -> str | None:
         """Why the devices that are connected could not run it even if they were empty; None where they could."""
@@ -143,7 +160,7 @@ class WaitingReasons:
             return f"at least {counted(ahead, 'job')} of its owner's are ahead of it in the queue"
         if ahead:
             return f"{counted(ahead, 'job')} of its owner's {'is' if ahead == 1 else 'are'} ahead of it in the queue"
-        return "it is next in turn"
+        return "it is next in turn" + self._after_whom(job.project_id)
 
     def _queue_of(self, job: Job) -> QueueState | None:
         if job.project_id not in self._queues:
@@ -165,6 +182,10 @@ class WaitingReasons:
     @cached_property
     def _machines(self) -> list[Device]:
         return devices.machines(self._tx)
+
+    @cached_property
+    def _holders(self) -> list[Holder]:
+        return pool_use.holders(self._tx)
 
     @cached_property
     def _headroom(self) -> dict[ProjectId, int]:

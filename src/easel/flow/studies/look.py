@@ -60,6 +60,11 @@ def find_study(tx: Tx, caller: Caller, name: str) -> StoredStudy:
     return studies.find(tx, caller.project_id, name)
 
 
+def names(tx: Tx, caller: Caller) -> list[str]:
+    """Returns the names of all studies of the caller's project."""
+    return studies.names_in(tx, caller.project_id)
+
+
 def list_studies(tx: Tx, caller: Caller, page: PageRequest) -> Page[StoredStudy]:
     """Returns the project's studies, newest first."""
     return studies.list_studies(tx, caller.project_id, page)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Path
 
+from easel.declare.close import did_you_mean
 from easel.errors import NotFound
 from easel.flow import terms as flow
 from easel.flow import why
@@ -91,9 +92,15 @@ def why_it_waits(
             return _told("study", study.study.name, study.account)
         except NotFound:
             pass
-        if not what.startswith("job_"):
-            raise NotFound(f"this project has no app, study or job {what[:60]!r}")
-        job = find_job(tx, caller, what)
+        try:
+            job = find_job(tx, caller, what)
+        except NotFound:
+            if what.startswith("job_"):
+                raise
+            known = [*look.names(tx, caller), *look_study.names(tx, caller)]
+            raise NotFound(
+                f"this project has no app, study or job {what[:60]!r}{did_you_mean(what, known)}"
+            ) from None
         settings = state.settings
         half_life = settings.share_half_life_days * 86_400.0
         account = why.of_job(tx, job, settings.max_active_jobs, half_life)
