@@ -238,7 +238,9 @@ def main() -> None:
     found: list[Freed] = []
     with tempfile.TemporaryDirectory() as place:
         os.environ["XDG_CACHE_HOME"] = f"{place}/cache"
-        os.environ["PYTHONPATH"] = str(SOURCE)
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        )
         given.driver = put_driver(Path(place) / "driver") if given.stand_in else None
         cards = (ask("-L") or "").splitlines()
         print(f"{cards or 'no GPU'}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")

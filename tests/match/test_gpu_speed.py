@@ -13,10 +13,19 @@ from tests.match import worlds
 from tests.match.test_train import CONDITIONS, candidate_of, run
 from torch import nn
 
-from easel.match import compiling, device_data, fit_packed, fit_rounds, loop, train_steps, validation
+from easel.match import (
+    build_kernels,
+    compiling,
+    device_data,
+    fit_packed,
+    fit_rounds,
+    loop,
+    train_steps,
+    validation,
+)
 from easel.match.candidate import Candidate
 from easel.match.checkpoint import TrainingState, put_back, snapshot
-from easel.match.compiling import compiling_pays, compiling_s, searching_pays
+from easel.match.compiling import compiling_pays, compiling_s, kernels_pay, searching_pays
 from easel.match.device import own_free_bytes
 from easel.match.device_data import Data
 from easel.match.fit_rounds import mean_of
@@ -24,8 +33,8 @@ from easel.match.fitting import inner_split, seeds_of
 from easel.match.loop import Schedule, fit
 from easel.match.objectives import ClassObjective, smoothed_loss
 from easel.match.packed import PackedMember, fit_together
-from easel.match.zoo import norm
-from easel.match.zoo.images import build_image_network
+from easel.match.zoo import gpu_layers, kernel_use, norm
+from easel.match.zoo.images import IMAGE_NETWORKS, build_image_network
 
 
 def some_pictures() -> Data:
@@ -86,9 +95,9 @@ def test_paths_are_joined_in_their_order() -> None:
 
 def test_kernels_that_cannot_be_built_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "easel.match.zoo.fused_norm", None)
-    norm.kernels.cache_clear()
+    norm._tried.cache_clear()
     assert norm.kernels() is None
-    norm.kernels.cache_clear()
+    norm._tried.cache_clear()
 
 
 def test_half_weights_give_the_exact_ones_their_gradients() -> None:
@@ -322,3 +331,23 @@ def test_what_an_optimiser_remembers_lies_as_its_weights_after_a_checkpoint() ->
     kept = optimiser.state[network.weight]
     assert {kept[name].stride() for name in ("exp_avg", "exp_avg_sq")} == {network.weight.stride()}
     assert all(torch.equal(kept[name], before[name]) for name in before)
+
+
+def test_kernels_are_built_only_where_they_save_more_than_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    convnet = build_image_network("convnet", (1, 28, 28), 10, 0.25)
+    resnet = build_image_network("resnet18", (1, 28, 28), 10, 0.25)
+    assert [kernels_pay(one, 60.0) for one in (convnet, resnet)] == [True, False]
+    assert kernels_pay(resnet, 150.0)
+    monkeypatch.setenv(kernel_use.KERNELS, kernel_use.NONE_KEPT)
+    assert not kernel_use.kernels_wanted()
+    assert [one() for one in (norm.kernels, gpu_layers.conv_kernels, gpu_layers.adam_kernel)] == [None] * 3
+    monkeypatch.setitem(kernel_use._said, "wanted", True)
+    assert kernel_use.kernels_wanted()
+    monkeypatch.delitem(kernel_use._said, "wanted")
+
+
+def test_kernels_are_built_by_steps_of_every_network_that_can_be_chosen() -> None:
+    found = list(build_kernels.worlds())
+    assert {name for name, _, _ in found} == set(IMAGE_NETWORKS)
+    assert len(found) == len(IMAGE_NETWORKS) * 6
+    build_kernels.build("convnet", (1, 28, 28), 0.25)

@@ -15,11 +15,11 @@ from easel.run.trial_walls import apart, can_wall_in, system_rules, wall_in
 pytestmark = pytest.mark.skipif(not can_wall_in(), reason="this kernel cannot wall in trials")
 
 
-def behind_walls(work: Any, own: Path, home: Path) -> dict[str, Any]:
+def behind_walls(work: Any, own: Path, home: Path, readable: tuple[Path, ...] = ()) -> dict[str, Any]:
     """What `work` answers in a child behind the walls, which may write to `own`."""
     heard: list[dict[str, Any]] = []
-    put_up = lambda: wall_in([(own, landlock.WRITE), *system_rules(home)])  # noqa: E731
-    assert apart(lambda tell: tell(work()), put_up, heard.append)
+    allowed = [(own, landlock.WRITE), *((path, landlock.READ) for path in readable), *system_rules(home)]
+    assert apart(lambda tell: tell(work()), lambda: wall_in(allowed), heard.append)
     return heard[0]
 
 

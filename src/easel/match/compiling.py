@@ -1,4 +1,4 @@
-"""When a training's kernels are worth more preparation: a search for faster convolutions, or a compiler.
+"""When a training's kernels are worth more preparation: a search for faster convolutions, our own kernels, a compiler.
 
 Measured on an H200 (docs/results/gpu_loop.md). A compiler's time counts as part of the trial: only long ones take it.
 """
@@ -16,6 +16,12 @@ SAVED = 0.09
 """The least share of the time that compiled networks with batch normalisation saved."""
 AT_LEAST = 1.5
 """So many times its price a compiler must save: trials stop early, and what it saves is a guess."""
+
+KERNELS_FIRST_S, KERNEL_S = 3.0, 0.45
+"""What building our own kernels takes where none are kept: at the beginning, and for each layer with weights (two
+resnet18 together 22 s, docs/results/gpu_service.md)."""
+KERNELS_SAVED = 0.3
+"""The share of the time that they save in small networks, where they save most."""
 
 
 def searching_pays(steps: int) -> bool:
@@ -36,3 +42,9 @@ def compiling_pays(network: nn.Module, left_s: float) -> bool:
     """
     merges = any(isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d) for part in network.modules())
     return merges and SAVED * left_s > AT_LEAST * compiling_s(network)
+
+
+def kernels_pay(network: nn.Module, left_s: float) -> bool:
+    """Whether building our own kernels is worth its time for a network that trains `left_s` seconds without them."""
+    layers = sum(1 for part in network.modules() if next(part.parameters(recurse=False), None) is not None)
+    return KERNELS_SAVED * left_s > AT_LEAST * (KERNELS_FIRST_S + KERNEL_S * layers)

@@ -27,7 +27,7 @@ from easel.match.checkpoint import (
     restored,
     snapshot,
 )
-from easel.match.compiling import compiling_pays, searching_pays
+from easel.match.compiling import compiling_pays, kernels_pay, searching_pays
 from easel.match.device import training_device
 from easel.match.device_data import Batch, Data
 from easel.match.kinds import CAN_GO_ON, GAVE_WAY, OUT_OF_TIME, SLICE_ENDED
@@ -41,6 +41,7 @@ from easel.match.train_steps import (
     recorded,
 )
 from easel.match.validation import Validation, at_once
+from easel.match.zoo.kernel_use import kernels_wanted, use_kernels
 
 log = logging.getLogger("easel.match")
 Progress = Callable[[float, float], None]
@@ -259,6 +260,10 @@ class _Training:
         if len(self._begun) == TIMED:
             # The epoch before this one was recorded already: so long takes each that is left.
             left_s = (self._schedule.last - number) * (self._begun[-1] - self._begun[-2])
+            if self._recordable and not kernels_wanted() and kernels_pay(self._network, left_s):
+                log.info("building kernels for the network, which has about %.0f s to train", left_s)
+                use_kernels(True)
+                self._steps = self._recorded(self.steps)
             if self._recordable and compiling_pays(self._network, left_s):
                 self._compile(left_s)
         may_run_out = on_gpu and (self._steps is None or self._steps is self._eager)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from easel.run import landlock, seccomp
+from easel.run import kernels, landlock, seccomp
 from easel.run.launch import Folders
 from easel.run.tree import die_with
 
@@ -138,9 +138,10 @@ def put_up(places: Sequence[tuple[Folders, Path]], home: Path) -> None:
     tmp.mkdir(parents=True, exist_ok=True)
     os.environ["TMPDIR"] = str(tmp)
     # Kernels are built where this trial alone may write: a folder for all would let one of them plant code for others.
-    os.environ["TRITON_CACHE_DIR"] = str(tmp / "triton")
+    kernels.lend(home, tmp / "triton", os.environ)
     tempfile.tempdir = None
-    wall_in([rule for folders, checkpoint in places for rule in rules(folders, checkpoint, home)])
+    allowed = [rule for folders, checkpoint in places for rule in rules(folders, checkpoint, home)]
+    wall_in([*allowed, (kernels.folder(home), landlock.READ)])
     _forget_hidden_compiler()
 
 

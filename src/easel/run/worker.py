@@ -23,6 +23,7 @@ from easel.run.cgroup import Cgroups
 from easel.run.control_socket import ControlSocket
 from easel.run.entries import encode_entry
 from easel.run.gpus import GpuWatch, cards_here, notes_of, use_now
+from easel.run.kernels import KernelBuilder
 from easel.run.launch import checkpoint_folder
 from easel.run.order import ORDER
 from easel.run.sandbox import NO_SANDBOX, WARNING, probe
@@ -54,6 +55,9 @@ class Worker:
         self.selector.register(woken, selectors.EVENT_READ, ("wake", None))
         self._cards = cards_here()[: len(config.capacity.gpus)]
         self.gpus = GpuWatch(self._cards)
+        self.kernels = KernelBuilder(
+            config.home, [one.name for one in self._cards], config.home / "run" / "kernels.log"
+        )
         self._beat_due = 0.0
         self._warmed = False
         self._warm_at = clock.monotonic() + WARM_AFTER_S
@@ -95,6 +99,8 @@ class Worker:
         if self.config.warm and self.config.preload and not self._warmed and now >= self._warm_at:
             self._warmed = True
             self.runner.warm.start()
+            self.kernels.start()
+        self.kernels.look()
         if self.control.open or self.runner.watched or self.runner.waiting:
             self._needed_at = now
         orphaned = (
@@ -225,5 +231,6 @@ class Worker:
 
     def _stop_everything(self) -> None:
         self.runner.stop()
+        self.kernels.stop()
         self.control.close()
         self.cgroups.remove(self.clock)

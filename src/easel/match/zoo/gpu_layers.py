@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from easel.match.zoo.kernel_use import kernels_wanted
 from easel.match.zoo.norm import fits_kernels
 from easel.match.zoo.strided_conv import StridedConv, in_half_precision
 
@@ -64,9 +65,13 @@ def in_order(weight: Tensor) -> Tensor:
     return weight.to(torch.bfloat16).contiguous(memory_format=torch.channels_last)
 
 
-@cache
 def pool_kernels() -> Callable[[Tensor, tuple[int, int, int]], Tensor] | None:
-    """Returns the pooling kernels after trying them once; None where they cannot be built here."""
+    """Returns the pooling kernels, tried once; None where not wanted, or not to be built here."""
+    return _tried_pool_kernels() if kernels_wanted() else None
+
+
+@cache
+def _tried_pool_kernels() -> Callable[[Tensor, tuple[int, int, int]], Tensor] | None:
     try:
         from easel.match.zoo.fused_pool import max_pool
 
@@ -79,9 +84,13 @@ def pool_kernels() -> Callable[[Tensor, tuple[int, int, int]], Tensor] | None:
     return max_pool
 
 
-@cache
 def conv_kernels() -> Callable[[Tensor, Tensor], Tensor] | None:
-    """Returns the kernels of small convolutions after trying them once; None where they cannot be built here."""
+    """Returns the kernels of small convolutions, tried once; None where not wanted, or not to be built here."""
+    return _tried_conv_kernels() if kernels_wanted() else None
+
+
+@cache
+def _tried_conv_kernels() -> Callable[[Tensor, Tensor], Tensor] | None:
     try:
         from easel.match.zoo.small_conv import small_conv
 
@@ -95,9 +104,13 @@ def conv_kernels() -> Callable[[Tensor, Tensor], Tensor] | None:
     return small_conv
 
 
-@cache
 def loss_kernel() -> Callable[[Tensor, Tensor, float], Tensor] | None:
-    """Returns the kernel of the loss of classes after trying it once; None where it cannot be built here."""
+    """Returns the kernel of the loss of classes, tried once; None where not wanted, or not to be built here."""
+    return _tried_loss_kernel() if kernels_wanted() else None
+
+
+@cache
+def _tried_loss_kernel() -> Callable[[Tensor, Tensor, float], Tensor] | None:
     try:
         from easel.match.zoo.fused_step import class_loss
 
@@ -110,9 +123,13 @@ def loss_kernel() -> Callable[[Tensor, Tensor, float], Tensor] | None:
     return class_loss
 
 
-@cache
 def adam_kernel() -> Callable[..., None] | None:
-    """Returns the kernel of AdamW's steps after building it once; None where it cannot be built here."""
+    """Returns the kernel of AdamW's steps, built once; None where not wanted, or not to be built here."""
+    return _tried_adam_kernel() if kernels_wanted() else None
+
+
+@cache
+def _tried_adam_kernel() -> Callable[..., None] | None:
     try:
         from easel.match.zoo.fused_step import adam_step
 

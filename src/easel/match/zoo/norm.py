@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from easel.match.zoo.kernel_use import kernels_wanted
 from easel.match.zoo.strided_conv import StridedConv
 
 log = logging.getLogger("easel.match")
@@ -120,9 +121,13 @@ def fits_kernels(x: Tensor) -> bool:
     )
 
 
-@cache
 def kernels() -> Callable[..., Tensor] | None:
-    """Returns the fused kernels after trying them once; None where they cannot be built here."""
+    """Returns the fused kernels after trying them once; None where they are not wanted or cannot be built here."""
+    return _tried() if kernels_wanted() else None
+
+
+@cache
+def _tried() -> Callable[..., Tensor] | None:
     try:
         from easel.match.zoo.fused_norm import batch_norm_relu
 
