@@ -42,6 +42,7 @@ from easel.store import identity
 from easel.store.engine import Store
 from easel.store.migrate import migrate
 from easel.store.schema.apps import app_examples, app_trials, apps
+from easel.store.schema.jobs import job_queues
 from easel.store.schema.tenants import pool_turns, trial_history
 from easel.store.schema.tenants import tenants as tenant_rows
 from easel.testing.pool import PoolUnderTest
@@ -162,6 +163,10 @@ def seed(lake: Lake, folder: Path, apps_wanted: int, trials: int) -> None:
             tx.execute(insert(trial_history), past)
             tx.execute(insert(app_trials), rows)
         tx.execute(insert(app_trials), [ensemble(app_id, each, turn + k) for k, app_id in enumerate(ids, 1)])
+        queues = [
+            {"project_id": project.id, "user_id": one.id, "paused": False, "served": turn} for one in people
+        ]
+        tx.execute(insert(job_queues), queues)
         tx.execute(
             insert(tenant_rows),
             [
@@ -191,6 +196,7 @@ def ensemble(app_id: AppId, members: int, turn: int) -> dict[str, Any]:
         "spent_micros": 10,
         "shared": 1,
         "model_set": f"model:{turn}",
+        "luck": 0.01,
     }
 
 

@@ -69,3 +69,17 @@ def test_a_trial_whose_job_is_gone_is_told_without_an_outcome(store: Store) -> N
         assert [one.job_id for one in trials] == [gone, there]
         assert list(outcomes) == [there]
         assert app_trials.running_of(tx, [JobId("job_none")]) == ([], {})
+
+
+def test_trials_are_found_by_how_their_candidates_names_begin(store: Store) -> None:
+    with store.write() as tx:
+        first, second, other = start(tx, 3, FLOWERS)
+        start(tx, 1, BIRDS)
+        told = {"family": "ensemble", "settings": {"of": 3}}
+        reasons = {"reasons": {"acquisition": 0.0}}
+        made = JobId(tx.mint("job"))
+        app_trials.add(tx, [FLOWERS], made, "ensemble(of=3)", told, reasons, 10)
+        assert [one.job_id for one in app_trials.named(tx, FLOWERS, "ensemble(of=")] == [made]
+        assert [one.candidate for one in app_trials.named(tx, FLOWERS, "ensemble(of=")] == [told]
+        assert [one.job_id for one in app_trials.named(tx, FLOWERS, "candidate ")] == [first, second, other]
+        assert app_trials.named(tx, BIRDS, "ensemble(of=") == []

@@ -88,6 +88,31 @@ def test_in_an_archived_project_nobody_acts(store: Store) -> None:
         assert identity.acting(tx, project.id, root.id) is None
 
 
+def test_all_who_act_as_members_are_told_at_once_as_one_by_one(store: Store) -> None:
+    with store.write() as tx:
+        project, other, over = (
+            lab(tx),
+            identity.add_project(tx, "other", ""),
+            identity.add_project(tx, "over", ""),
+        )
+        ana, bob, gone = (
+            member(tx, project),
+            member(tx, other, "bob", Role.ADMIN),
+            member(tx, project, "gone"),
+        )
+        root = identity.add_user(tx, "root", home=None, platform_admin=True)
+        for one in (project, over):
+            identity.put_member(tx, one.id, root.id, Role.MEMBER)
+        identity.put_member(tx, other.id, ana.id, Role.ADMIN)
+        disable(tx, gone)
+        archive(tx, over)
+        pairs = [(p.id, u.id) for p in (project, other, over) for u in (ana, bob, gone, root)]
+        alone = {pair: found for pair in pairs if (found := identity.acting(tx, *pair)) is not None}
+        del alone[other.id, root.id]  # a platform admin who is no member there
+        assert identity.all_acting(tx) == alone
+        assert len(alone) == 4
+
+
 def test_nobody_acts_for_a_user_or_in_a_project_that_does_not_exist(store: Store) -> None:
     with store.write() as tx:
         project = lab(tx)

@@ -65,6 +65,18 @@ def trials(tx: Tx, app_id: AppId | None = None, *, running: bool = False) -> lis
     return [_trial(row) for row in tx.execute(query)]
 
 
+_NAMED = (
+    select(app_trials)
+    .where(app_trials.c.app_id == bindparam("of_app"), app_trials.c.name.startswith(bindparam("begins")))
+    .order_by(app_trials.c.seq)
+)
+
+
+def named(tx: Tx, app_id: AppId, beginning: str) -> list[AppTrial]:
+    """Returns the trials of an app whose candidates' names begin so, in the order of the decisions."""
+    return [_trial(row) for row in tx.execute(_NAMED, {"of_app": app_id, "begins": beginning})]
+
+
 def trials_of(tx: Tx, app_ids: Sequence[AppId]) -> dict[AppId, list[AppTrial]]:
     """Returns the trials of each of these apps, in the order of the decisions."""
     found: dict[AppId, list[AppTrial]] = {app_id: [] for app_id in app_ids}

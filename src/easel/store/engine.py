@@ -70,6 +70,10 @@ class Tx:
     """Answers that several steps of one transaction ask for; whoever changes what they rest on empties it."""
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
+        if isinstance(parameters, list) and len(parameters) == 1:
+            parameters = parameters[
+                0
+            ]  # drivers open a pipeline for a list, which costs as much as the statement
         return self.conn.execute(statement, parameters)
 
     def mint(self, prefix: str) -> str:

@@ -115,8 +115,9 @@ def find_user(tx: Tx, user_id: UserId) -> User | None:
     return User(*row) if row else None
 
 
+_IN_PROJECT = (*_USER, memberships.c.role, *(column.label(f"project_{column.name}") for column in _PROJECT))
 _ACTING = (
-    select(*_USER, memberships.c.role, *(column.label(f"project_{column.name}") for column in _PROJECT))
+    select(*_IN_PROJECT)
     .select_from(
         users.join(projects, projects.c.id == bindparam("of_project")).outerjoin(
             memberships, and_(memberships.c.project_id == projects.c.id, memberships.c.user_id == users.c.id)
@@ -128,11 +129,30 @@ _ACTING = (
 )
 
 
+_MEMBERS_ACTING = (
+    select(*_IN_PROJECT)
+    .select_from(
+        memberships.join(users, users.c.id == memberships.c.user_id).join(
+            projects, projects.c.id == memberships.c.project_id
+        )
+    )
+    .where(users.c.disabled_at.is_(None), projects.c.archived_at.is_(None))
+)
+
+
 def acting(tx: Tx, project_id: ProjectId, user_id: UserId) -> tuple[User, Project, Role] | None:
     """Returns a user, a project and their role in it; None unless both are open and the user may act there."""
     row = tx.execute(_ACTING, {"of_project": project_id, "of_user": user_id}).one_or_none()
-    if row is None:
-        return None
+    return None if row is None else _acting(row)
+
+
+def all_acting(tx: Tx) -> dict[tuple[ProjectId, UserId], tuple[User, Project, Role]]:
+    """Returns the same for every member of every project."""
+    found = {(ProjectId(row.project_id), UserId(row.id)): _acting(row) for row in tx.execute(_MEMBERS_ACTING)}
+    return {key: acting for key, acting in found.items() if acting is not None}
+
+
+def _acting(row: AnyRow) -> tuple[User, Project, Role] | None:
     user, project = User(*row[: len(_USER)]), Project(*row[len(_USER) + 1 :])
     if user.platform_admin:
         return user, project, Role.ADMIN

@@ -7,14 +7,16 @@ import logging
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from sqlalchemy import delete
 
 from easel.errors import InvalidInput
-from easel.flow.apps.dossier import Result
-from easel.flow.apps.ensemble import due, may_be_due, say_why_not
+from easel.flow.apps.dossier import Dossier, Result
+from easel.flow.apps.ensemble import due, is_due, may_be_due, say_why_not
 from easel.flow.apps.trial import combine, learn
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
@@ -23,7 +25,11 @@ from easel.match.examples import Single
 from easel.match.kinds import Task
 from easel.match.model import load_model, present
 from easel.match.stored import StoredPair, write_lines
-from easel.records.app import AppTrial
+from easel.records.app import App, AppTrial
+from easel.records.tenant import Terms
+from easel.store import app_trials
+from easel.store.engine import Store, Tx
+from easel.store.schema.apps import app_trials as rows
 
 PROGRAM = "{input: {[a :: Number, b :: Number], []}, output: {[Category[no, yes]], []}}"
 
@@ -94,6 +100,32 @@ def test_why_an_app_gets_no_ensemble_is_said_once_and_warned_of_only_where_an_op
     assert told == [
         (level, f"no ensemble for app {app}") for app in ("app_1", "app_2") for level in ("INFO", "WARNING")
     ]
+
+
+def test_an_app_is_due_where_its_results_or_the_ensembles_it_has_had_say_so(store: Store) -> None:
+    """Without its luck an ensemble may be one for another metric: then its own record tells, and no other is read."""
+    app = AppId("app_1")
+    names = ("svm", "linear", "lightgbm", "ensemble(of=3)")
+    found = [Result(JobId(f"job_{name}"), name, 0.8, 0.0, 100, 0, "m:1") for name in names]
+    one = Dossier(cast(App, SimpleNamespace(id=app)), Terms(), "accuracy", (), 100, tuple(found))
+    new = Result(JobId("job_new"), "knn", 0.8, 0.0, 100, 0, "m:2")
+
+    def due_after(tx: Tx, metric: str, examples: int, *, ended: bool = True) -> bool:
+        tx.execute(delete(rows))
+        made = Candidate("ensemble", (("of", 3),))
+        kept = {"combined_for": metric, "reasons": {"acquisition": 0.0}}
+        app_trials.add(tx, [app], JobId("job_made"), made.name, made.to_json(), kept, examples)
+        if ended:
+            app_trials.end(tx, JobId("job_made"), 0.8, 1.0, "m:3")
+        return is_due(tx, one, new)
+
+    with store.write() as tx:
+        assert is_due(tx, replace(one, results=tuple(found[:3])), new), "none was ever made"
+        assert not is_due(tx, replace(one, results=tuple(found[:1])), new), "two models are too few"
+        assert not due_after(tx, "accuracy", 100), "four models are not twice as many as three"
+        assert due_after(tx, "roc_auc", 100), "it was made for another metric"
+        assert due_after(tx, "accuracy", 50), "it was made of half of today's examples"
+        assert not due_after(tx, "roc_auc", 100, ended=False), "it is being made"
 
 
 def test_members_that_err_differently_are_chosen_together_and_useless_ones_are_not() -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from easel.declare.parse import parse_program
 from easel.errors import Denied, EaselError, QuotaExhausted
-from easel.flow.apps.dossier import Result
+from easel.flow.apps.dossier import Dossier, Result
 from easel.flow.apps.memory import to_combine
 from easel.flow.apps.ready import STILL_VALID, metric_of, owner_of
 from easel.flow.apps.trial_job import trial_spec
@@ -43,8 +43,6 @@ def due(trials: Sequence[AppTrial], examples: int, metric: str) -> list[AppTrial
     does not count.
     """
     made = [trial for trial in trials if trial.candidate["family"] == "ensemble"]
-    if any(not trial.ended for trial in made):
-        return []
     # of a trial in slices the last one counts
     fresh = list(
         {
@@ -56,6 +54,15 @@ def due(trials: Sequence[AppTrial], examples: int, metric: str) -> list[AppTrial
             and trial.examples >= STILL_VALID * examples
         }.values()
     )
+    if not is_worth_more(made, len(fresh), examples, metric):
+        return []
+    return sorted(fresh, key=lambda trial: -(trial.quality or 0.0))[:MOST_MEMBERS]
+
+
+def is_worth_more(made: Sequence[AppTrial], fresh: int, examples: int, metric: str) -> bool:
+    """Whether so many valid models are enough for an ensemble after those `made`; never while one is being made."""
+    if any(not trial.ended for trial in made):
+        return False
     before = max(
         (
             int(one.candidate["settings"]["of"])
@@ -64,9 +71,7 @@ def due(trials: Sequence[AppTrial], examples: int, metric: str) -> list[AppTrial
         ),
         default=0,
     )
-    if len(fresh) < max(FEWEST, 2 * before):
-        return []
-    return sorted(fresh, key=lambda trial: -(trial.quality or 0.0))[:MOST_MEMBERS]
+    return fresh >= max(FEWEST, 2 * before)
 
 
 def may_be_due(results: Sequence[Result]) -> bool:
@@ -79,13 +84,26 @@ def may_be_due(results: Sequence[Result]) -> bool:
         for one in results
         if one.candidate.startswith(_NAME) and (one.luck is not None or one.quality is None)
     ]
-    fresh = {
-        one.candidate
-        for one in results
-        if one.quality is not None and one.model_set is not None and not one.candidate.startswith(_NAME)
-    }
     before = max((int(name.removeprefix(_NAME).rstrip(")") or 0) for name in made), default=0)
-    return len(fresh) >= max(FEWEST, 2 * before)
+    return _fresh(results) >= max(FEWEST, 2 * before)
+
+
+def _fresh(results: Sequence[Result]) -> int:
+    """How many candidates have a model."""
+    found = (one.candidate for one in results if one.quality is not None and one.model_set is not None)
+    return len({name for name in found if not name.startswith(_NAME)})
+
+
+def is_due(tx: Tx, one: Dossier, new: Result) -> bool:
+    """Whether to read all records of an app that has just had this result, since an ensemble may be worth making now.
+
+    Only where its results do not tell are the ensembles that it has had read, which are few.
+    """
+    results = [*(each for each in one.results if one.counts(each.examples)), new]
+    if not may_be_due(results):
+        return False
+    made = app_trials.named(tx, one.id, _NAME)
+    return is_worth_more(made, _fresh(results), one.counted, one.metric)
 
 
 def combine_where_due(tx: Tx, app: App) -> None:

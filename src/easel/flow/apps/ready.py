@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 
 from easel.declare.parse import parse_program
+from easel.declare.roles import Role
 from easel.flow.experience.laws import with_experienced_costs
 from easel.ids import TokenId
 from easel.match.candidate import Candidate
@@ -14,7 +15,8 @@ from easel.match.propose import Choices, propose_candidates
 from easel.match.summary import DataSummary
 from easel.match.templates import match_program
 from easel.records.app import App, ExampleCounts
-from easel.records.identity import Caller
+from easel.records.identity import Caller, Project, User
+from easel.records.queue import Owner
 from easel.store import identity
 from easel.store.engine import Tx
 
@@ -71,7 +73,13 @@ def lacking(app: App, counts: ExampleCounts) -> str | None:
 def owner_of(tx: Tx, app: App) -> Caller | None:
     """Returns in whose name the app's trials run; None, and so no trials, once the owner has left the project."""
     found = identity.acting(tx, app.project_id, app.user_id)
-    if found is None:
-        return None
-    user, project, role = found
+    return None if found is None else _platform_for(*found)
+
+
+def callers_of_members(tx: Tx) -> dict[Owner, Caller]:
+    """Returns in whose name trials run, for all members of all projects at once."""
+    return {key: _platform_for(*found) for key, found in identity.all_acting(tx).items()}
+
+
+def _platform_for(user: User, project: Project, role: Role) -> Caller:
     return Caller(user, TokenId("tok_platform"), project, role)

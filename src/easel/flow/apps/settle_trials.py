@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from easel.flow.apps.dossier import Dossier, Result
-from easel.flow.apps.ensemble import combine_where_due, may_be_due
+from easel.flow.apps.ensemble import combine_where_due, is_due
 from easel.flow.prices import draw_bill
 from easel.ids import AppId, JobId
 from easel.match.candidate import Candidate
@@ -93,7 +93,7 @@ class TrialSettler:
                 found = apps.maybe(tx, one.app_id)
                 if found is not None:
                     combine_where_due(tx, found)
-            elif may_be_due([*(r for r in sibling.results if sibling.counts(r.examples)), result]):
+            elif is_due(tx, sibling, result):
                 combine_where_due(tx, sibling.app)
         return TrialOutcome(trial.job_id, tuple(one.app_id for one in some), result)
 

@@ -11,7 +11,7 @@ from easel.flow.apps.curve_book import CurveBook
 from easel.flow.apps.dossier import Dossier, Result, ShareKey, merged_terms, tenant_of, willing
 from easel.flow.apps.learned_book import LearnedBook
 from easel.flow.apps.read_dossiers import placed_flights, read_dossier, read_dossiers
-from easel.flow.apps.ready import owner_of
+from easel.flow.apps.ready import callers_of_members, owner_of
 from easel.flow.apps.settle_trials import TrialOutcome, TrialSettler
 from easel.flow.apps.share_trials import differ, share_trials
 from easel.flow.apps.trial_job import earlier_slice, learn_spec
@@ -77,7 +77,7 @@ class AppSource:
 
     def load(self, tx: Tx, turn: PoolTurn) -> list[TenantOffer]:
         self._now = tx.now.timestamp()
-        self._callers.clear()
+        self._callers = callers_of_members(tx)
         self._book, self._prices = book_now(tx), price_history(tx)
         self._last = trial_history.last(tx)
         self._study_history(tx, turn.as_of)
