@@ -21,6 +21,7 @@ STARTS = {
     "run/executors/ray_driver.py": "workers on Ray's machines",
     "run/executors/slurm.py": "sbatch and its kin",
     "run/fork_server.py": "warm processes of the platform",
+    "run/kernels.py": "the builder of our own GPU kernels, which reads nobody's data",
     "run/forking.py": "agents",
     "run/images.py": "skopeo, podman",
     "run/python_versions.py": "interpreters of the admin's list and the system's, asked for their version; uv",

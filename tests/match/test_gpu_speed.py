@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -338,16 +339,26 @@ def test_kernels_are_built_only_where_they_save_more_than_that_takes(monkeypatch
     resnet = build_image_network("resnet18", (1, 28, 28), 10, 0.25)
     assert [kernels_pay(one, 60.0) for one in (convnet, resnet)] == [True, False]
     assert kernels_pay(resnet, 150.0)
-    monkeypatch.setenv(kernel_use.KERNELS, kernel_use.NONE_KEPT)
-    assert not kernel_use.kernels_wanted()
+    monkeypatch.setitem(kernel_use._said, "wanted", False)
     assert [one() for one in (norm.kernels, gpu_layers.conv_kernels, gpu_layers.adam_kernel)] == [None] * 3
-    monkeypatch.setitem(kernel_use._said, "wanted", True)
-    assert kernel_use.kernels_wanted()
-    monkeypatch.delitem(kernel_use._said, "wanted")
 
 
-def test_kernels_are_built_by_steps_of_every_network_that_can_be_chosen() -> None:
-    found = list(build_kernels.worlds())
-    assert {name for name, _, _ in found} == set(IMAGE_NETWORKS)
-    assert len(found) == len(IMAGE_NETWORKS) * 6
+def test_kernels_are_kept_network_by_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {name for name, _ in build_kernels.networks()} == set(IMAGE_NETWORKS)
+    built, folder = tmp_path / "cache", tmp_path / "kept"
+
+    def build(name: str, shape: tuple[int, int, int], width: float) -> None:
+        if name == "alexnet":
+            raise RuntimeError("no compiler")
+        (built / f"{name}-{width}").mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(build_kernels, "networks", lambda: [("alexnet", 0.25), ("convnet", 0.25)])
+    monkeypatch.setattr(build_kernels, "build", build)
+    build_kernels.main(built, folder)
+    build_kernels.main(built, folder)
+    assert (folder / build_kernels.WHOLE).read_text() == "convnet-0.25\n"
+    assert [one.name for one in (folder / "networks").iterdir()] == ["convnet 0.25"]
+
+
+def test_a_network_takes_its_steps_alone_and_together() -> None:
     build_kernels.build("convnet", (1, 28, 28), 0.25)

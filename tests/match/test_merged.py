@@ -126,7 +126,7 @@ def test_layers_for_gpus_are_the_plain_ones_on_a_cpu() -> None:
 def test_layers_without_kernels_are_the_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "easel.match.zoo.fused_pool", None)
     monkeypatch.setitem(sys.modules, "easel.match.zoo.small_conv", None)
-    for tried in (gpu_layers.pool_kernels, gpu_layers.conv_kernels):
+    for tried in (gpu_layers._tried_pool_kernels, gpu_layers._tried_conv_kernels):
         tried.cache_clear()
         assert tried() is None
         tried.cache_clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,9 @@ from easel.run.trial_walls import can_wall_in
 BUILD = [
     sys.executable,
     "-c",
-    "import os; p = os.environ['TRITON_CACHE_DIR'] + '/abc'; os.makedirs(p); open(p + '/code', 'w').write('x')",
+    "import pathlib, sys; p = pathlib.Path(sys.argv[1]); c = p / 'cache' / 'abc'; c.mkdir(parents=True);"
+    "(p / 'cache' / 'half').mkdir(); (c / 'code').write_text('x'); (p / 'whole').write_text('abc\\n');"
+    "(p / 'networks').mkdir(); (p / 'networks' / 'convnet 0.25').touch()",
 ]
 
 
@@ -38,22 +41,34 @@ def built(home: Path, cards: tuple[str, ...] = ("H200",), command: list[str] = B
     return builder
 
 
-def test_a_trial_is_told_where_no_kernels_are_kept(tmp_path: Path) -> None:
+def test_a_trial_of_a_machine_without_kernels_uses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     environment: dict[str, str] = {}
     lend(tmp_path, tmp_path / "own", environment)
-    assert environment == {
-        "TRITON_CACHE_DIR": str(tmp_path / "own"),
-        kernel_use.KERNELS: kernel_use.NONE_KEPT,
-    }
+    assert environment["TRITON_CACHE_DIR"] == str(tmp_path / "own")
+    monkeypatch.setenv(kernel_use.KERNELS, environment[kernel_use.KERNELS])
+    monkeypatch.setitem(kernel_use._said, "wanted", True)
+    kernel_use.use_kept_kernels("convnet 0.25")
+    assert not kernel_use.kernels_wanted()
 
 
-def test_what_was_built_is_found_in_a_trials_own_folder(tmp_path: Path) -> None:
+def test_what_was_built_is_found_in_a_trials_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     built(tmp_path)
-    environment = {kernel_use.KERNELS: kernel_use.NONE_KEPT}
+    environment: dict[str, str] = {}
     lend(tmp_path, tmp_path / "own", environment)
     lend(tmp_path, tmp_path / "own", environment)  # a process that is kept does several trials
-    assert environment == {"TRITON_CACHE_DIR": str(tmp_path / "own")}
+    assert [one.name for one in (tmp_path / "own").iterdir()] == ["abc"]
     assert (tmp_path / "own" / "abc" / "code").read_text() == "x"
+    monkeypatch.setenv(kernel_use.KERNELS, environment[kernel_use.KERNELS])
+    monkeypatch.setitem(kernel_use._said, "wanted", False)
+    found = []
+    for network in (kernel_use.network_name("convnet", 0.25), kernel_use.network_name("resnet18", 1.0)):
+        kernel_use.use_kept_kernels(network)
+        found.append(kernel_use.kernels_wanted())
+    assert found == [True, False]
 
 
 @pytest.mark.skipif(not can_wall_in(), reason="this kernel cannot wall in trials")
@@ -61,7 +76,8 @@ def test_no_trial_can_change_what_is_lent_to_others(tmp_path: Path) -> None:
     home, own = tmp_path / "home", tmp_path / "own"
     home.mkdir()
     built(home)
-    lend(home, own, {})
+    environment: dict[str, str] = {}
+    lend(home, own, environment)
 
     def work() -> dict[str, str]:
         found = {}
@@ -97,12 +113,12 @@ def test_nothing_is_built_twice_and_another_machine_builds_its_own(tmp_path: Pat
     assert not kept.exists()
 
 
-def test_what_was_not_built_to_its_end_is_lent_to_nobody(tmp_path: Path) -> None:
+def test_what_was_not_built_to_its_end_is_gone_on_with(tmp_path: Path) -> None:
     built(tmp_path, command=["sh", "-c", "mkdir -p $TRITON_CACHE_DIR; exit 3"])
-    assert not (kernels.folder(tmp_path) / "ready").exists()
-    environment: dict[str, str] = {}
-    lend(tmp_path, tmp_path / "own", environment)
-    assert environment[kernel_use.KERNELS] == kernel_use.NONE_KEPT
+    assert not (kernels.folder(tmp_path) / "ready" / "complete").exists()
+    shutil.rmtree(kernels.folder(tmp_path) / "ready" / "cache")
+    built(tmp_path)
+    assert (kernels.folder(tmp_path) / "ready" / "complete").exists()
 
 
 def test_a_builder_ends_with_its_worker(tmp_path: Path) -> None:

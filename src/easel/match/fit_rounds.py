@@ -30,6 +30,7 @@ from easel.match.networks import Wiring, build_network
 from easel.match.packed import LEFT
 from easel.match.packing import RATES
 from easel.match.registry import network_family
+from easel.match.zoo.kernel_use import network_name, use_kept_kernels
 from easel.match.zoo.structured import TextNetwork
 
 log = logging.getLogger("easel.match")
@@ -37,6 +38,7 @@ log = logging.getLogger("easel.match")
 
 def best_bag(fitting: Fitting) -> Bag:
     """Returns the bag of the candidate's learning rate, or of the best of the grid; a rate that diverges is out."""
+    _choose_kernels(fitting)
     (lot,), squeezed = _on_device([_lot_of(fitting)])
     return _best(fitting, _fit_all(lot, squeezed))
 
@@ -47,6 +49,8 @@ def best_bags(
     """Yields, by their numbers, what several trials came to: trained together as far as they are alike, the others in
     turn. One that fails does not touch the others; `left` tells which was killed.
     """
+    for fitting in fittings[:1]:  # they are alike
+        _choose_kernels(fitting)
     lots, squeezed = _on_device([_lot_of(fitting) for fitting in fittings])
     rest = list(range(len(lots)))
     while rest:
@@ -60,6 +64,10 @@ def best_bags(
                 yield number, rates if isinstance(rates, Exception) else _best(fittings[number], rates)
             except Diverged as error:
                 yield number, error
+
+
+def _choose_kernels(fitting: Fitting) -> None:
+    use_kept_kernels(network_name(fitting.candidate.family, fitting.candidate.number("width", 1.0)))
 
 
 def _lot_of(fitting: Fitting) -> Lot:

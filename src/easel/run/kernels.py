@@ -15,8 +15,8 @@ from pathlib import Path
 from easel.version import __version__
 
 BUILDER = "easel.match.build_kernels"
-CACHE, KERNELS, NONE_KEPT = "TRITON_CACHE_DIR", "EASEL_KERNELS", "none kept"
-_READY = "ready"
+CACHE, KERNELS = "TRITON_CACHE_DIR", "EASEL_KERNELS"
+_READY, _CACHE, _WHOLE, _NETWORKS, _COMPLETE = "ready", "cache", "whole", "networks", "complete"
 
 
 def folder(home: Path) -> Path:
@@ -27,18 +27,19 @@ def folder(home: Path) -> Path:
 def lend(home: Path, own: Path, environment: MutableMapping[str, str]) -> None:
     """Lets a trial build kernels in its `own` folder, where all that the machine keeps are to be found already.
 
-    They are links to files that it can read only. Where none are kept, the trial is told.
+    They are links to files that it can read only; so is the list of networks that need no others.
     """
-    environment[CACHE] = str(own)
     kept = folder(home) / _READY
-    if not kept.is_dir():
-        environment[KERNELS] = NONE_KEPT
+    environment |= {CACHE: str(own), KERNELS: str(kept / _NETWORKS)}
+    try:
+        whole = (kept / _WHOLE).read_text(encoding="utf-8").split()
+    except OSError:
         return
-    environment.pop(KERNELS, None)
     own.mkdir(parents=True, exist_ok=True)
-    for one in kept.resolve().iterdir():
+    cache = kept.resolve() / _CACHE
+    for name in whole:
         with contextlib.suppress(FileExistsError):
-            (own / one.name).symlink_to(one)
+            (own / name).symlink_to(cache / name)
 
 
 class KernelBuilder:
@@ -59,34 +60,39 @@ class KernelBuilder:
         return hashlib.sha256(told.encode()).hexdigest()[:16] if self._cards else None
 
     def start(self, command: Sequence[str] = (sys.executable, "-m", BUILDER)) -> None:
-        """Begin, where there is something to build."""
+        """Begin, or go on, where there is something to build."""
         name = self.name
-        ready = self._folder / _READY
-        if name is None or (ready.is_dir() and ready.resolve().name == name):
+        if name is None or (self._folder / name / _COMPLETE).exists():
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for old in self._folder.iterdir():
-            old.unlink() if old.is_symlink() else shutil.rmtree(old, ignore_errors=True)
+        self._make_place(name)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
-                ["nice", "-n", "19", *command],  # noqa: S607
-                env={**os.environ, CACHE: str(self._folder / name), "OMP_NUM_THREADS": "1"},
+                ["nice", "-n", "19", *command, str(self._folder / name)],  # noqa: S607
+                env={**os.environ, CACHE: str(self._folder / name / _CACHE), "OMP_NUM_THREADS": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
 
+    def _make_place(self, name: str) -> None:
+        """Lend this folder from now on, and remove those of other machines and versions."""
+        (self._folder / name).mkdir(parents=True, exist_ok=True)
+        link = self._folder / f"{_READY}.new"
+        link.unlink(missing_ok=True)
+        link.symlink_to(name)
+        link.replace(self._folder / _READY)
+        for old in self._folder.iterdir():
+            if old.name not in (name, _READY):
+                shutil.rmtree(old, ignore_errors=True)
+
     def look(self) -> None:
-        """Lend what was built, once all of it is."""
+        """Note the end of it: what was built to its end is not begun again."""
         if self._process is None or (code := self._process.poll()) is None:
             return
         self._process, name = None, self.name
-        if code == 0 and name is not None and (self._folder / name).is_dir():
-            link = self._folder / "ready.new"
-            link.unlink(missing_ok=True)
-            link.symlink_to(name)
-            link.replace(self._folder / _READY)
+        if code == 0 and name is not None:
+            (self._folder / name / _COMPLETE).touch()
 
     def stop(self) -> None:
         if self._process is not None:
