@@ -35,7 +35,7 @@ from easel.records.decision import Reasons, RunnerUp, StartTrial
 from easel.records.identity import Caller
 from easel.store import identity, job_series
 from easel.store.engine import Store, Tx
-from easel.store.jobs import SPEC
+from easel.store.job_specs import SPEC
 from easel.store.migrate import migrate
 from easel.store.schema.apps import app_examples, app_trials, apps
 from easel.store.schema.events import events

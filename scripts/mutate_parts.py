@@ -32,7 +32,10 @@ PARTS = {
             "tests/schedule/test_slices.py",
         ],
     ),
-    "provision": (["price/provision.py"], ["tests/price/test_provision.py", "tests/price/test_gpus.py"]),
+    "provision": (
+        ["price/provision.py"],
+        ["tests/price/test_provision_values.py", "tests/price/test_provision.py", "tests/price/test_gpus.py"],
+    ),
     "query": (["lake/query/*.py"], ["tests/lake/test_query.py"]),
     "manifest": (["lake/manifest/*.py"], ["tests/lake/manifest"]),
 }

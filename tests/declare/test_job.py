@@ -8,7 +8,7 @@ import pytest
 
 from easel.declare.job import Command, EntryPoint, Environment, JobSpec, RetryRule, Trial
 from easel.errors import InvalidInput
-from easel.store.jobs import SPEC
+from easel.store.job_specs import SPEC
 
 RUN = Command(("true",))
 

@@ -9,9 +9,9 @@ from easel.declare.job import Command, JobSpec
 from easel.ids import JobId, ProjectId, UserId
 from easel.records.attempt import EndReason
 from easel.records.job import JobState
-from easel.store import jobs
+from easel.store import job_outcomes, job_placements, jobs
 from easel.store.engine import Store, Tx
-from easel.store.jobs import JobPlacement
+from easel.store.job_placements import JobPlacement
 from easel.store.schema.jobs import jobs as table
 
 LAB, ANA = ProjectId("prj_lab"), UserId("usr_ana")
@@ -34,8 +34,8 @@ def test_each_job_that_is_asked_for_is_found_and_no_other(store: Store, count: i
     with store.write() as tx:
         asked = add(tx, count)
         add(tx, 2)
-        assert jobs.placements(tx, asked) == dict.fromkeys(asked, JobPlacement(JobState.QUEUED))
-        came = jobs.outcomes(tx, asked)
+        assert job_placements.placements(tx, asked) == dict.fromkeys(asked, JobPlacement(JobState.QUEUED))
+        came = job_outcomes.outcomes(tx, asked)
     assert came.keys() == set(asked)
     assert {outcome.state for outcome in came.values()} == ({JobState.QUEUED} if count else set())
 
@@ -44,10 +44,10 @@ def test_jobs_that_do_not_exist_are_left_out_and_one_named_twice_is_told_once(st
     with store.write() as tx:
         (job,) = add(tx, 1)
         asked = [JobId("job_none"), job, job, JobId("job_gone"), job]
-        assert list(jobs.placements(tx, asked)) == [job]
-        assert list(jobs.outcomes(tx, asked)) == [job]
-        assert jobs.placements(tx, [JobId("job_none")]) == {}
-        assert jobs.outcomes(tx, [JobId("job_none")]) == {}
+        assert list(job_placements.placements(tx, asked)) == [job]
+        assert list(job_outcomes.outcomes(tx, asked)) == [job]
+        assert job_placements.placements(tx, [JobId("job_none")]) == {}
+        assert job_outcomes.outcomes(tx, [JobId("job_none")]) == {}
 
 
 def test_who_only_looks_at_jobs_keeps_nobody_from_changing_them(store: Store) -> None:
@@ -67,7 +67,7 @@ def test_a_placement_is_where_a_job_is_and_who_has_ended_gives_way_to_nobody(sto
         change(tx, runs, state=JobState.RUNNING.value, device="box")
         change(tx, yields, state=JobState.RUNNING.value, device="core", give_way=True)
         change(tx, over, state=JobState.FINISHED.value, device="core", give_way=True)
-        assert jobs.placements(tx, asked) == {
+        assert job_placements.placements(tx, asked) == {
             waits: JobPlacement(JobState.QUEUED),
             runs: JobPlacement(JobState.RUNNING, "box"),
             yields: JobPlacement(JobState.RUNNING, "core", gives_way=True),
@@ -89,7 +89,7 @@ def test_an_outcome_is_all_that_a_job_told(store: Store) -> None:
             ended_at=tx.now,
         )
         change(tx, failed, state=JobState.FAILED.value, end_reason=EndReason.DEVICE_LOST.value)
-        came = jobs.outcomes(tx, asked)
+        came = job_outcomes.outcomes(tx, asked)
         now = tx.now
     found = came[done]
     assert (found.state, found.result, found.output_set) == (JobState.FINISHED, {"quality": 0.9}, "test:1")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from easel.declare.job import EntryPoint, JobSpec
-from easel.store.jobs import SPEC, KnownSpecs
+from easel.store.job_specs import SPEC, KnownSpecs
 
 
 def stored(name: str = "train", **arguments: Any) -> Any:

@@ -25,7 +25,7 @@ from easel.records.decision import Decision
 from easel.records.job import TERMINAL, Job, JobState
 from easel.schedule.curve_belief import CurveBelief
 from easel.schedule.state import PoolDevice
-from easel.store import app_trials, devices, jobs, trial_history
+from easel.store import app_trials, devices, job_placements, jobs, trial_history
 from easel.store.events import events_after
 from easel.tenancy.rules import Rules
 from easel.testing.engine import EngineUnderTest, until
@@ -242,7 +242,7 @@ def test_slices_on_the_engine_outlive_their_worker_their_device_and_damage(
     third = learning_job(engine, "tabm", 1.0, after=second)
     engine.turn_until(controller, lambda: engine.job(third).state is JobState.RUNNING, 60)
     with engine.store.write() as tx:
-        jobs.ask_to_give_way(tx, [third.id])
+        job_placements.ask_to_give_way(tx, [third.id])
     (third,) = engine.finish(controller, third, seconds=240)
     assert third.state is JobState.FINISHED, third.reason
     assert third.result is not None
@@ -250,7 +250,7 @@ def test_slices_on_the_engine_outlive_their_worker_their_device_and_damage(
     assert third.result["stopped"] == "gave way"
     assert third.result["resumed_epochs"] > second.result["resumed_epochs"]
     with engine.store.write() as tx:
-        assert jobs.ask_to_give_way(tx, [third.id]) == [], "who ended by itself is asked nothing"
+        assert job_placements.ask_to_give_way(tx, [third.id]) == [], "who ended by itself is asked nothing"
     until(lambda: engine.job(third).state in TERMINAL)
 
 
@@ -350,7 +350,7 @@ def test_a_slice_that_ends_by_itself_when_it_is_asked_to_give_way_counts_for_all
     assert next_one.spec.tags["app"] == "birds", "the newcomer has its turn"
     with engine.store.read() as tx:
         (row,) = [one for one in app_trials.trials(tx) if one.job_id == job.id]
-        now = jobs.placements(tx, [job.id, next_one.id])
+        now = job_placements.placements(tx, [job.id, next_one.id])
     assert not any(one.gives_way for one in now.values())
     assert (row.share, row.quality) == (told["until"], 0.7)
     pool.turn()

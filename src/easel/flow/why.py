@@ -26,7 +26,7 @@ from easel.records.standing import Account, Obstacle, Standing
 from easel.records.study import StoredStudy, StudyPoint, StudyState
 from easel.run.share import HALF_LIFE_S
 from easel.schedule.state import PoolDevice, Tenant
-from easel.store import devices, identity, job_attempts, job_queues, jobs, tenants
+from easel.store import devices, identity, job_attempts, job_needs, job_placements, job_queues, jobs, tenants
 from easel.store.engine import Tx
 from easel.tenancy.pool_view import PoolView
 
@@ -117,7 +117,7 @@ def _of_tenant(
     if own.paused_at is not None:
         obstacle = Obstacle(Standing.PAUSED, own.paused_at, own.paused_by)
     if work.job_ids:
-        known = jobs.placements(tx, work.job_ids)
+        known = job_placements.placements(tx, work.job_ids)
         waits = all(job not in known or known[job].state is JobState.QUEUED for job in work.job_ids)
         if obstacle is None or not waits:
             began = min(work.since)
@@ -185,7 +185,7 @@ def of_job(tx: Tx, job: Job, max_active: int, half_life_s: float = HALF_LIFE_S) 
     needs = jobs.rows(tx, [job.id], lock=False)[job.id].blocked
     if needs:
         told = words.of_queued_job(Standing.WAITS_FOR_JOBS, 0, needs)
-        told = f"{told}: {', '.join(jobs.waits_for(tx, [job.id]).get(job.id, [])[:3])}"
+        told = f"{told}: {', '.join(job_needs.waits_for(tx, [job.id]).get(job.id, [])[:3])}"
         return Account(Standing.WAITS_FOR_JOBS, told, job.submitted_at)
     if devices.largest_connected(tx) is None:
         return _blocked("job", job.name, Obstacle(Standing.NO_DEVICE), job.submitted_at, tx)

@@ -326,8 +326,11 @@ def at_least(value: float) -> str:
     """Three digits, rounded up: whoever allows this much is let through."""
     if value <= 0.0:
         return "0"
+    if value >= 1000.0:
+        return f"{math.ceil(value)}"
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / step * (1 - 1e-12)) * step:.3g}" if value < 1000 else f"{math.ceil(value)}"
+    rounded = math.ceil(value / step * (1 - 1e-12)) * step
+    return f"{rounded:.3g}" if rounded < 1000.0 else "1000"
 
 
 def _excess(values: Array, limit: float) -> Array:

@@ -33,7 +33,7 @@ from easel.run.executors.base import (
     MemberSaid,
     Report,
 )
-from easel.store import devices, jobs, leases
+from easel.store import devices, job_placements, jobs, leases
 from easel.store.engine import Store, Tx
 from easel.store.stored_job import StoredJob
 from easel.tenancy.rules import Rules
@@ -306,7 +306,7 @@ class Controller:
         if not self.connected:
             return
         with self.store.read() as tx:
-            keys, asked = jobs.to_kill(tx), jobs.to_give_way(tx)
+            keys, asked = job_placements.to_kill(tx), job_placements.to_give_way(tx)
         giving = {key for key, by_itself in asked.items() if by_itself}
         keys += [key for key, by_itself in asked.items() if not by_itself]
         for key in keys:

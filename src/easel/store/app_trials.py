@@ -12,7 +12,7 @@ from easel.ids import AppId, JobId
 from easel.records.app import AppTrial, EndedTrial
 from easel.records.job import JobOutcome
 from easel.store.engine import AnyRow, Tx
-from easel.store.jobs import OUTCOME, outcome_of
+from easel.store.job_outcomes import OUTCOME, outcome_of
 from easel.store.schema.apps import app_trials
 from easel.store.schema.jobs import jobs
 from easel.store.upsert import chunks, in_slots, slot_values, slots_for

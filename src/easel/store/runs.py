@@ -16,7 +16,7 @@ from easel.records.lake import Kind
 from easel.records.run import DatasetUse, LastValue, ModelUse, RunLog, RunRecord
 from easel.store.engine import AnyRow, Tx
 from easel.store.job_series import Point, Series
-from easel.store.jobs import SPEC
+from easel.store.job_specs import SPEC
 from easel.store.schema.identity import users
 from easel.store.schema.jobs import job_metric_repeats, job_metrics, job_series, jobs
 from easel.store.schema.lake import tags

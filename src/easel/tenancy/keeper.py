@@ -21,7 +21,7 @@ from easel.records.device import Device
 from easel.records.standing import Obstacle, Standing
 from easel.schedule.packs import share_of, with_companions
 from easel.schedule.state import PoolDevice
-from easel.store import devices, jobs, queue_now, tenants
+from easel.store import devices, job_placements, queue_now, tenants
 from easel.store.engine import Store, Tx
 from easel.store.queue_now import JobOnDevice
 from easel.tenancy import places
@@ -123,9 +123,9 @@ class Keeper(PoolView):
             held,
             bool(others) and (may_stop or queue_now.waiting(tx, waiting + 1) > waiting),
             wants,
-            jobs.wants_of_queued(tx, flights) if wants else {},
+            job_placements.wants_of_queued(tx, flights) if wants else {},
             self.terms(tx) if apart and self.terms is not None else None,
-            jobs.put_off(tx, back) if back else frozenset(),
+            job_placements.put_off(tx, back) if back else frozenset(),
         )
 
     def _announce_done(self, tx: Tx) -> None:
@@ -139,7 +139,7 @@ class Keeper(PoolView):
         if stray:
             with self.store.write() as tx:
                 self._check(tx)
-                jobs.want_nothing(tx, stray)
+                job_placements.want_nothing(tx, stray)
 
     def _make_room(self, asked: Sequence[JobId]) -> None:
         """A slice that is asked stops at its next checkpoint and loses nothing; whoever waits starts then."""
@@ -147,7 +147,7 @@ class Keeper(PoolView):
             return
         with self.store.write() as tx:
             self._check(tx)
-            for job in jobs.ask_to_give_way(tx, asked):
+            for job in job_placements.ask_to_give_way(tx, asked):
                 project, user = self.flights[job].owner
                 tx.emit("job.asked_to_give_way", job, project_id=project, actor=user, body={})
 

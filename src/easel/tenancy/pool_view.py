@@ -22,7 +22,7 @@ from easel.records.standing import DONE, Obstacle, Standing
 from easel.records.tenant import PoolTurn
 from easel.schedule.policies import Policy
 from easel.schedule.state import PoolDevice, PoolState, Tenant
-from easel.store import jobs, tenants
+from easel.store import job_placements, tenants
 from easel.store.engine import Tx
 from easel.store.events import events_after, last_seq
 from easel.tenancy import places
@@ -122,7 +122,7 @@ class PoolView:
         self.state = PoolState({}, REFERENCE, step=self.seen.turn)
         self._apply(found)
         self._look_at_admission(tx)
-        running = jobs.placements(tx, list(self.flights))
+        running = job_placements.placements(tx, list(self.flights))
         self._over = {job for job in self.flights if job not in running or running[job].state in TERMINAL}
 
     def _absorb(self, tx: Tx) -> None:

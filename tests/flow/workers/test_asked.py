@@ -20,7 +20,7 @@ from easel.records.job import JobState
 from easel.run.entries import JournalEntry, StateReached
 from easel.serve.controller import Controller
 from easel.serve.lake import signing_key
-from easel.store import jobs, offers
+from easel.store import job_placements, offers
 from easel.testing.engine import EngineUnderTest, running
 
 ONE = Resources(1.0, 256)
@@ -150,7 +150,7 @@ def test_a_slice_on_a_machine_that_joined_is_asked_to_give_way_until_it_has_hear
     engine.turn_until(controller, both_run)
     assert machine.ask().give_way == []
     with engine.store.write() as tx:
-        assert len(jobs.ask_to_give_way(tx, [JobId(job.id) for job in slices])) == 2
+        assert len(job_placements.ask_to_give_way(tx, [JobId(job.id) for job in slices])) == 2
     (key,) = machine.keys
 
     def anything_for(one: Joined) -> bool:

@@ -15,7 +15,7 @@ from easel.records.app import App, AppTrial, EndedTrial, ExampleCounts
 from easel.records.decision import trial_of_json
 from easel.records.job import JobOutcome
 from easel.records.tenant import Terms
-from easel.store import app_examples, app_trials, apps, jobs, tenants
+from easel.store import app_examples, app_trials, apps, job_outcomes, tenants
 from easel.store.engine import Tx
 from easel.tenancy.source import Flight
 
@@ -33,7 +33,7 @@ def read_dossiers(tx: Tx) -> list[Dossier]:
     running: dict[str, list[AppTrial]] = {}
     for trial in app_trials.trials(tx, running=True):
         running.setdefault(trial.app_id, []).append(trial)
-    asked = jobs.outcomes(tx, [one.job_id for some in running.values() for one in some])
+    asked = job_outcomes.outcomes(tx, [one.job_id for some in running.values() for one in some])
     found = (
         make_dossier(
             app,
@@ -55,7 +55,7 @@ def read_dossier(tx: Tx, app_id: AppId) -> Dossier | None:
         return None
     counts = app_examples.counts(tx, [app_id])[app_id]
     running = app_trials.trials(tx, app_id, running=True)
-    asked = jobs.outcomes(tx, [one.job_id for one in running])
+    asked = job_outcomes.outcomes(tx, [one.job_id for one in running])
     return make_dossier(app, counts, tenants.terms(tx, app_id), app_trials.ended(tx, app_id), running, asked)
 
 

@@ -50,7 +50,17 @@ from easel.run.lifecycle import (
     to_json,
 )
 from easel.run.retry import backoff_s
-from easel.store import environments, job_attempts, job_cells, job_logs, job_series, jobs, offers
+from easel.store import (
+    environments,
+    job_attempts,
+    job_cells,
+    job_logs,
+    job_needs,
+    job_series,
+    job_specs,
+    jobs,
+    offers,
+)
 from easel.store.engine import NewEvent, Tx
 from easel.store.job_catalogue import NewOutput, add_outputs
 from easel.store.job_logs import LogChunk
@@ -428,7 +438,7 @@ class _Fold:
         """Steps that waited for these may start, or never will."""
         ended = [job_id for job_id, work in works.items() if work.life.over and work.row.kind != "trial"]
         while ended:
-            waiting = jobs.dependants(self.tx, ended)
+            waiting = job_needs.dependants(self.tx, ended)
             missing = {job for needed in waiting.values() for job in needed} - set(works)
             works |= {job: _Work(row, life_of(row)) for job, row in jobs.rows(self.tx, missing).items()}
             failed: list[str] = []
@@ -456,8 +466,8 @@ class _Fold:
             lineage.add_reads(self.tx, work.row.artifact_id, [artifact])
         if left == 0:
             source = work.changes.get("input_set", work.row.input_set)
-            spec = jobs.SPEC.validate_python(work.row.spec)
-            work.changes["signature"] = jobs.signature(spec, work.row.code_set, source)
+            spec = job_specs.SPEC.validate_python(work.row.spec)
+            work.changes["signature"] = job_specs.signature(spec, work.row.code_set, source)
 
     # Writing. -----------------------------------------------------------------------------------------------
 

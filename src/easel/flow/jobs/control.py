@@ -17,7 +17,7 @@ from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
 from easel.records.queue import QueueState
 from easel.run.lifecycle import KillRequested, UpstreamFailed, step, to_json
-from easel.store import devices, identity, job_queues, jobs
+from easel.store import devices, identity, job_needs, job_queues, jobs
 from easel.store.engine import Tx
 
 
@@ -50,7 +50,7 @@ def _fail_dependants(tx: Tx, caller: Caller, killed: str) -> None:
     """Jobs that should run after one that was killed while it waited never will."""
     ended = [killed]
     while ended:
-        waiting = sorted({job for needed in jobs.dependants(tx, ended).values() for job in needed})
+        waiting = sorted({job for needed in job_needs.dependants(tx, ended).values() for job in needed})
         rows = jobs.rows(tx, waiting)
         what = UpstreamFailed(f"job {killed}, which it needs, was killed")
         ended = []

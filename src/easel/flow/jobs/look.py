@@ -14,7 +14,7 @@ from easel.flow.lake.visible import visible_job, visible_jobs
 from easel.records.environment import LockedEnvironment
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
-from easel.store import environments, job_attempts, job_logs, job_series, jobs
+from easel.store import environments, job_attempts, job_logs, job_series, job_specs, jobs
 from easel.store.engine import Tx
 from easel.store.job_attempts import EndedAttempt
 from easel.store.job_logs import LogLine
@@ -55,7 +55,7 @@ def environment_of(tx: Tx, caller: Caller, job_id: str) -> LockedEnvironment:
 
 def spec_as_json(spec: JobSpec) -> dict[str, Any]:
     """Returns what was asked for, as it is stored and shown."""
-    found: dict[str, Any] = jobs.SPEC.dump_python(spec, mode="json")
+    found: dict[str, Any] = job_specs.SPEC.dump_python(spec, mode="json")
     return found
 
 

@@ -14,7 +14,7 @@ from easel.run.order import LogLimits, Order
 from easel.run.secret_store import SecretStore
 from easel.store import environments
 from easel.store.engine import Tx
-from easel.store.jobs import SPEC
+from easel.store.job_specs import SPEC
 from easel.store.stored_job import StoredJob
 
 

@@ -22,7 +22,7 @@ from easel.ids import JobId
 from easel.records.identity import Caller
 from easel.records.job import Job
 from easel.records.pipeline import Pipeline, StepState
-from easel.store import jobs, pipelines
+from easel.store import job_specs, jobs, pipelines
 from easel.store.engine import Tx
 from easel.store.paging import Page
 
@@ -164,7 +164,7 @@ def _known(
         source = known[source.removeprefix(UPSTREAM)].output
     pinned = str(files.pin_set(tx, caller, source)) if source else None
     code = files.pin_code(tx, caller, step.job.code).reference if step.job.code else None
-    for job in jobs.same_work(tx, caller.project_id, jobs.signature(step.job, code, pinned)):
+    for job in jobs.same_work(tx, caller.project_id, job_specs.signature(step.job, code, pinned)):
         if _output_is_there(tx, caller, job):
             assert job.output_set is not None
             return _Reused(job.id, job.output_set)

@@ -11,7 +11,16 @@ from easel.ids import JobId, ProjectId, UserId
 from easel.records.attempt import AttemptKey
 from easel.records.queue import Owner
 from easel.run.preempt import Claimant, ContendedDevice, PreemptibleJob, preempted
-from easel.store import devices, job_attempts, job_queues, jobs, queue_now, reservations, shares
+from easel.store import (
+    devices,
+    job_attempts,
+    job_placements,
+    job_queues,
+    jobs,
+    queue_now,
+    reservations,
+    shares,
+)
 from easel.store.devices import ENGINES
 from easel.store.engine import Store, Tx
 from easel.store.queue_now import JobInQueue
@@ -80,7 +89,7 @@ def preempt(tx: Tx, found: Collection[AttemptKey]) -> frozenset[str]:
         if row is None or row.attempt != key.attempt:
             continue
         if row.kind == "trial":
-            asked = jobs.ask_to_give_way(tx, [JobId(row.id)])
+            asked = job_placements.ask_to_give_way(tx, [JobId(row.id)])
             kind = "job.asked_to_give_way"
         else:
             asked, kind = [JobId(row.id)], "job.preempted"

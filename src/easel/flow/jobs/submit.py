@@ -19,7 +19,7 @@ from easel.records.device import Device
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
 from easel.records.lake import FileSetVersion, Kind
-from easel.store import devices, job_catalogue, job_queues, jobs, submissions
+from easel.store import devices, job_catalogue, job_needs, job_queues, jobs, submissions
 from easel.store.engine import NewEvent, Tx
 from easel.store.lake.grants import remember_no_grants
 from easel.store.lake.tags import NewTag, put_all
@@ -117,7 +117,7 @@ def submit_jobs(
         ],
     )
     submitted = jobs.add(tx, new)
-    jobs.add_needs(
+    job_needs.add_needs(
         tx,
         [(job.id, needed) for job, each in zip(new, wanted, strict=True) for needed in each.needs.values()],
     )

@@ -16,7 +16,7 @@ from easel.price.book import TERMS
 from easel.records.device import Device, Reservation
 from easel.records.job import Job, JobState
 from easel.records.queue import Owner, QueueState
-from easel.store import devices, job_queues, jobs, pool_use, reservations
+from easel.store import devices, job_needs, job_queues, jobs, pool_use, reservations
 from easel.store.devices import ENGINES
 from easel.store.engine import Tx
 from easel.store.pool_use import Holder
@@ -177,7 +177,7 @@ class WaitingReasons:
 
     @cached_property
     def _needed(self) -> dict[JobId, list[str]]:
-        return jobs.waits_for(self._tx, [job.id for job in self._asked if job.state is JobState.QUEUED])
+        return job_needs.waits_for(self._tx, [job.id for job in self._asked if job.state is JobState.QUEUED])
 
     @cached_property
     def _machines(self) -> list[Device]:

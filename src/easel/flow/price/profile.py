@@ -29,7 +29,7 @@ from easel.records.identity import Caller
 from easel.records.job import TERMINAL, JobState
 from easel.store import profiles
 from easel.store.engine import Store, Tx
-from easel.store.jobs import SPEC
+from easel.store.job_specs import SPEC
 from easel.store.paging import Page
 from easel.store.profiles import Profile as Profile
 from easel.store.profiles import RunOfProfile

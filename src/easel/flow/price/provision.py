@@ -49,7 +49,7 @@ from easel.run.calibrate import LEVELS, Forecast
 from easel.run.forecast import Spread, WaitingJob, expected_start
 from easel.store import devices, profiles, promises
 from easel.store.engine import Store, Tx
-from easel.store.jobs import SPEC
+from easel.store.job_specs import SPEC
 from easel.store.profiles import Profile
 
 MAX_ACTIVE = 8
