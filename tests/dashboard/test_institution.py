@@ -126,8 +126,9 @@ def test_the_charges_of_a_month_are_shown_and_saved(root: Page, server: ServerPr
     with root.expect_download() as saved:
         root.get_by_role("link", name="CSV").click()
     assert saved.value.path().read_text().startswith("project,person,jobs,hours,GPU-hours,amount,currency")
-    root.get_by_label("only GPUs that were held and never used").check()
+    root.get_by_label("only GPUs while they were held idle").check()
     expect(root.get_by_text("Nothing in that month.")).to_be_visible()
+    expect(root.get_by_text("No job holds a GPU for nothing.")).to_be_visible()
 
 
 def test_a_way_to_be_told_is_added_changed_and_unsubscribed(page: Page, server: ServerProcess) -> None:

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from tests.run.executors.test_local import local
 
-from easel.declare.job import Trial
+from easel.declare.job import Command, Trial
 from easel.declare.resources import Resources, share_with
 from easel.errors import InvalidInput
 from easel.match.device import own_share
 from easel.records.attempt import EndReason
+from easel.records.job import GPU_BUSY, GPU_IDLE
 from easel.run import gpus
+from easel.run.entries import MetricPoints
 from easel.run.gpus import Card, CardUse, GpuWatch, given_by_cluster, notes_of, parse_cards, parse_use
 from easel.run.idle import IdleWatch
 from easel.run.launch import card_memory_mb, cards, gpu_use, nodes, share_variables
@@ -200,6 +202,30 @@ def test_a_gpu_that_fails_is_no_fault_of_the_trial() -> None:
     assert not is_gpu_fault(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"))
     assert not is_gpu_fault(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not is_gpu_fault(ValueError("CUDA error"))
+
+
+def _series(heard: Listener, key: str) -> dict[str, float | str]:
+    """The last value of each series of an attempt."""
+    points = [body.points for body in heard.bodies(key) if isinstance(body, MetricPoints)]
+    return {name: value for some in points for name, _, value in some}
+
+
+def _told_of_idle_gpus(heard: Listener) -> bool:
+    return GPU_IDLE in _series(heard, "j.1")
+
+
+def test_a_job_tells_how_idle_its_gpu_is_while_it_runs(driver: Path, tmp_path: Path) -> None:
+    (driver / "list").write_text("GPU 0: NVIDIA H200 (UUID: GPU-eb23)\n")
+    (driver / "use").write_text("0\n")
+    for make in local(tmp_path / "home", sandbox=False, unsandboxed=True, gpus=1):
+        heard = Listener(make("a"))
+        command = Command(("sleep", "600"))
+        heard.executor.start(Order("j", 1, "prj", command, resources=Resources(0.5, 512, gpus=1.0)))
+        heard.until(partial(_told_of_idle_gpus, heard))
+        heard.executor.kill("j.1", force=True)
+        heard.over("j.1")
+    assert _series(heard, "j.1")[GPU_BUSY] == 0.0
+    assert float(_series(heard, "j.1")[GPU_IDLE]) >= 1.0
 
 
 def test_a_trial_whose_gpu_falls_off_the_bus_ends_as_lost_with_its_device(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from tests.serve.conftest import World
 
 from easel.cli.queues import gpus_of
 from easel.declare.resources import Room
-from easel.store import devices
+from easel.flow.jobs.reports import metric_row
+from easel.records.job import GPU_IDLE
+from easel.store import devices, job_series
+from easel.store import jobs as stored_jobs
 from easel.store.engine import Store
 from easel.store.schema.jobs import jobs
 from easel.wire.pool import Device
@@ -60,6 +64,33 @@ def test_a_driver_that_is_away_is_told_in_place_of_its_use(world: World, sqlite_
     [device] = listed(world)
     assert device["gpu_fault"] == fault
     assert gpus_of(Device.model_validate(device)) == f"1 NVIDIA H200: {fault}"
+
+
+def test_who_holds_a_gpu_idle_is_told_to_platform_admins_while_the_job_runs(
+    world: World, sqlite_store: Store
+) -> None:
+    there(sqlite_store, NOTES)
+    job = submitted(world, 1.0).json()["id"]
+    with sqlite_store.write() as tx:
+        since = tx.now - timedelta(hours=1)
+        held = {"state": "running", "device": "box", "held_at": since, "attempt": 1}
+        tx.execute(update(jobs).where(jobs.c.id == job).values(**held))
+        row = stored_jobs.rows(tx, [job])[job]
+        job_series.add_metrics(tx, [metric_row(row, 1, tx.now, GPU_IDLE, 3600, 1800.0)])
+        months = {f"{moment:%Y-%m}" for moment in (since, tx.now)}
+    found = world.call("root", "GET", "/api/v1/bills/idle-gpus")
+    assert found.status_code == 200, found.text
+    [one] = found.json()["items"]
+    assert (one["job"], one["project"], one["device"], one["gpus"]) == (job, "astro", "box", 1.0)
+    assert one["idle_gpu_hours"] == pytest.approx(0.5, rel=0.01)
+    sheet = {"idle_gpus": True}
+    told = [
+        world.call("root", "GET", "/api/v1/bills/chargeback/csv", params={**sheet, "month": month}).text
+        for month in sorted(months)
+    ]
+    assert all(text.splitlines()[0].endswith("held GPU-hours,running jobs") for text in told)
+    assert any(text.splitlines()[-1].startswith("astro,") for text in told)
+    assert world.call("astro-admin", "GET", "/api/v1/bills/idle-gpus").status_code == 403
 
 
 @pytest.mark.parametrize("gpus", [1.5, -0.25])

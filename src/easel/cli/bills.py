@@ -32,6 +32,26 @@ CHARGES: Columns[wire.ChargeLine] = [
     ("GPU-hours", lambda line: f"{line.gpu_hours:.2f}"),
     ("amount", lambda line: f"{line.amount:.2f} {line.currency}"),
 ]
+IDLE_CHARGES: Columns[wire.ChargeLine] = [
+    ("project", lambda line: line.project),
+    ("user", lambda line: line.user),
+    ("jobs", lambda line: f"{line.jobs} ({line.running_jobs} running)" if line.running_jobs else line.jobs),
+    ("GPU-hours held", lambda line: f"{line.held_gpu_hours or 0.0:.2f}"),
+    ("idle", lambda line: f"{line.gpu_hours:.2f}"),
+    ("amount of that", lambda line: f"{line.amount:.2f} {line.currency}"),
+]
+IDLE_JOBS: Columns[wire.IdleJob] = [
+    ("job", lambda one: one.job),
+    ("name", lambda one: one.name),
+    ("project", lambda one: one.project),
+    ("user", lambda one: one.user),
+    ("device", lambda one: one.device),
+    ("GPUs", lambda one: f"{one.gpus:g}"),
+    ("since", lambda one: one.since),
+    ("GPU-hours held", lambda one: f"{one.held_gpu_hours:.2f}"),
+    ("idle", lambda one: f"{one.idle_gpu_hours:.2f}"),
+    ("amount of that", lambda one: f"{one.amount:.2f} {one.currency}"),
+]
 LINES: Columns[wire.BillLine] = [
     ("from", lambda line: line.start),
     ("seconds", lambda line: f"{line.seconds:.2f}"),
@@ -141,7 +161,10 @@ def chargeback(
         typer.Option("--output", "-o", help="Write charges.csv or charges.pdf, by the name's ending"),
     ] = None,
     idle_gpus: Annotated[
-        bool, typer.Option("--idle-gpus", help="Only jobs that held GPUs and never used their memory")
+        bool,
+        typer.Option(
+            "--idle-gpus", help="What GPUs came to while they were held idle, running jobs included"
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -149,7 +172,10 @@ def chargeback(
     with connect() as client:
         if output is None:
             found = client.bills.chargeback(month, idle_gpus=idle_gpus)
-            show_list(found.items, CHARGES, as_json, "Nothing was billed in that month.")
+            columns, none = (
+                (IDLE_CHARGES, "No idle GPUs.") if idle_gpus else (CHARGES, "Nothing was billed then.")
+            )
+            show_list(found.items, columns, as_json, none)
             return
         form = output.suffix.lower().removeprefix(".")
         if form not in ("csv", "pdf"):
@@ -157,3 +183,10 @@ def chargeback(
         made = client.bills.chargeback_file(month, cast(Literal["csv", "pdf"], form), idle_gpus=idle_gpus)
     output.write_bytes(made)
     say(f"Wrote {output}")
+
+
+@app.command("idle-gpus")
+def idle_gpus(as_json: AsJson = False) -> None:
+    """Jobs that hold GPUs now and have hardly used them: who, for how long, at what cost (platform admins)."""
+    with connect() as client:
+        show_list(client.bills.idle_gpus(), IDLE_JOBS, as_json, "No job holds a GPU for nothing.")

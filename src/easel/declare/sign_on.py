@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -45,6 +45,10 @@ class OidcSettings(GroupRules):
     issuer: str
     client_id: str
     client_secret: SecretStr | None = None
+    client_auth: Annotated[
+        Literal["client_secret_basic", "client_secret_post"] | None,
+        Field(description="How the secret is sent; without it as the provider says that it takes it"),
+    ] = None
     scopes: str = "openid profile email"
     groups_claim: str = "groups"
     name_claim: str = "preferred_username"

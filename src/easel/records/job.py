@@ -31,6 +31,10 @@ ACTIVE = frozenset({JobState.LAUNCHING, JobState.DOWNLOADING, JobState.RUNNING, 
 TERMINAL = frozenset({JobState.FINISHED, JobState.FAILED, JobState.KILLED})
 
 
+GPU_BUSY, GPU_IDLE = "system/gpu", "system/gpu_idle"
+"""Series of a job that holds GPUs: the share of their time in use, and GPU-seconds so far without use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What an attempt consumed: CPU time of the whole tree, peak resident memory, time in the user's code."""

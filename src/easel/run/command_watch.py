@@ -24,10 +24,10 @@ from easel.run.exec_socket import ExecSocket
 from easel.run.failure import StopSignal
 from easel.run.idle import IdleWatch
 from easel.run.journal import Journal
-from easel.run.launch import Folders, card_memory_mb, gpu_use
+from easel.run.launch import Folders, card_memory_mb, gpu_use, gpus_busy
 from easel.run.log_writer import FlushPace, LogWriter, forms_of
 from easel.run.order import Order
-from easel.run.sample import LoadCurve, Meter
+from easel.run.sample import GpuCurve, LoadCurve, Meter
 from easel.run.tree import descendants, kill_descendants, reap, signal_all
 
 SAMPLE_S = 0.5
@@ -64,6 +64,8 @@ class CommandWatch:
         self.attempt, self.process, self.log, self.stop = attempt, process, log, stop
         self.meter = Meter()
         self.load = LoadCurve()
+        held = attempt.order.resources.gpus
+        self.gpu_load = GpuCurve(held) if held and attempt.gpus else None
         self.started = attempt.clock.monotonic()
         self.stopped_for: tuple[EndReason, str] | None = None
         self.exit_code = 0
@@ -102,6 +104,8 @@ class CommandWatch:
                     selector.unregister(key.fileobj)
             self._enforce_limits()
         self._reap()
+        if self.gpu_load is not None and (points := self.gpu_load.points()):
+            self.attempt.journal.append(MetricPoints(points))
         self._note_shared_signal()
         self._end_descendants()
         for key in list(selector.get_map().values()):
@@ -172,8 +176,11 @@ class CommandWatch:
                     "ask for a larger share, or limit it (EASEL_GPU_SHARE)"
                 )
                 self._stop(EndReason.MEMORY_LIMIT, reason, at_once=True)
+            if self.gpu_load is not None and now - self.started >= self.gpu_load.due:
+                self.gpu_load.sample(now - self.started, gpus_busy(self.attempt.gpus))
             if now - self.started >= self.load.due:
                 points = self.load.points(now - self.started, self.meter)
+                points += self.gpu_load.points() if self.gpu_load is not None else []
                 self.attempt.journal.append(MetricPoints(points))
             self.read_cells()
             self._watch_idleness(now)

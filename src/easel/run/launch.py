@@ -195,17 +195,22 @@ def cards(gpus: Sequence[int], environment: Mapping[str, str] = os.environ) -> l
     return [ours[gpu] if gpu < len(ours) else str(gpu) for gpu in gpus]
 
 
-def gpu_use(gpus: Sequence[int]) -> float:
-    """How busy the busiest of our GPUs is, from 0 to 1; 0 where there is none, or its driver does not say.
+def gpus_busy(gpus: Sequence[int]) -> list[float]:
+    """How busy each of our GPUs is, from 0 to 1; nothing of one of which the driver does not say it.
 
-    The driver knows no use of a slice: there its whole card counts, where that is known.
+    The driver knows no use of a slice: there its whole card counts, once, where that is known.
     """
     if not gpus:
-        return 0.0
+        return []
     index = {card.ident: str(card.index) for card in cards_here()}
     ours = ",".join(dict.fromkeys(index.get(name, name) for name in cards(gpus)))
     answer = ask("--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", f"--id={ours}")
-    return max((int(word) for word in (answer or "").split() if word.isdigit()), default=0) / 100
+    return [int(word) / 100 for word in (answer or "").split() if word.isdigit()]
+
+
+def gpu_use(gpus: Sequence[int]) -> float:
+    """How busy the busiest of our GPUs is; 0 where there is none, or its driver does not say."""
+    return max(gpus_busy(gpus), default=0.0)
 
 
 def nodes(gpus: Sequence[int]) -> tuple[Path, ...]:

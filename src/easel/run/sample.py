@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
-from easel.records.job import Usage
+from easel.records.job import GPU_BUSY, GPU_IDLE, Usage
+from easel.run.idle import BUSY_GPU
 
+GPU_LOOK_S = 5.0
+"""How often a job's GPUs are asked how busy they are."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -79,6 +82,39 @@ class LoadCurve:
         self.due = seconds + max(1.0, seconds / 200)
         step = round(seconds)
         return [("system/vcpu", step, round(cpu, 3)), ("system/memory_mb", step, round(meter.now_mb, 1))]
+
+
+@dataclass(slots=True)
+class GpuCurve:
+    """How busy the GPUs of a job are, by samples that each stand for the time since the one before.
+
+    As series of the job: the mean share of its GPUs' time in use, and the GPU-seconds so far in which a GPU was in use
+    for less than 5 %. `held` is how many GPUs it has, or its share of one; a GPU that others share counts as used
+    by all of them.
+    """
+
+    held: float
+    due: float = 1.0
+    idle_s: float = 0.0
+    _seconds: float = 0.0
+    _busy: list[float] = field(default_factory=list)
+    _step: int = 0
+
+    def sample(self, seconds: float, busy: Sequence[float]) -> None:
+        """What the driver says at `seconds` since the start. Time of which it says nothing is not known to be idle."""
+        span, self._seconds, self.due = seconds - self._seconds, seconds, seconds + GPU_LOOK_S
+        if busy:
+            self.idle_s += span * self.held * sum(one < BUSY_GPU for one in busy) / len(busy)
+            self._busy.append(sum(busy) / len(busy))
+
+    def points(self) -> list[tuple[str, int, float | str]]:
+        """`(name, step, value)` each of what was sampled since the last time."""
+        if not self._busy:
+            return []
+        mean = sum(self._busy) / len(self._busy)
+        self._busy.clear()
+        self._step = max(self._step + 1, round(self._seconds))
+        return [(GPU_BUSY, self._step, round(mean, 3)), (GPU_IDLE, self._step, round(self.idle_s, 1))]
 
 
 def tasks_of(user: int) -> int:

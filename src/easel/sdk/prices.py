@@ -156,7 +156,7 @@ class Bills:
         return self._client.connection.get("/api/v1/bills", wire.BillReport, {"by": by, "month": month})
 
     def chargeback(self, month: str, *, idle_gpus: bool = False) -> wire.Chargeback:
-        """What to charge whom for a month; or what GPUs that were held and never used came to (platform admins)."""
+        """What to charge whom for a month; or what GPUs came to while they were held idle (platform admins)."""
         params = {"month": month, "idle_gpus": idle_gpus}
         return self._client.connection.get("/api/v1/bills/chargeback", wire.Chargeback, params)
 
@@ -166,6 +166,10 @@ class Bills:
         return self._client.connection.request(
             "GET", f"/api/v1/bills/chargeback/{form}", params=params
         ).content
+
+    def idle_gpus(self) -> list[wire.IdleJob]:
+        """Jobs that hold GPUs now and have hardly used them, who wasted most first (platform admins)."""
+        return self._client.connection.get("/api/v1/bills/idle-gpus", wire.IdleJobs).items
 
     def budget(self, since: datetime | None = None) -> wire.Budget:
         """Returns the budget; with `since`, a moment with its zone, also what was run up after it."""

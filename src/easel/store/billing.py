@@ -257,8 +257,8 @@ _GPUS = func.coalesce(jobs.c.spec["resources"]["gpus"].as_float(), 0.0) * func.c
 )
 
 
-def charges(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[Charge]:
-    """Returns sums by project and person; with `idle_gpus` of jobs that never had anything in their GPUs' memory."""
+def charges(tx: Tx, month: str) -> list[Charge]:
+    """Returns sums by project and person."""
     query = select(
         bill_lines.c.project_id,
         bill_lines.c.user_id,
@@ -268,9 +268,6 @@ def charges(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[Charge]:
         func.sum(bill_lines.c.micros).label("micros"),
         bill_lines.c.currency,
     ).join(jobs, jobs.c.id == bill_lines.c.job_id, isouter=True)
-    if idle_gpus:
-        used = func.coalesce(jobs.c.usage["peak_gpu_memory_mb"].as_float(), 0.0)
-        query = query.where(_GPUS > 0, used <= 0, jobs.c.usage.is_not(None))
     query = query.where(bill_lines.c.month == month)
     query = query.group_by(bill_lines.c.project_id, bill_lines.c.user_id, bill_lines.c.currency)
     return [

@@ -280,6 +280,33 @@ class ChargeLine(Answer):
     gpu_hours: float
     amount: float
     currency: str
+    held_gpu_hours: Annotated[
+        float | None,
+        Field(description="Of a report on idle GPUs: GPU-hours in which they were held, idle or not"),
+    ] = None
+    running_jobs: Annotated[
+        int | None, Field(description="Of a report on idle GPUs: how many of the jobs still run")
+    ] = None
+
+
+class IdleJob(Answer):
+    """A job that runs and whose GPUs were idle for some of its time. `amount` is what that part came to."""
+
+    job: str
+    name: str
+    project: str
+    user: str
+    device: str | None
+    gpus: float
+    since: Moment
+    held_gpu_hours: float
+    idle_gpu_hours: float
+    amount: float
+    currency: str
+
+
+class IdleJobs(Answer):
+    items: Annotated[list[IdleJob], Field(description="Who wasted most first")]
 
 
 class Chargeback(Answer):

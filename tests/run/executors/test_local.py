@@ -26,7 +26,7 @@ from easel.run.worker_config import WorkerConfig
 from easel.testing.executor import ExecutorSuite, Listener, Make, clean, order, sh
 
 
-def local(home: Path, *, sandbox: bool, unsandboxed: bool = False) -> Iterator[Make]:
+def local(home: Path, *, sandbox: bool, unsandboxed: bool = False, gpus: int = 0) -> Iterator[Make]:
     """One worker for many tests."""
     made: list[LocalExecutor] = []
 
@@ -34,7 +34,7 @@ def local(home: Path, *, sandbox: bool, unsandboxed: bool = False) -> Iterator[M
         config = WorkerConfig(
             home,
             name,
-            Room(2.0, 2048),
+            Room(2.0, 2048, (1.0,) * gpus),
             str(home / "blobs"),
             ("easel.testing.trials",),
             sandbox=sandbox,

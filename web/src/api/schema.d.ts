@@ -117,7 +117,7 @@ export interface paths {
         };
         /**
          * Month Charges
-         * @description What to charge whom for a month; or what GPUs that were held and never used came to.
+         * @description What to charge whom for a month; or what GPUs came to while they were held idle, running jobs included.
          */
         get: operations["month_charges"];
         put?: never;
@@ -140,6 +140,26 @@ export interface paths {
          * @description The same as a file.
          */
         get: operations["month_charges_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bills/idle-gpus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Jobs With Idle Gpus
+         * @description Jobs that hold GPUs now and have hardly used them: for how long, and what that came to so far.
+         */
+        get: operations["jobs_with_idle_gpus"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5068,12 +5088,22 @@ export interface components {
             currency: string;
             /** Gpu Hours */
             gpu_hours: number;
+            /**
+             * Held Gpu Hours
+             * @description Of a report on idle GPUs: GPU-hours in which they were held, idle or not
+             */
+            held_gpu_hours?: number | null;
             /** Hours */
             hours: number;
             /** Jobs */
             jobs: number;
             /** Project */
             project: string;
+            /**
+             * Running Jobs
+             * @description Of a report on idle GPUs: how many of the jobs still run
+             */
+            running_jobs?: number | null;
             /** User */
             user: string;
         };
@@ -6590,6 +6620,45 @@ export interface components {
             project: string;
             /** Vcpu */
             vcpu: number[];
+        };
+        /**
+         * IdleJob
+         * @description A job that runs and whose GPUs were idle for some of its time. `amount` is what that part came to.
+         */
+        IdleJob: {
+            /** Amount */
+            amount: number;
+            /** Currency */
+            currency: string;
+            /** Device */
+            device: string | null;
+            /** Gpus */
+            gpus: number;
+            /** Held Gpu Hours */
+            held_gpu_hours: number;
+            /** Idle Gpu Hours */
+            idle_gpu_hours: number;
+            /** Job */
+            job: string;
+            /** Name */
+            name: string;
+            /** Project */
+            project: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** User */
+            user: string;
+        };
+        /** IdleJobs */
+        IdleJobs: {
+            /**
+             * Items
+             * @description Who wasted most first
+             */
+            items: components["schemas"]["IdleJob"][];
         };
         /** Importance */
         Importance: {
@@ -10353,7 +10422,7 @@ export interface operations {
             query: {
                 /** @description As 2026-03 */
                 month: string;
-                /** @description Only of jobs that held GPUs and never had anything in their memory */
+                /** @description Of GPUs only while they were held and in use for less than 5 % of the time */
                 idle_gpus?: boolean;
             };
             header?: never;
@@ -10387,7 +10456,7 @@ export interface operations {
             query: {
                 /** @description As 2026-03 */
                 month: string;
-                /** @description Only of jobs that held GPUs and never had anything in their memory */
+                /** @description Of GPUs only while they were held and in use for less than 5 % of the time */
                 idle_gpus?: boolean;
             };
             header?: never;
@@ -10404,6 +10473,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    jobs_with_idle_gpus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdleJobs"];
+                };
             };
             /** @description What went wrong and what to do */
             default: {

@@ -341,6 +341,8 @@ function Curves({ project, job }: { project: string; job: JobFacts }) {
 const USED: Record<string, { title: string; unit: string }> = {
   "system/vcpu": { title: "Processors in use", unit: "vCPU" },
   "system/memory_mb": { title: "Memory in use", unit: "MB" },
+  "system/gpu": { title: "GPUs in use", unit: "of their time" },
+  "system/gpu_idle": { title: "GPUs held idle so far", unit: "GPU-seconds" },
 };
 
 function Logged({ curves }: { curves: (Curve & { lines: Line[] })[] }) {

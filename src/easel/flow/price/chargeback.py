@@ -1,4 +1,4 @@
-"""What to charge whom for a month, as a table, CSV or PDF; and GPUs that were held for nothing."""
+"""What to charge whom for a month, as a table, CSV or PDF."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from easel.store.engine import Tx
 
 MICROS = 1_000_000
 TITLES = ("project", "person", "jobs", "hours", "GPU-hours", "amount", "currency")
+OF_IDLE = ("held GPU-hours", "running jobs")
+"""What a report on idle GPUs says besides."""
 _WIDTHS = (48, 48, 16, 22, 22, 34)
 
 
@@ -27,11 +29,15 @@ class ChargeLine:
     gpu_hours: float
     amount: float
     currency: str
+    held_gpu_hours: float | None = None
+    """Of a report on idle GPUs: in how many they were held, idle or not."""
+    running_jobs: int | None = None
+    """Of a report on idle GPUs: how many of the jobs still run."""
 
 
-def chargeback(tx: Tx, month: str, *, idle_gpus: bool = False) -> list[ChargeLine]:
-    """Returns sums by project and person, the dearest first; with `idle_gpus` of jobs that never used their GPUs."""
-    found = billing.charges(tx, month, idle_gpus=idle_gpus)
+def chargeback(tx: Tx, month: str) -> list[ChargeLine]:
+    """Returns sums by project and person, the dearest first."""
+    found = billing.charges(tx, month)
     people = identity.names_of(tx, list({each.user_id for each in found}))
     projects = {key: identity.find_project(tx, ProjectId(key)) for key in {each.project_id for each in found}}
     return [
@@ -56,15 +62,14 @@ def totals_of(lines: Sequence[ChargeLine]) -> dict[str, float]:
     return found
 
 
-def as_csv(lines: Sequence[ChargeLine]) -> str:
+def as_csv(lines: Sequence[ChargeLine], *, idle_gpus: bool = False) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(TITLES)
+    writer.writerow(TITLES + OF_IDLE if idle_gpus else TITLES)
     for line in lines:
         hours = (f"{line.hours:.4f}", f"{line.gpu_hours:.4f}")
-        writer.writerow(
-            [_safe(line.project), _safe(line.user), line.jobs, *hours, f"{line.amount:.6f}", line.currency]
-        )
+        row = [_safe(line.project), _safe(line.user), line.jobs, *hours, f"{line.amount:.6f}", line.currency]
+        writer.writerow([*row, f"{line.held_gpu_hours:.4f}", line.running_jobs] if idle_gpus else row)
     return out.getvalue()
 
 
@@ -73,7 +78,7 @@ def _safe(text: str) -> str:
     return f"'{text}" if text[:1] in "=+-@\t\r" else text
 
 
-def as_pdf(lines: Sequence[ChargeLine], month: str) -> bytes:
+def as_pdf(lines: Sequence[ChargeLine], month: str, *, idle_gpus: bool = False) -> bytes:
     """A page that can be filed: the table, and the sum in each currency."""
     try:
         from fpdf import FPDF
@@ -81,11 +86,12 @@ def as_pdf(lines: Sequence[ChargeLine], month: str) -> bytes:
         raise Misconfigured(
             f"PDF needs {error.name}: pip install 'easel-ml[reports]', or ask for CSV"
         ) from error
+    title = f"GPUs held idle in {month}" if idle_gpus else f"Charges for {month}"
     page = FPDF()
-    page.set_title(f"Easel: charges for {month}")
+    page.set_title(f"Easel: {title}")
     page.add_page()
     page.set_font("Helvetica", "B", 16)
-    page.cell(0, 12, f"Charges for {month}", new_x="LMARGIN", new_y="NEXT")
+    page.cell(0, 12, title, new_x="LMARGIN", new_y="NEXT")
     page.set_font("Helvetica", "B", 9)
     for title, width in zip(TITLES[:-1], _WIDTHS, strict=True):
         page.cell(width, 7, title, border="B", align="L" if width > 40 else "R")

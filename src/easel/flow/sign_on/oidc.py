@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
@@ -84,6 +84,7 @@ class OidcProvider:
     _metadata_at: float = 0.0
     _keys: KeySet | None = None
     _keys_at: float = 0.0
+    _keys_again_at: float = -_KEYS_AGAIN_AFTER_S
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def depart(self, redirect_uri: str) -> Departed:
@@ -236,11 +237,13 @@ class OidcProvider:
         raise AssertionError("the second try returns or raises")
 
     def _key_set(self, anew: bool) -> KeySet:
+        """The known keys; `anew`, for a token that none of them signed: fetched, unless that was just done."""
         now = self.clock.monotonic()
         with self._lock:
-            age = now - self._keys_at
-            if self._keys is not None and age < (_KEYS_AGAIN_AFTER_S if anew else _METADATA_LASTS_S):
-                return self._keys
+            if self._keys is not None and now - self._keys_at < _METADATA_LASTS_S:
+                if not anew or now - self._keys_again_at < _KEYS_AGAIN_AFTER_S:
+                    return self._keys
+                self._keys_again_at = now
         found = self._get(self.metadata()["jwks_uri"])
         try:
             keys = KeySet.import_key_set({"keys": [key for key in found["keys"] if key.get("kty") != "oct"]})
@@ -252,17 +255,27 @@ class OidcProvider:
 
     def _trade(self, code: str, verifier: str, redirect_uri: str) -> dict[str, Any]:
         """The tokens that the provider gives for a code, once."""
-        secret = self.settings.client_secret
+        metadata, who = self.metadata(), {"client_id": self.settings.client_id}
+        auth = None
+        if self.settings.client_secret is not None:
+            secret = self.settings.client_secret.get_secret_value()
+            if self._proves_by_header(metadata):
+                # RFC 6749, 2.3.1: both are encoded as in a form before they go into the header.
+                who, auth = {}, (quote_plus(self.settings.client_id), quote_plus(secret))
+            else:
+                who["client_secret"] = secret
         form = prepare_token_request(
-            "authorization_code",
-            redirect_uri=redirect_uri,
-            code=code,
-            code_verifier=verifier,
-            client_id=None if secret else self.settings.client_id,
+            "authorization_code", redirect_uri=redirect_uri, code=code, code_verifier=verifier, **who
         )
-        auth = (self.settings.client_id, secret.get_secret_value()) if secret else None
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-        return self._ask("POST", self.metadata()["token_endpoint"], headers, content=form, auth=auth)
+        return self._ask("POST", metadata["token_endpoint"], headers, content=form, auth=auth)
+
+    def _proves_by_header(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether our secret goes into a header: as set, else unless the provider takes it in forms only."""
+        if self.settings.client_auth is not None:
+            return self.settings.client_auth == "client_secret_basic"
+        ways = metadata.get("token_endpoint_auth_methods_supported")
+        return not isinstance(ways, list) or "client_secret_basic" in ways or "client_secret_post" not in ways
 
     def _userinfo(self, endpoint: str, access_token: str, subject: str) -> dict[str, Any]:
         found = self._get(endpoint, {"Authorization": f"Bearer {access_token}"})

@@ -11,6 +11,7 @@ from fastapi import Path, Query, Response
 from easel.errors import InvalidInput
 from easel.flow import budgets, prices
 from easel.flow.price import billing, chargeback
+from easel.flow.price import idle_gpus as idle_gpus_flow
 from easel.price.bill import MICROS
 from easel.price.book import book_named, read_book, shipped_books
 from easel.price.budget import Budget, Period
@@ -28,7 +29,7 @@ Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", descript
 
 OneMonth = Annotated[str, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="As 2026-03")]
 IdleGpus = Annotated[
-    bool, Query(description="Only of jobs that held GPUs and never had anything in their memory")
+    bool, Query(description="Of GPUs only while they were held and in use for less than 5 % of the time")
 ]
 
 Since = Annotated[Moment | None, Query(description="A moment with its zone, as 2026-03-01T00:00:00+01:00")]
@@ -111,9 +112,8 @@ def whole_report(
 def month_charges(
     state: State, caller: PlatformAdmin, month: OneMonth, idle_gpus: IdleGpus = False
 ) -> wire.Chargeback:
-    """What to charge whom for a month; or what GPUs that were held and never used came to."""
-    with state.store.read() as tx:
-        found = chargeback.chargeback(tx, month, idle_gpus=idle_gpus)
+    """What to charge whom for a month; or what GPUs came to while they were held idle, running jobs included."""
+    found = _charges(state, month, idle_gpus)
     return wire.Chargeback(month=month, items=[wire.ChargeLine.model_validate(line) for line in found])
 
 
@@ -126,15 +126,26 @@ def month_charges_file(
     idle_gpus: IdleGpus = False,
 ) -> Response:
     """The same as a file."""
-    with state.store.read() as tx:
-        found = chargeback.chargeback(tx, month, idle_gpus=idle_gpus)
-    name = f'attachment; filename="charges-{month}.{form}"'
+    found = _charges(state, month, idle_gpus)
+    name = f'attachment; filename="{"idle-gpus" if idle_gpus else "charges"}-{month}.{form}"'
     if form == "csv":
-        return Response(
-            chargeback.as_csv(found), media_type="text/csv", headers={"Content-Disposition": name}
-        )
-    made = chargeback.as_pdf(found, month)
+        text = chargeback.as_csv(found, idle_gpus=idle_gpus)
+        return Response(text, media_type="text/csv", headers={"Content-Disposition": name})
+    made = chargeback.as_pdf(found, month, idle_gpus=idle_gpus)
     return Response(made, media_type="application/pdf", headers={"Content-Disposition": name})
+
+
+@router.get("/bills/idle-gpus", response_model=wire.IdleJobs)
+def jobs_with_idle_gpus(state: State, caller: PlatformAdmin) -> wire.IdleJobs:
+    """Jobs that hold GPUs now and have hardly used them: for how long, and what that came to so far."""
+    with state.store.read() as tx:
+        found = idle_gpus_flow.idle_now(tx)
+    return wire.IdleJobs(items=[wire.IdleJob.model_validate(one) for one in found])
+
+
+def _charges(state: AppState, month: str, idle_gpus: bool) -> list[chargeback.ChargeLine]:
+    with state.store.read() as tx:
+        return idle_gpus_flow.idle_charges(tx, month) if idle_gpus else chargeback.chargeback(tx, month)
 
 
 def _report(by: str, month: str | None, found: Sequence[billing.Total]) -> wire.BillReport:
