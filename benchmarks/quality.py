@@ -3,6 +3,7 @@
     python -m benchmarks.quality --budget 20 --sets wine,diabetes                  # a short form
     python -m benchmarks.quality --budget 300 --peers ENV/bin/python               # everything there is
     python -m benchmarks.quality --summary                                         # what the results say
+    python -m benchmarks.quality --systems easel --learn 500 --results FILE        # calibration on few examples
 
 One process at a time; every system has the same processor seconds on every set; 70/30 splits with fixed seeds. Each
 result is a line of `--results` as soon as it is known, so a run that broke off goes on where it stopped; a system that
@@ -78,14 +79,17 @@ def calibration_error(truth: Any, probabilities: Any, bins: int = 10) -> float:
     )
 
 
-def measure(one: DataSet, system: str, seed: int, budget_s: float, peers: str, label: str, code: str) -> Line:
+def measure(
+    one: DataSet, system: str, seed: int, budget_s: float, peers: str, label: str, code: str, most: int = 0
+) -> Line:
     """Runs one system on one set in a process of its own and scores its answers for the test."""
-    learn, test = split(one, seed)
+    learn, test = split(one, seed, most)
     marker = ["--label", label] if label else []
     with tempfile.TemporaryDirectory() as folder:
         asked, given = Path(folder) / "data.npz", Path(folder) / "answers"
         if system == "easel":
             command = [sys.executable, "-m", "benchmarks.quality_easel", one.name, f"{given}"]
+            command += ["--learn", str(most)]
         else:
             x, y = np.stack(one.x), _numbers(one)
             np.savez(asked, x=x[learn], y=y[learn], test=x[test])
@@ -207,6 +211,12 @@ def main() -> int:
     parser.add_argument("--sets", default="", help="names with commas between; without it all")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument(
+        "--learn",
+        type=int,
+        default=0,
+        help="at most so many examples to learn from, all others are tested on (with --results of its own)",
+    )
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument(
         "--peers", default=sys.executable, help="the Python of the other systems' environment"
@@ -235,7 +245,9 @@ def main() -> int:
             for system in wanted.systems.split(","):
                 if (one.name, system, seed, wanted.budget) in done or (system != "easel" and not one.numbers):
                     continue
-                line = measure(one, system, seed, wanted.budget, wanted.peers, wanted.label, code or "?")
+                line = measure(
+                    one, system, seed, wanted.budget, wanted.peers, wanted.label, code or "?", wanted.learn
+                )
                 add(wanted.results, line)
                 shown = "" if line.shown is None else f"shown {line.shown:.3f} → "
                 test = "failed" if line.test is None else f"test {line.test:.3f}"

@@ -31,10 +31,10 @@ from easel.match.train import Conditions, Trained, train
 METRIC = {Task.CLASSIFY: "accuracy", Task.REGRESS: "r2"}
 
 
-def run_easel(one: DataSet, seed: int, budget_s: float) -> dict[str, Any]:
+def run_easel(one: DataSet, seed: int, budget_s: float, most: int = 0) -> dict[str, Any]:
     """Candidates in the order of their promise per cost, each family once before any twice; then an ensemble."""
     program, metric = one.program, METRIC[one.task]
-    learn, test = split(one, seed)
+    learn, test = split(one, seed, most)
     examples = [read_example(program, one.x[i], one.y[i]) for i in learn]
     asked = [read_example(program, one.x[i], one.y[i]) for i in test]
     folds = assign_folds(strata(program, examples))
@@ -156,11 +156,12 @@ def main() -> int:
     parser.add_argument("answers", type=Path)
     parser.add_argument("--budget", type=float, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--learn", type=int, default=0)
     parser.add_argument("--label", default="")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
     for one in all_sets({wanted.set}):
-        result = run_easel(one, wanted.seed, wanted.budget)
+        result = run_easel(one, wanted.seed, wanted.budget, wanted.learn)
         wanted.answers.write_text(json.dumps(result), encoding="utf-8")
         return 0
     print(f"there is no set {wanted.set}", file=sys.stderr)

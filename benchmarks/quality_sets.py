@@ -114,12 +114,16 @@ def _table(name: str, x: Any, y: Any, *, classify: bool) -> DataSet:
     return DataSet(name, program, list(np.asarray(x, dtype=float)), answers)
 
 
-def split(one: DataSet, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """70 % to learn from, 30 % to test on; classes evenly."""
+def split(one: DataSet, seed: int, most: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
+    """70 % to learn from, 30 % to test on; classes evenly. With `most`, what is above that is tested on too."""
     from sklearn.model_selection import train_test_split
 
     layers = None
     if one.task is Task.CLASSIFY and min(Counter(one.y).values()) >= 2:
         layers = one.y
     learn, test = train_test_split(np.arange(len(one.y)), test_size=0.3, random_state=seed, stratify=layers)
+    if 0 < most < len(learn):
+        kept = None if layers is None else [one.y[i] for i in learn]
+        learn, rest = train_test_split(learn, train_size=most, random_state=seed, stratify=kept)
+        test = np.concatenate([test, rest])
     return learn, test

@@ -128,6 +128,8 @@ def test_several_targets_and_missing_answers_are_mentioned() -> None:
     proposal = propose_from_table(columns, target="left, right")
     assert proposal.program.output.fields == (Number(1, "left"), Number(1, "right"))
     assert any('"right" is missing in 10 of 40 rows' in reason for reason in proposal.reasons)
+    assert not proposal.fits_all
+    assert propose_from_table({**columns, "right": columns["left"]}, target="left, right").fits_all
 
 
 def test_pictures_below_input_and_output_are_pairs() -> None:

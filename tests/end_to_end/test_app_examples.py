@@ -59,10 +59,13 @@ def test_examples_are_checked_and_what_is_odd_can_be_switched_off(
 def test_one_command_leads_from_a_table_to_a_first_model(people: dict[str, Client], tmp_path: Path) -> None:
     file = tmp_path / "Sales 2026.csv"
     write_csv(file, 90)
+    with file.open("a") as rows:
+        rows.write("0.5,1.0,Bern,\n")
     ana = people["ana"]
     done = run_as(ana, "learn", str(file), "--target", "sold")
     assert done.returncode == 0, done.stderr
     assert "90 examples fed" in done.stderr
+    assert "left out: pair 91: output: the answer is missing" in done.stderr
     assert "First model: " in done.stderr
     assert ana.apps.get("sales-2026").serving is not None
     assert run_as(ana, "open", "sales-2026", "--print").stdout.strip().endswith("/p/astro/apps/sales-2026")

@@ -32,6 +32,13 @@ def test_a_row_is_read_by_name_or_in_order() -> None:
     assert by_name.input.values == in_order.input.values == (44.0, "Bern", "hm")
 
 
+def test_an_example_without_an_answer_is_refused_in_words() -> None:
+    with pytest.raises(
+        ExampleError, match="output: the answer is missing, so there is nothing to learn from it"
+    ):
+        read_example(TABLE, {"age": 1, "town": "Bern", "note": ""}, "")
+
+
 def test_a_gap_is_read_where_the_program_allows_it() -> None:
     read = read_example(TABLE, {"age": "NA", "town": "Bern", "note": ""}, "no").input
     assert isinstance(read, Single)

@@ -35,6 +35,10 @@ def learn(
     target: Annotated[str | None, typer.Option(help="The column to predict")] = None,
     metric: Annotated[str | None, typer.Option(help="Without it the task's usual one")] = None,
     patience: Annotated[float, typer.Option(help="Seconds to wait for the first model")] = 300.0,
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Leave out rows that do not fit; those without an answer always are"),
+    ] = False,
     project: InProject = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +59,7 @@ def learn(
         say(f"{called}: {made.template}, measured by {made.metric}")
         if warning := about_template(made.template):
             say(warning)
-        fed = feed_new(client, called, data)
+        fed = feed_new(client, called, data, skip_bad=skip_bad or not proposal.fits_all)
         say(f"{counted(fed.new, 'example')} fed")
         for line in notes_of(fed):
             say(line)
@@ -77,14 +81,15 @@ def learn(
         say(f"It goes on improving. Ask it: easel infer {called} FILE · watch it: easel open {called}")
 
 
-def feed_new(client: Client, name: str, data: Path) -> Fed:
+def feed_new(client: Client, name: str, data: Path, *, skip_bad: bool = False) -> Fed:
     """Feeds the app that was just declared; one that cannot be fed is not left behind."""
     try:
-        return client.apps.feed_path(name, str(data))
-    except EaselError:
+        return client.apps.feed_path(name, str(data), skip_bad=skip_bad)
+    except EaselError as error:
         if client.apps.get(name).examples == 0:
             client.apps.delete(name)
-            say(f"{name} was removed again: nothing could be fed")
+            rest = "; --skip-bad leaves out what does not fit" if isinstance(error, InvalidInput) else ""
+            say(f"{name} was removed again: nothing could be fed{rest}")
         raise
 
 

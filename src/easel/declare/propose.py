@@ -31,6 +31,9 @@ MOST_NAMED = 8
 """So many classes are named where a folder of pictures is looked at."""
 
 
+_SKIP = "feed with --skip-bad to leave them out"
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A program, which column or folder level it predicts, and one sentence for each choice made."""
@@ -38,6 +41,11 @@ class Proposal:
     program: Program
     target: str
     reasons: tuple[str, ...]
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether every row that was looked at is an example of the program."""
+        return not any(reason.endswith(_SKIP) for reason in self.reasons)
 
 
 def propose_from_table(columns: Mapping[str, Sequence[str]], target: str | None = None) -> Proposal:
@@ -60,9 +68,7 @@ def propose_from_table(columns: Mapping[str, Sequence[str]], target: str | None 
         reasons.append(reason)
         gaps = len(columns[name]) - len(_answers(columns[name]))
         if gaps:
-            reasons.append(
-                f'"{name}" is missing in {gaps} of {len(columns[name])} rows: feed with --skip-bad to leave them out'
-            )
+            reasons.append(f'"{name}" is missing in {gaps} of {len(columns[name])} rows: {_SKIP}')
     return Proposal(Program(source, DataType(tuple(goals))), ", ".join(targets), tuple(reasons))
 
 
@@ -165,14 +171,12 @@ def _as_number(
     how = [f"{gaps} missing"] if gaps else []
     if _is_who(name, found):
         how.append(_may_be_group(name, len(different)))
-    if strange:
-        how.append(
-            f"but {len(strange)} rows hold words such as {strange[0][:30]!r}: feed with --skip-bad to leave them out"
-        )
     if style.decimal == ",":
         how.append("with decimal commas")
     if style.unit:
         how.append(f"in {style.unit}")
+    if strange:
+        how.append(f"but {len(strange)} rows hold words such as {strange[0][:30]!r}: {_SKIP}")
     return Number(1, name, gaps > 0), f'"{name}" is a number{"".join(f", {h}" for h in how)}'
 
 

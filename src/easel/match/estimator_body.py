@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import skops.io
 from numpy.typing import NDArray
 
 from easel.errors import InvalidInput
@@ -64,11 +63,15 @@ def load_estimator(folder: Path, candidate: Candidate, source: Any, target: Any)
 
 
 def _save_skops(estimator: Any, folder: Path) -> None:
+    import skops.io  # two seconds: only where a model is stored or read
+
     skops.io.dump(estimator, folder / "estimator.skops")
 
 
 def _load_skops(folder: Path) -> Any:
     """Refuses a file that names any type outside the libraries that models are made of."""
+    import skops.io
+
     path = folder / "estimator.skops"
     wanted = skops.io.get_untrusted_types(file=path)
     strange = [name for name in wanted if not name.startswith(_TRUSTED)]

@@ -141,7 +141,7 @@ def read_field(field: Field, raw: Any, where: str) -> Value:
         case Number(count):
             if _blank(raw):
                 if not field.optional:
-                    raise ExampleError(f"{where}: the number is missing; write Number? if it may be")
+                    raise _missing(where, "number", "Number")
                 return None if count == 1 else np.full(count, np.nan, np.float32)
             if count > 1:
                 return _read_tensor((count,), raw, where)
@@ -149,13 +149,13 @@ def read_field(field: Field, raw: Any, where: str) -> Value:
         case Date():
             if _blank(raw):
                 if not field.optional:
-                    raise ExampleError(f"{where}: the date is missing; write Date? if it may be")
+                    raise _missing(where, "date", "Date")
                 return None
             return _read_date(raw, where)
         case Category(values):
             if _blank(raw) and not _listed(values, raw):
                 if not field.optional:
-                    raise ExampleError(f"{where}: the category is missing; write Category? if it may be")
+                    raise _missing(where, "category", "Category")
                 return None
             return _read_category(values, raw, where)
         case Text():
@@ -167,6 +167,12 @@ def read_field(field: Field, raw: Any, where: str) -> Value:
             if len(raw) > MAX_TEXT:
                 raise ExampleError(f"{where}: the text is longer than {MAX_TEXT:,} characters")
             return raw
+
+
+def _missing(where: str, what: str, word: str) -> ExampleError:
+    if where.partition(".")[0] == "output":
+        return ExampleError(f"{where}: the answer is missing, so there is nothing to learn from it")
+    return ExampleError(f"{where}: the {what} is missing; write {word}? if it may be")
 
 
 def _blank(raw: Any) -> bool:

@@ -167,7 +167,7 @@ def test_an_archive_that_unpacks_to_far_more_is_not_unpacked(monkeypatch: pytest
         ({"size": float("nan")}, "yes", "the number is missing"),
         ({"size": float("inf")}, "yes", "inf is not a usable number"),
         ({"size": "-inf"}, "yes", "-inf is not a usable number"),
-        ({"size": 1}, float("nan"), "the category is missing"),
+        ({"size": 1}, float("nan"), "the answer is missing"),
         (json.loads("[" * 900 + "]" * 900), "yes", "nested too deeply"),
         ({"size": 1}, b"yes", "bytes cannot be part"),
     ],

@@ -40,7 +40,7 @@ class AppFiles:
             with lake.store.read() as tx:
                 self._places = browse.locate(tx, list(self._entries.values()))
         self._spans = _dense_spans(self._places.values())
-        self._held: tuple[bytes, bytes] = (b"", b"")
+        self._held: dict[bytes, bytes] = {}
 
     def chunks(self, path: str) -> Iterator[bytes]:
         """An announced file, piece by piece."""
@@ -60,15 +60,20 @@ class AppFiles:
         return b"".join(read_blob(self._lake.blobs, found.place))
 
     def _read(self, place: Location) -> bytes:
-        """Small files lie packed in one object: what was announced of it is read once, in one piece."""
+        """Small files lie packed in objects: what was announced of one is read once, in one piece. Files that follow
+        each other often lie in different objects, so several are held.
+        """
         span = self._spans.get(place.object)
         if span is None:
             return b"".join(read_blob(self._lake.blobs, place))
         start, end = span
-        if self._held[0] != place.object:
-            pieces = self._lake.blobs.read(Digest(place.object), start, end - start)
-            self._held = (place.object, b"".join(pieces))
-        return self._held[1][place.offset - start : place.offset - start + place.size]
+        held = self._held.get(place.object)
+        if held is None:
+            held = b"".join(self._lake.blobs.read(Digest(place.object), start, end - start))
+            while self._held and sum(map(len, self._held.values())) + len(held) > MOST_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[place.object] = held
+        return held[place.offset - start : place.offset - start + place.size]
 
 
 def _dense_spans(places: Iterable[Location]) -> dict[bytes, tuple[int, int]]:
