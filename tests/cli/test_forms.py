@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from types import SimpleNamespace
 
 import pytest
 import typer
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from easel.cli import output
+from easel.cli import apps, output
 from easel.cli.forms import offer_forms
 from easel.cli.output import AsJson, show_list
 
@@ -74,3 +75,11 @@ def test_watching_shows_the_list_again(app: typer.Typer, monkeypatch: pytest.Mon
     done = CliRunner().invoke(app, ["ls", "--watch", "2"])
     assert pauses == [2.0, 2.0, 2.0]
     assert done.stdout.count("a,b") == 3
+
+
+def test_deleting_an_app_at_a_terminal_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apps, "connect", lambda project: pytest.fail("nothing is deleted before the answer"))
+    monkeypatch.setattr(apps, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    done = CliRunner().invoke(apps.app, ["rm", "flowers"], input="n\n")
+    assert "Delete the app flowers and end its trials?" in done.output
+    assert done.exit_code == 1
