@@ -14,7 +14,7 @@ from easel.cli import output
 from easel.cli.app_words import about_template, notes_of, sentence_of, who_answered
 from easel.cli.app_words import facts_of as app_facts
 from easel.cli.apps import rm
-from easel.cli.events import called
+from easel.cli.events import called, what_told
 from easel.cli.infer import _beside, _names_of
 from easel.cli.job_words import facts_of as job_facts
 from easel.cli.jobs import order_told, output_of, packages_hint, told_output
@@ -141,6 +141,13 @@ def test_a_job_that_lacked_a_package_is_told_how_to_name_it() -> None:
     assert "requirements.txt" in told
     assert "has sklearn there" in told
     assert packages_hint("ValueError: 3") == packages_hint("") == ""
+
+
+def test_an_event_is_told_once_by_name_and_without_ids_of_others() -> None:
+    known = {"seq": 3, "at": NOON, "actor": None, "project_id": None}
+    body = {"name": "ana", "role": "admin", "user": "usr_01m7v6tgapa535wmgp2c4x8y9z"}
+    event = Event.model_validate({**known, "kind": "user.created", "subject": "usr_1", "body": body})
+    assert (called(event), what_told(event)) == ("ana", "role=admin")
 
 
 def test_a_sorted_list_says_which_end_comes_first() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.dashboard.people import person
-from tests.dashboard.test_access import AXE, TOO_WIDE, broken_rules
+from tests.dashboard.test_access import AXE, broken_rules, too_wide
 
 from easel.sdk.client import Client
 from easel.testing import browser
@@ -56,7 +56,7 @@ def test_every_page_of_the_admin_fits_and_meets_wcag_aa(
         root.get_by_text("Loading…").first.wait_for(state="detached")
         for width in (390, 1024, 1440):
             root.set_viewport_size({"width": width, "height": 900})
-            found = [_too_wide(root), *broken_rules(root, "light")]
+            found = [too_wide(root), *broken_rules(root, "light")]
             if width == 1024:
                 root.emulate_media(color_scheme="dark")
                 found += broken_rules(root, "dark")
@@ -65,15 +65,6 @@ def test_every_page_of_the_admin_fits_and_meets_wcag_aa(
             if any(found):
                 wrong[f"{path} at {width}"] = [each for each in found if each]
     assert wrong == {}
-
-
-def _too_wide(page: Page) -> str:
-    """What is wider than the window, once charts have followed its change: they hear of it a moment later."""
-    for _ in range(30):
-        if not (found := page.evaluate(TOO_WIDE)):
-            break
-        page.wait_for_timeout(100)
-    return str(found or "")
 
 
 def _keep_picture(page: Page, path: str, width: int) -> None:

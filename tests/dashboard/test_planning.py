@@ -42,7 +42,19 @@ def test_a_study_is_made_by_the_form_and_shows_what_it_found(server: ServerProce
     expect(page.get_by_role("img", name="Parallel coordinates of 5 points")).to_be_visible()
     expect(page.get_by_role("img", name="Predicted accuracy along layers")).to_be_visible()
     expect(page.get_by_role("img", name="How likely all constraints hold")).to_be_visible()
-    expect(page.locator("table:not(.bars)").get_by_role("row")).to_have_count(6)
+    rows = page.locator("table:not(.bars)").get_by_role("row")
+    expect(rows).to_have_count(6)
+    lines = page.get_by_role("img", name="Parallel coordinates of 5 points")
+    lines.scroll_into_view_if_needed()
+    box = lines.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 56, box["y"] + 42)  # the upper end of the first axis
+    page.mouse.down()
+    page.mouse.move(box["x"] + 56, box["y"] + 60, steps=5)
+    page.mouse.up()
+    expect(page.get_by_text(re.compile(r"^[0-4] points? of 5 brushed"))).to_be_visible()
+    page.get_by_role("button", name="Show all").click()
+    expect(rows).to_have_count(6)
     page.get_by_role("link", name="Studies").click()
     # by what only the list says: the study's own page, which goes away meanwhile, has rows that name its dimensions
     in_list = page.get_by_role("row").filter(has_text="maximise accuracy where size <= 6")

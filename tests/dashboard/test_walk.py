@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,12 @@ def test_file_sets_have_versions_and_the_graph_leads_from_output_to_input(
         page.get_by_role("dialog").wait_for(state="detached")
     page.get_by_role("link", name="raw:2").click()
     expect(page.get_by_role("dialog")).to_contain_text("added /raw/b.txt")
+    with page.expect_download() as saved:
+        page.get_by_role("dialog").get_by_role("link", name="Download as zip").first.click()
+    assert sorted(name.rpartition("/")[2] for name in zipfile.ZipFile(saved.value.path()).namelist()) == [
+        "a.txt",
+        "b.txt",
+    ]
     job = ana.jobs.submit(
         ["sh", "-c", "echo x > output/x"], name="fold the raw data", input="raw:2", resources=SMALL
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
     from easel.wire.event import Event
 
 app = typer.Typer()
+_ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{26}")
 
 COLUMNS: Columns[Event] = [
     ("seq", lambda e: e.seq),
     ("at", lambda e: e.at),
     ("kind", lambda e: e.kind),
     ("subject", lambda e: called(e)),
-    ("what", lambda e: plain(e.body)),
+    ("what", lambda e: what_told(e)),
     ("id", lambda e: e.subject if called(e) != e.subject else None),
 ]
 
@@ -28,6 +30,12 @@ COLUMNS: Columns[Event] = [
 def called(event: Event) -> str:
     """Returns the name of what it happened to, its id where none is known."""
     return event.subject_name or str(event.body.get("name") or event.subject)
+
+
+def what_told(event: Event) -> str:
+    """Returns what else is known of it, without its name again and without ids of others; `--json` has them."""
+    name = called(event)
+    return plain({k: v for k, v in event.body.items() if v != name and not _ID.fullmatch(str(v))})
 
 
 @app.command()
@@ -57,4 +65,4 @@ def _line(event: Event, as_json: bool) -> None:
         print(event.model_dump_json(), flush=True)
     else:
         at = event.at.astimezone().strftime("%H:%M:%S")
-        print(f"{at} {event.kind} {called(event)} {plain(event.body)}", flush=True)
+        print(f"{at} {event.kind} {called(event)} {what_told(event)}", flush=True)

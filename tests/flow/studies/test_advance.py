@@ -15,6 +15,7 @@ from easel.flow.studies import advance, look
 from easel.flow.studies.advance import ReadyStudy
 from easel.flow.studies.declare import create_study, delete_study, start_study, stop_study
 from easel.flow.studies.measure import curve
+from easel.flow.studies.verify import PointToVerify, start_verifying, to_verify
 from easel.records.decision import Reasons, StartTrial
 from easel.records.standing import Standing
 from easel.records.study import Finished, PointOutcome, StudyState
@@ -311,6 +312,23 @@ def test_models_can_be_looked_at_along_one_and_two_dimensions(studio: Studio) ->
         look.slice_along(tuner, "nothing")
     with pytest.raises(InvalidInput, match="two different"):
         look.region_over(tuner, "rate", "rate")
+
+
+def test_what_is_recommended_is_run_as_one_more_point_unless_it_was_measured(studio: Studio) -> None:
+    ana = studio.engine.people["ana"]
+    studio.create(text(goal="{maximise: accuracy, budget: {count: 2}}", strategy="grid"))
+    with studio.engine.store.read() as tx, pytest.raises(Conflict, match="recommends nothing yet"):
+        to_verify(tx, ana, "digits")
+    assert len(studio.finish("digits")) == 2
+    wanted = PointToVerify(studio.study("digits"), 2, {"rate": 4, "depth": 3})
+    with studio.engine.store.write() as tx:
+        assert start_verifying(tx, ana, wanted).job_id is not None
+    with studio.engine.store.write() as tx, pytest.raises(Conflict, match="at the same moment"):
+        start_verifying(tx, ana, wanted)  # somebody else had the same idea
+    studio.until(lambda: studio.points("digits")[-1].outcome is not None)
+    assert studio.points("digits")[-1].values["accuracy"] == 0.43
+    with studio.engine.store.read() as tx, pytest.raises(Conflict, match="was measured already"):
+        to_verify(tx, ana, "digits")
 
 
 def test_whoever_may_not_touch_a_study_is_told_so_and_strangers_see_none(studio: Studio) -> None:

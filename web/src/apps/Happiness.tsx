@@ -40,7 +40,9 @@ export default function Happiness({ project }: { project: string }) {
 
 function sentence(metric: string, items: Rising[], shown: Map<string, number>): string {
   const now = figure(meanNow(items, shown));
-  return items.length === 1
-    ? `${items[0]!.app} has a model; its ${metric} is ${now}.`
-    : `${plural(items.length, "app")} with a model; their mean ${metric} is ${now}.`;
+  const told =
+    items.length === 1
+      ? `${items[0]!.app} has a model; its ${metric} is ${now}`
+      : `${plural(items.length, "app")} with a model; their mean ${metric} is ${now}`;
+  return `${told}, without the luck of choosing the best of several, which the lines have.`;
 }

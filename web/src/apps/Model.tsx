@@ -117,6 +117,9 @@ export function Model({ project, app }: { project: string; app: App }) {
               about={`The best ${app.metric} over time, ${plural(progress.data.items.length, "improvement")}, now ${figure(app.serving.quality)}`}
               option={progressOption(progress.data.items, app.metric, Date.now())}
             />
+            <p className="quiet">
+              As it was measured: the best of several owes a part to luck, which the score above leaves out.
+            </p>
           </div>
         )}
         <Loaded query={report}>{(found) => <Errors project={project} app={app} report={found} />}</Loaded>

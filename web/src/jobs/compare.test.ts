@@ -72,4 +72,9 @@ describe("comparing jobs", () => {
     ]);
     expect(parallelOf([rows[0]!], "loss")).toBeNull();
   });
+  it("draws an axis for each tag that differs, but for none that was measured", () => {
+    const tagged = rows.map((one, i) => ({ ...one, tags: { ...one.tags, rate: i } }));
+    const axes = parallelOf(tagged, "loss")!.parallelAxis as { name: string }[];
+    expect(axes.map((axis) => axis.name)).toEqual(["rate", "lr", "loss"]);
+  });
 });

@@ -130,10 +130,20 @@ function text(value: string | number): string {
   return typeof value === "number" ? figure(value) : value;
 }
 
-/** One axis for each parameter that differs, the metric last; one line a job, coloured by the metric. */
+/** What a job was given: the tags that somebody set, and the parameters of its command, which count where both have a name. */
+function givenTo(row: Row, metrics: string[]): Record<string, string | number> {
+  const measured = new Set(metrics.flatMap((name) => [name, `${name}_min`, `${name}_max`]));
+  const tags = Object.entries(row.tags).filter(
+    (tag): tag is [string, string | number] => !measured.has(tag[0]) && typeof tag[1] !== "object",
+  );
+  return { ...Object.fromEntries(tags), ...paramsOf(row.job.spec) };
+}
+
+/** One axis for each parameter or tag that differs, the metric last; one line a job, coloured by the metric. */
 export function parallelOf(rows: Row[], metric: string): Option | null {
   const shown = rows.filter((row) => numberOf(row, metric) !== null);
-  const given = shown.map((row) => paramsOf(row.job.spec));
+  const metrics = metricsOf(rows);
+  const given = shown.map((row) => givenTo(row, metrics));
   const names = [...new Set(given.flatMap((one) => Object.keys(one)))].filter(
     (name) => new Set(given.map((one) => one[name])).size > 1,
   );

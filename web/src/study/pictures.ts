@@ -208,7 +208,7 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
       name,
       type: "value" as const,
       scale: true,
-      ...SHORT,
+      axisLabel: { formatter: (value: number) => short(name, value) },
     })),
   ].map((axis, dim) => ({ ...axis, dim }));
   const values = done.map((point) => [

@@ -23,7 +23,7 @@ describe("numbers and times", () => {
       "0",
       "–",
       "–",
-      "1.00e-9",
+      "1e-9",
     ]);
   });
   it("tell shares in per cent without calling little none or much all", () => {
@@ -62,7 +62,7 @@ describe("numbers and times", () => {
   it("label the axes of pictures with at most four digits", () => {
     const axis = withFigures({ xAxis: { type: "log" }, yAxis: { type: "category" } });
     const label = (axis.xAxis as { axisLabel: { formatter: (value: number) => string } }).axisLabel;
-    expect(label.formatter(0.00010000000000000009)).toBe("1.00e-4");
+    expect(label.formatter(0.00010000000000000009)).toBe("1e-4");
     expect(axis.yAxis).toEqual({ type: "category" });
   });
 });

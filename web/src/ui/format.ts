@@ -66,7 +66,9 @@ export function figure(value: number | null | undefined): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+  return size >= 1e5 || size < 1e-3
+    ? Number(value.toPrecision(3)).toExponential()
+    : String(Number(value.toPrecision(4)));
 }
 
 /** A share in per cent, with as many digits as tell it from none and from all. */
