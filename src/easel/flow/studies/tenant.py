@@ -12,9 +12,9 @@ from easel.flow.lake.upload import Lake
 from easel.flow.studies import advance
 from easel.flow.studies.advance import ReadyStudy
 from easel.flow.studies.prices import per_hour
-from easel.flow.studies.worth import tenant_of
+from easel.flow.studies.worth import NEXT_POINT, tenant_of
 from easel.ids import JobId
-from easel.records.decision import StartTrial, trial_of_json
+from easel.records.decision import Reasons, StartTrial, trial_of_json
 from easel.records.event import Event
 from easel.records.study import Finished, StoredStudy, StudyPoint, StudyState
 from easel.records.tenant import PoolTurn, Terms
@@ -90,14 +90,14 @@ class StudySource:
         flights = [
             Flight(
                 p.job_id,
-                trial_of_json(p.decision, one.id, 0),
+                _trial_of(p, one.id),
                 provisioned(one.study.spec.job.resources, p.point),
                 (one.study.project_id, one.study.user_id),
                 stops=one.study.spec.slices is not None,
                 goes_back=one.study.spec.slices is not None,
             )
             for p in one.running
-            if p.job_id is not None and p.decision is not None
+            if p.job_id is not None
         ]
         tenant = tenant_of(one.study, one.points, one.terms, need, [f.trial for f in flights], one.per_hour)
         if one.ready is None:
@@ -162,6 +162,15 @@ class StudySource:
     def settled(self, settlement: int) -> list[Change]:
         """The events that tell of the points have their studies read again."""
         return []
+
+
+def _trial_of(point: StudyPoint, study_id: str) -> StartTrial:
+    """The decision that started a running point. One that a person had run, to verify a recommendation, has none of its
+    own: nobody chose its device, and nothing was expected of it."""
+    if point.decision is not None:
+        return trial_of_json(point.decision, study_id, 0)
+    reasons = Reasons("asked for", 0.0, 0.0, 0.0, 0.0, 0.0)
+    return StartTrial(study_id, NEXT_POINT, 0, "", reasons, limit=0.0)
 
 
 def _need(one: StudyDossier) -> Resources:
