@@ -27,6 +27,7 @@ PARTS = {
     "policies": (
         ["schedule/policies/*.py"],
         [
+            "tests/schedule/test_policy_values.py",
             "tests/schedule/test_policies.py",
             "tests/schedule/test_paper_rules.py",
             "tests/schedule/test_slices.py",
