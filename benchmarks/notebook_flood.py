@@ -17,6 +17,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -82,7 +83,7 @@ def run(server: ServerProcess, name: str, job: JobHandle) -> None:
 
 def submit_notebook(client: Client, folder: Path, source: str) -> JobHandle:
     folder.mkdir()
-    cells = [
+    cells: list[dict[str, Any]] = [
         {
             "cell_type": "code",
             "metadata": {},

@@ -24,7 +24,11 @@ OTHER_VARIABLES = {
     *("EASEL_DATA", "EASEL_TEST_WORKERS", "EASEL_HOME", "EASEL_SERVER", "EASEL_TOKEN", "EASEL_PROJECT"),
     *("EASEL_IMAGE", "EASEL_HOST"),
 }
-SOURCE = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+SOURCE = "\n".join(
+    path.read_text()
+    for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "scripts").iterdir())
+    if path.is_file()
+)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 

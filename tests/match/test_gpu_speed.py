@@ -323,7 +323,8 @@ def test_a_candidate_with_a_bag_has_so_many_networks(monkeypatch: pytest.MonkeyP
 
 def test_what_an_optimiser_remembers_lies_as_its_weights_after_a_checkpoint() -> None:
     """The fused optimiser of a GPU takes no other: trials that went on from a slice failed at once."""
-    network = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    network = nn.Conv2d(3, 4, 3)
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's types forget it
     optimiser = torch.optim.AdamW(network.parameters(), lr=0.1)
     network(torch.ones(1, 3, 5, 5)).sum().backward()
     optimiser.step()

@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -81,13 +83,14 @@ def test_no_trial_can_change_what_is_lent_to_others(tmp_path: Path) -> None:
 
     def work() -> dict[str, str]:
         found = {}
-        for name, act in {
+        acts: dict[str, Callable[[], object]] = {
             "read": lambda: (own / "abc" / "code").read_text(),
             "changed": lambda: (own / "abc" / "code").write_text("mine"),
             "added": lambda: (own / "abc" / "new").write_text("mine"),
             "exchanged": lambda: (kernels.folder(home) / "ready").unlink(),
             "own": lambda: (own / "new").write_text("x"),
-        }.items():
+        }
+        for name, act in acts.items():
             try:
                 act()
                 found[name] = "done"
@@ -137,7 +140,7 @@ def test_a_machine_without_a_gpu_or_triton_builds_nothing(
     assert KernelBuilder(tmp_path, (), tmp_path / "log").name is None
 
     def missing(name: str) -> str:
-        raise kernels.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(kernels, "version", missing)
     builder = KernelBuilder(tmp_path, ("H200",), tmp_path / "log")

@@ -275,7 +275,7 @@ def test_a_slice_that_would_be_too_short_goes_further_and_one_that_is_too_long_d
         k = found.candidate
         rung = max((r for r in range(3) if ahead[k, r] <= least), default=0)
         assert found.rung == rung
-    assert found.cost == pytest.approx(ahead[k, rung])
+        assert found.cost == pytest.approx(ahead[k, rung])
 
 
 def test_a_slice_says_whether_it_begins_or_goes_on_and_how_far() -> None:

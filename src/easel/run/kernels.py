@@ -30,7 +30,7 @@ def lend(home: Path, own: Path, environment: MutableMapping[str, str]) -> None:
     They are links to files that it can read only; so is the list of networks that need no others.
     """
     kept = folder(home) / _READY
-    environment |= {CACHE: str(own), KERNELS: str(kept / _NETWORKS)}
+    environment.update({CACHE: str(own), KERNELS: str(kept / _NETWORKS)})
     try:
         whole = (kept / _WHOLE).read_text(encoding="utf-8").split()
     except OSError:
