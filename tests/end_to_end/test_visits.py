@@ -197,3 +197,26 @@ def test_a_session_is_reached_by_its_owner_alone_and_saved_when_it_is_idle(
     assert session.wait(120).about.output_set == "saved:1"  # nobody used it any more
     assert client.lake.cat("/saved/kept.txt") == b"kept"
     assert any("the session is saved and ends" in line.text for line in session.logs())
+
+
+KERNELS = """
+import http.server, json, os
+asked = 0
+class Kernels(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        global asked
+        asked += self.path == os.environ['EASEL_BASE_URL'] + 'api/kernels'
+        open('output/asked.txt', 'w').write(str(asked))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps([{'execution_state': 'busy' if asked < 12 else 'idle'}]).encode())
+    def log_message(self, *_): pass
+http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['EASEL_PORT'])), Kernels).serve_forever()
+"""
+
+
+def test_a_session_whose_kernel_runs_a_cell_that_only_waits_is_in_use(client: Client) -> None:
+    """It is asked at most ten times within an idle time: more often, if the busy kernel has kept it."""
+    session = client.jobs.submit(["python3", "-c", KERNELS], port=8898, output_set="waited")
+    session.wait(120)
+    assert int(client.lake.cat("/waited/asked.txt")) > 12

@@ -24,10 +24,11 @@ from easel.run.exec_socket import ExecSocket
 from easel.run.failure import StopSignal
 from easel.run.idle import IdleWatch
 from easel.run.journal import Journal
-from easel.run.launch import Folders, card_memory_mb, gpu_use, gpus_busy
+from easel.run.launch import Folders, card_memory_mb, gpu_use, gpus_busy, session_variables
 from easel.run.log_writer import FlushPace, LogWriter, forms_of
 from easel.run.order import Order
 from easel.run.sample import GpuCurve, LoadCurve, Meter
+from easel.run.session_kernels import kernel_is_busy
 from easel.run.tree import descendants, kill_descendants, reap, signal_all
 
 SAMPLE_S = 0.5
@@ -207,12 +208,20 @@ class CommandWatch:
         if self.idle is None or self.stopped_for is not None:
             return
         touched = self.exec_socket.touched if self.exec_socket is not None else now
-        busy = partial(gpu_use, self.attempt.gpus)
-        word = self.idle.look(now, touched, self.meter.cpu_seconds, busy)
+        word = self.idle.look(now, touched, self.meter.cpu_seconds, self._session_use)
         if word is not None:
             self.log.feed("platform", f"[easel] {word.text}\n".encode())
             if word.over:
                 self._stop(EndReason.IDLE, word.text)
+
+    def _session_use(self) -> float:
+        """How busy a session's GPUs are; all of it while one of its kernels runs a cell."""
+        port, inside = self.attempt.order.port, self.exec_socket
+        if port is not None and inside is not None:
+            base = session_variables(self.attempt.order.job_id, port)["EASEL_BASE_URL"]
+            if kernel_is_busy(partial(inside.connect, port), base):
+                return 1.0
+        return gpu_use(self.attempt.gpus)
 
     def read_cells(self) -> None:
         """What a notebook's cells left since the last look; nothing where it is none."""

@@ -131,13 +131,17 @@ class ExecSocket:
         finally:
             self._room.release()
 
+    def connect(self, port: int) -> socket.socket:
+        """Returns a connection to a port of the job's own network."""
+        target = self._inside.target()
+        return connection_in(target, port) if target else socket.create_connection(("127.0.0.1", port))
+
     def _touch(self) -> None:
         self.touched = self._clock.monotonic()
 
     def _forward(self, visitor: socket.socket, port: int, rest: bytes) -> None:
         """Bytes both ways between the visitor and a port of the job's own network."""
-        target = self._inside.target()
-        with connection_in(target, port) if target else socket.create_connection(("127.0.0.1", port)) as job:
+        with self.connect(port) as job:
             job.sendall(rest)
             back = threading.Thread(target=_pump, args=(job, visitor), daemon=True)
             back.start()

@@ -284,6 +284,7 @@ class AsyncBills(Twin[Bills]):
     chargeback = awaited(Bills.chargeback)
     chargeback_file = awaited(Bills.chargeback_file)
     everywhere = awaited(Bills.everywhere)
+    idle_gpus = awaited(Bills.idle_gpus)
     of = awaited(Bills.of)
     prices = awaited(Bills.prices)
     remove_budget = awaited(Bills.remove_budget)
