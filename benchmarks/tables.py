@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Place:
     arguments: dict[str, Any]
     input: Path
     output: Path
-    checkpoint: Path = field(default=Path("unused"))
+    checkpoint: Path
 
     def asked_to_give_way(self) -> bool:
         return False
@@ -69,7 +69,8 @@ def trial(folder: Path, columns: int, family: str) -> None:
         "seed": 0,
         "budget_s": 3_600.0,
     }
-    found = learn(Place(arguments, folder, folder / "out"))
+    with tempfile.TemporaryDirectory() as checkpoint:
+        found = learn(Place(arguments, folder, folder / "out", Path(checkpoint)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{peak:.0f} {found['quality']:.3f}")
 

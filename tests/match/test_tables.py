@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tests.match import worlds
 
 from easel.match.candidate import Candidate
 from easel.match.checks import check_columns
 from easel.match.encode.tables import MOST_VALUES, MOST_WORDS, date_parts, fit_table
+from easel.match.estimators import after_columns
+from easel.match.family import MatrixShape
 from easel.match.split import assign_folds
 from easel.match.summary import strata
 from easel.match.train import Conditions, Trained, train
@@ -102,3 +105,12 @@ def test_many_columns_are_learned_from() -> None:
     world = worlds.world("{input: {[Tensor[1000]], []}, output: {[Category], []}}", pairs)
     found = learned(world, "logistic_regression").measurement
     assert found.validated_on == 60
+
+
+@pytest.mark.parametrize(("categories", "most"), [(5, 5 * 40), (400, 400 * 20), (3_000, 3_000 * 4)])
+def test_many_categories_are_spread_over_a_bounded_number_of_columns(categories: int, most: int) -> None:
+    """Of 2,500 categories of 40 values each a matrix of 100,000 columns took four times the memory asked for."""
+    x = np.random.default_rng(0).integers(40, size=(400, categories)).astype(float)
+    shape = MatrixShape((True,) * categories, classify=True, outputs=1, seed=0)
+    spread = after_columns(LogisticRegression(), shape).named_steps["columns"].fit_transform(x)
+    assert spread.shape == (400, most)

@@ -15,6 +15,9 @@ from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScale
 
 from easel.match.family import MatrixShape
 
+FEWEST_KEPT, MOST_KEPT, MOST_SPREAD = 4, 64, 8_000
+"""Of a category so many values get a column of their own at least and at most; of all together about so many."""
+
 
 def after_filling(body: BaseEstimator, shape: MatrixShape) -> BaseEstimator:
     """Returns the steps for trees: gaps filled, nothing scaled.
@@ -36,10 +39,11 @@ def after_columns(body: BaseEstimator, shape: MatrixShape, norm: str = "") -> Ba
     )
     if not categories:
         return Pipeline([("columns", filled), ("model", body)])
+    kept = min(MOST_KEPT, max(FEWEST_KEPT, MOST_SPREAD // len(categories)))
     named = Pipeline(
         [
             ("fill", SimpleImputer(strategy="constant", fill_value=-1, keep_empty_features=True)),
-            ("one_hot", OneHotEncoder(handle_unknown="ignore", sparse_output=False, max_categories=64)),
+            ("one_hot", OneHotEncoder(handle_unknown="ignore", sparse_output=False, max_categories=kept)),
         ]
     )
     parts = [("numbers", filled, numbers), ("categories", named, categories)]
