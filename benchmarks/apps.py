@@ -95,12 +95,12 @@ def bundled(name: str, split: int = 42) -> tuple[str, Pairs, Pairs]:
     return f"{{input: {{[{kind}], []}}, output: {{[{goal}], []}}}}", train, test
 
 
-def mnist(folder: Path) -> tuple[str, Pairs, Pairs]:
+def mnist(folder: Path, split: int = 42) -> tuple[str, Pairs, Pairs]:
     from sklearn.model_selection import train_test_split
 
     with gzip.open(folder / "mnist_5k.csv.gz", "rt") as lines:
         table = np.loadtxt(lines, delimiter=",", skiprows=1)
-    parts = train_test_split(table, test_size=0.2, random_state=42, stratify=table[:, 0])
+    parts = train_test_split(table, test_size=0.2, random_state=split, stratify=table[:, 0])
     train, test = ([(row[1:].reshape(28, 28, 1), int(row[0])) for row in part] for part in parts)
     return "{input: {[Tensor[28, 28, 1]], []}, output: {[Tensor[10]], []}}", train, test
 
@@ -126,7 +126,7 @@ def load(name: str, split: int = 42) -> tuple[str, Pairs, Pairs] | None:
     if folder is None:
         print(f"SKIPPED {name}: no evaluation data here; set EASEL_DATA", file=sys.stderr)
         return None
-    return mnist(folder) if name == "mnist_5k" else series(folder, name)
+    return mnist(folder, split) if name == "mnist_5k" else series(folder, name)
 
 
 def run(
