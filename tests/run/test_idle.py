@@ -45,3 +45,16 @@ def test_the_gpu_is_asked_only_when_a_look_is_due() -> None:
     for now in range(60):
         watch.look(float(now), 0.0, 0.0, use)
     assert len(asked) == 3
+
+
+def test_use_between_two_looks_counts_until_the_second() -> None:
+    """A session that stopped using its GPU at 95.8 s was ended 4.8 s early: use had last been seen at 91 s."""
+    for stops in (90.5, 93.0, 95.8):
+        watch = IdleWatch(60.0, 0.0)
+        ended = next(
+            now
+            for now in range(0, 300)
+            if (word := watch.look(float(now), 0.0, 0.0, lambda at=now: 0.5 if at < stops else 0.0))
+            and word.over  # type: ignore[misc]
+        )
+        assert stops + 60 <= ended <= stops + 60 + 2 * 6

@@ -13,10 +13,14 @@ from pathlib import Path
 import pytest
 from tests.run.test_trial_walls import behind_walls
 
+from easel.declare.resources import Room
 from easel.match.zoo import kernel_use
-from easel.run import kernels
+from easel.run import kernels, worker
+from easel.run.gpus import Card
 from easel.run.kernels import KernelBuilder, lend
 from easel.run.trial_walls import can_wall_in
+from easel.run.worker_config import WorkerConfig
+from easel.testing.clock import FakeClock
 
 BUILD = [
     sys.executable,
@@ -146,3 +150,23 @@ def test_a_machine_without_a_gpu_or_triton_builds_nothing(
     builder = KernelBuilder(tmp_path, ("H200",), tmp_path / "log")
     builder.start(["false"])
     assert (builder.name, builder._process) == (None, None)
+
+
+def test_a_worker_with_a_gpu_has_kernels_built_and_one_that_a_cluster_placed_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Path] = []
+    monkeypatch.setattr(worker, "cards_here", lambda: (Card("0", 0, "H200"),))
+    monkeypatch.setattr(KernelBuilder, "start", lambda self: started.append(self._folder))
+    for name, parent in (("lasting", None), ("placed", os.getpid())):
+        clock = FakeClock()
+        home = tmp_path / name
+        capacity = Room(2, 4096, (1.0,))
+        config = WorkerConfig(home, name, capacity, str(tmp_path / "blobs"), parent=parent)
+        one = worker.Worker(config, clock)
+        one._live()
+        clock.advance(worker.WARM_AFTER_S + 1)
+        one._live()
+        one._live()
+        one._stop_everything()
+    assert started == [tmp_path / "lasting" / "kernels"]

@@ -31,6 +31,7 @@ class IdleWatch:
     _at: float = field(init=False)
     _cpu: float = 0.0
     _warned: bool = False
+    _was_busy: bool = False
 
     def __post_init__(self) -> None:
         self._active = self._at = self.started
@@ -47,7 +48,9 @@ class IdleWatch:
         used = (cpu_seconds - self._cpu) / max(1e-6, now - self._at)
         self._at, self._cpu, self._due = now, cpu_seconds, now + self._pause
         busy = used > BUSY_VCPU or gpu() > BUSY_GPU
-        self._active = max(self._active, touched, now if busy else 0.0)
+        # What was busy at the last look may have been so until now: nobody is ended early.
+        self._active = max(self._active, touched, now if busy or self._was_busy else 0.0)
+        self._was_busy = busy
         idle = now - self._active
         warn = min(WARN_S, self.limit_s / 2)
         if idle >= self.limit_s:

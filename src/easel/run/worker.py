@@ -96,10 +96,12 @@ class Worker:
     def _live(self) -> None:
         """Warm up when the start is over; end when nobody needs us any more."""
         now = self.clock.monotonic()
-        if self.config.warm and self.config.preload and not self._warmed and now >= self._warm_at:
+        if self.config.warm and not self._warmed and now >= self._warm_at:
             self._warmed = True
-            self.runner.warm.start()
-            self.kernels.start()
+            if self.config.preload:
+                self.runner.warm.start()
+            if self.config.parent is None:  # a place that a cluster gave for a while is not worth the time
+                self.kernels.start()
         self.kernels.look()
         if self.control.open or self.runner.watched or self.runner.waiting:
             self._needed_at = now
