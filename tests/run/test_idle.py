@@ -50,11 +50,11 @@ def test_the_gpu_is_asked_only_when_a_look_is_due() -> None:
 def test_use_between_two_looks_counts_until_the_second() -> None:
     """A session that stopped using its GPU at 95.8 s was ended 4.8 s early: use had last been seen at 91 s."""
     for stops in (90.5, 93.0, 95.8):
-        watch = IdleWatch(60.0, 0.0)
-        ended = next(
-            now
-            for now in range(0, 300)
-            if (word := watch.look(float(now), 0.0, 0.0, lambda at=now: 0.5 if at < stops else 0.0))
-            and word.over  # type: ignore[misc]
-        )
+        watch, ended = IdleWatch(60.0, 0.0), None
+        for now in range(300):
+            word = watch.look(float(now), 0.0, 0.0, lambda use=0.5 * (now < stops): use)  # type: ignore[misc]
+            if word is not None and word.over:
+                ended = now
+                break
+        assert ended is not None
         assert stops + 60 <= ended <= stops + 60 + 2 * 6
