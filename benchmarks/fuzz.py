@@ -4,8 +4,8 @@
 
 Calls are made from the server's own OpenAPI document (paths, queries, bodies), with hostile values and, from the answers, with ids
 that exist; texts from the grammars of programs, queries, YAML and CSV; archives, result files, files of examples, requirements and what notebooks leave are
-broken on purpose. Nothing may
-answer 5xx, raise, or take more than two seconds of processor. What grows faster than its input is found by doubling the input.
+broken on purpose. Beside it a server with a worker of its own runs hostile jobs (`--no-agents` leaves them out). Nothing may
+answer 5xx, raise, or take more than two seconds of processor, and no agent may die. What grows faster than its input is found by doubling it.
 Says every finding with the call that shows it as it comes, prints a table at the end, and exits 1 if there is a finding.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
+from benchmarks.fuzzing.agents import HostileJobs
 from benchmarks.fuzzing.calls import requests, undocumented
 from benchmarks.fuzzing.files import code_and_results, fed_files, good_examples
 from benchmarks.fuzzing.texts import grammars, growing
@@ -31,7 +32,7 @@ from easel.store.engine import Store
 from easel.store.migrate import migrate
 
 
-def run(minutes: float, seed: int) -> Fuzz:
+def run(minutes: float, seed: int, *, agents: bool = True) -> Fuzz:
     fuzz = Fuzz(random.Random(seed))
     until = time.monotonic() + minutes * 60
     with tempfile.TemporaryDirectory() as name:
@@ -44,6 +45,10 @@ def run(minutes: float, seed: int) -> Fuzz:
         token = create_platform_admin(store)
         assert token is not None
         good = good_examples()
+        values = Fuzz(random.Random(seed + 1))
+        hostile = HostileJobs(seed, values.value, fuzz.find)
+        if agents:
+            hostile.start()
         app = create_app(Settings(home=home, failed_logins_per_minute=10**6), store)
         with TestClient(app, raise_server_exceptions=False) as http:
             http.post(
@@ -60,6 +65,9 @@ def run(minutes: float, seed: int) -> Fuzz:
                 code_and_results(fuzz, Path(name) / "files")
                 fed_files(fuzz, Path(name) / "fed", good)
         store.close()
+        if agents:
+            hostile.stop()
+            fuzz.calls.update(hostile.calls)
     return fuzz
 
 
@@ -67,8 +75,9 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--minutes", type=float, default=1.0)
     asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--no-agents", action="store_true", help="without hostile jobs")
     given = asked.parse_args()
-    fuzz = run(given.minutes, given.seed)
+    fuzz = run(given.minutes, given.seed, agents=not given.no_agents)
     print(f"| what | calls (seed {given.seed}, {given.minutes:g} minutes) |\n|---|---|")
     for kind, count in sorted(fuzz.calls.items()):
         print(f"| {kind} | {count} |")
