@@ -8,10 +8,12 @@ import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 from easel.clock import SystemClock
 from easel.declare.job import Command
 from easel.declare.resources import Room
+from easel.run.executors.base import Away, Connected, Report
 from easel.run.executors.local import LocalExecutor
 from easel.run.order import ORDER, Order
 from easel.run.remote.depot import Link
@@ -105,3 +107,67 @@ def test_a_slice_is_asked_to_give_way_once_however_often_the_server_says_so(tmp_
     assert relay._say([], 0.0, leaving=False).gave_way == ["job_a.1"]
     relay._apply_orders(wire.Orders(session=1, forget={"job_a.1": True}))
     assert relay._say([], 0.0, leaving=False).gave_way == []
+
+
+def test_an_order_that_was_lost_with_the_worker_is_taken_when_it_is_offered_again(tmp_path: Path) -> None:
+    """The worker was killed before it read it: the server, which heard nothing, offers it as before."""
+    started: list[str] = []
+
+    class Killed(LocalExecutor):
+        reports: ClassVar[list[Report]] = []
+
+        def start(self, order: Order) -> None:
+            started.append(order.key)
+
+        def poll(self) -> list[Report]:
+            found, self.reports[:] = list(self.reports), []
+            return found
+
+    def offered(key: str) -> wire.Orders:
+        order = Order("job", int(key[-1]), "prj", Command(("true",)))
+        given = wire.Given(offer=f"offer of {key}", order=ORDER.dump_python(order, mode="json"))
+        return wire.Orders(session=1, start=[given])
+
+    config = WorkerConfig(tmp_path, "box", Room(1.0, 512), str(tmp_path / "blobs"), warm=False)
+    executor, woken = Killed(config, SystemClock(), lambda: None), threading.Event()
+    relay = Relay(executor, Link("http://127.0.0.1:9", "no token"), About("box"), SystemClock(), woken)
+    for key in ("job.1", "job.2", "job.3"):
+        relay._apply_orders(offered(key))
+    relay._apply_orders(wire.Orders(session=1, forget={"job.3": True}))  # it ended
+    executor.reports.append(Away("killed"))
+    executor.reports.append(Connected(Room(1.0, 512), frozenset({"job.2"}), {}))
+    assert relay._poll_executor()
+    assert set(relay._attempts) == {"job.2"}
+    for key in ("job.1", "job.2", "job.3"):
+        relay._apply_orders(offered(key))
+    assert started == ["job.1", "job.2", "job.3", "job.1"], (
+        "what has ended, and what it kept, is not begun again"
+    )
+
+
+def test_a_worker_that_was_started_again_is_told_again_what_must_end(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+
+    class Told(LocalExecutor):
+        reports: ClassVar[list[Report]] = []
+
+        def kill(self, key: str, *, force: bool = False) -> None:
+            told.append(("kill", key))
+
+        def give_way(self, key: str) -> None:
+            told.append(("give way", key))
+
+        def poll(self) -> list[Report]:
+            found, self.reports[:] = list(self.reports), []
+            return found
+
+    config = WorkerConfig(tmp_path, "box", Room(1.0, 512), str(tmp_path / "blobs"), warm=False)
+    executor, woken = Told(config, SystemClock(), lambda: None), threading.Event()
+    relay = Relay(executor, Link("http://127.0.0.1:9", "no token"), About("box"), SystemClock(), woken)
+    orders = wire.Orders(session=1, kill={"job.1": False}, give_way=["job.2"])
+    for _ in range(2):
+        executor.reports.append(Connected(Room(1.0, 512), frozenset({"job.1", "job.2"}), {}))
+        relay._poll_executor()
+        for _ in range(2):
+            relay._apply_orders(orders)
+    assert told == [("kill", "job.1"), ("give way", "job.2")] * 2

@@ -86,7 +86,8 @@ class Relay:
         self._gave_way: set[str] = set()
         self._walls: deque[float] = deque(maxlen=16)
         self._news: deque[wire.AttemptNews] = deque()
-        self._offers: deque[str] = deque(maxlen=1_000)
+        self._offers: deque[tuple[str, str]] = deque(maxlen=1_000)
+        """The last ones that were taken, each with its attempt."""
         self._connected = False
         self._away = False
         self._started = clock.monotonic()
@@ -169,7 +170,13 @@ class Relay:
                 case Connected(capacity, attempts, notes):
                     with self._lock:
                         self._capacity, self._notes, self._connected = capacity, notes, True
-                        self._attempts = {key: self._attempts.get(key, 0) for key in attempts}
+                        # What it never got, or lost before it began, will be offered as before, and must be taken;
+                        # and whether it was told to end or to give way before it went nobody knows: it is told again.
+                        lost = self._attempts.keys() - attempts
+                        kept = [offer for offer in self._offers if offer[1] not in lost]
+                        self._offers = deque(kept, self._offers.maxlen)
+                        self._attempts = dict.fromkeys(attempts, 0)
+                        self._gave_way.clear()
                 case Beat(_, notes) if notes:
                     self._notes = {**self._notes, **notes}
                 case Away(reason, superseded):
@@ -270,9 +277,10 @@ class Relay:
         for each in orders.start if not self._stopping.is_set() else ():
             order = ORDER.validate_python(each.order)
             # A late answer may repeat an offer that another one brought, and that is over by now.
-            if order.key not in self._attempts and each.offer not in self._offers:
+            offer = (each.offer, order.key)
+            if order.key not in self._attempts and offer not in self._offers:
                 self._attempts[order.key] = 0
-                self._offers.append(each.offer)
+                self._offers.append(offer)
                 if isinstance(order.run, Trial):
                     self._trials.add(order.key)
                 self._executor.start(order)
