@@ -103,3 +103,45 @@ def test_an_apps_examples_are_hidden_where_their_set_or_folder_is(world: World) 
         body = {"digests": [digest], "on": False}
         assert world.call("astro-member", "POST", f"{address}/refine", json=body).status_code == 404
         assert world.call("astro-admin", "GET", f"{address}/examples").status_code == 200
+
+
+def test_neither_pages_nor_filters_nor_orders_tell_of_hidden_jobs(either_world: World) -> None:
+    world = either_world
+    hide(world, "fileset", "patients*")
+    spec = {"name": "open", "run": {"kind": "command", "argv": ["count"]}}
+    hidden = {**spec, "name": "zeta", "output_set": "patients-counted"}
+    made = []
+    for each in (hidden, spec, hidden, hidden):
+        answer = world.call("astro-admin", "POST", f"{BASE}/jobs", json=each)
+        assert answer.status_code == 201, answer.text
+        made.append(answer.json()["id"])
+        tagged = {"kind": "job", "ref": made[-1], "tags": {"ward": len(made)}}
+        assert world.call("astro-admin", "POST", f"{BASE}/tags", json=tagged).status_code == 200
+
+    def find(who: str, query: str, sort: str = "-create_time") -> tuple[list[str], bool]:
+        body = {"kind": "job", "query": query, "sort": sort, "limit": 1}
+        told = world.call(who, "POST", f"{BASE}/find", json=body).json()
+        return [item["name"] for item in told["items"]], told["next_cursor"] is not None
+
+    def search(who: str) -> tuple[list[str], bool]:
+        body = {"experiment_ids": ["0"], "max_results": 1}
+        told = world.call(who, "POST", "/mlflow/astro/api/2.0/mlflow/runs/search", json=body).json()
+        return [run["info"]["run_id"] for run in told.get("runs", ())], "next_page_token" in told
+
+    for sort in ("-create_time", "ward"):
+        assert find("astro-admin", "has ward", sort) == ([made[3] if sort[0] == "-" else made[0]], True)
+        assert find("astro-member", "has ward", sort) == ([made[1]], False)
+    assert find("astro-member", "ward > 2") == ([], False)
+    assert search("astro-admin") == ([made[3]], True)
+    assert search("astro-member") == ([made[1]], False)
+    for path in ("jobs", "jobs/table"):
+        for query, told in (
+            ("filter=name:eq:zeta", []),
+            ("filter=name:prefix:o", [made[1]]),
+            ("sort=name", [made[1]]),
+            ("sort=seq", made),
+        ):
+            found = world.call("astro-member", "GET", f"{BASE}/{path}?{query}").json()["items"]
+            assert [item.get("id") or item["job"]["id"] for item in found] == told, (path, query)
+    tagged_order = world.call("astro-member", "GET", f"{BASE}/jobs/table?sort=ward").json()["items"]
+    assert [item["job"]["id"] for item in tagged_order] == [made[1]]

@@ -54,7 +54,7 @@ def test_who_only_looks_at_jobs_keeps_nobody_from_changing_them(store: Store) ->
     with store.write() as tx:
         (job,) = add(tx, 1)
     with store.read() as reader:
-        assert list(jobs.rows(reader, [job], lock=False)) == [job]
+        assert list(jobs.rows(reader, [job])) == [job]
         with store.write() as tx:
             if not store.is_sqlite:
                 tx.execute(text("SET LOCAL lock_timeout = '1s'"))

@@ -48,10 +48,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """One caller's rules, longest first."""
+    """One caller's rules, longest first. `own` is the caller, from whom their own jobs are never hidden."""
 
     paths: tuple[Rule, ...] = ()
     sets: tuple[Rule, ...] = ()
+    own: str = ""
 
     def reads_path(self, path: str) -> bool:
         return all(rule.may_read for rule in _deciding(self.paths, path))

@@ -24,7 +24,7 @@ from easel.ids import ProjectId
 from easel.store.engine import Tx
 from easel.store.schema.jobs import IS_ACTIVE, jobs
 from easel.store.schema.price import bill_lines, budgets, prices
-from easel.store.upsert import insert_or
+from easel.store.upsert import chunks, insert_or
 
 
 def price_history(tx: Tx) -> list[tuple[datetime, Mapping[str, Any]]]:
@@ -156,10 +156,27 @@ def totals_of_days(tx: Tx, project_id: ProjectId | None, month: str | None) -> l
     ]
 
 
-def lines_over_midnight(tx: Tx, project_id: ProjectId | None, month: str | None) -> list[KeptLine]:
-    """Returns the lines that touch more than one day."""
+def lines_over_midnight(
+    tx: Tx, project_id: ProjectId | None, month: str | None
+) -> list[tuple[str, KeptLine]]:
+    """Returns the lines that touch more than one day, each with its job."""
     query = _LINE.where(*_there(project_id, month), _DAY_OF_START != _DAY_OF_END)
-    return [KeptLine(*row) for row in tx.execute(query)]
+    found = tx.execute(query.add_columns(bill_lines.c.job_id)).all()
+    return [(row[-1], KeptLine(*row[:-1])) for row in found]
+
+
+def days_of_jobs(
+    tx: Tx, project_id: ProjectId | None, month: str | None, jobs_there: Sequence[str]
+) -> set[tuple[str, int, str]]:
+    """Returns on which days, and in which currency, these jobs have lines that lie within one: as `totals_of_days`
+    counts them."""
+    query = select(bill_lines.c.job_id, _DAY_OF_START.label("day"), bill_lines.c.currency).distinct()
+    query = query.where(*_there(project_id, month), _DAY_OF_START == _DAY_OF_END)
+    found = set[tuple[str, int, str]]()
+    for some in chunks(jobs_there):
+        rows = tx.execute(query.where(bill_lines.c.job_id.in_(some)))
+        found |= {(row.job_id, int(row.day), row.currency) for row in rows}
+    return found
 
 
 def _there(project_id: ProjectId | None, month: str | None) -> list[ColumnElement[bool]]:

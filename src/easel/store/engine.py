@@ -68,6 +68,8 @@ class Tx:
     origin: str = field(default="")
     remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """Answers that several steps of one transaction ask for; whoever changes what they rest on empties it."""
+    only_reads: bool = field(default=False)
+    """Nothing written here is kept, so nothing need be locked."""
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
         if isinstance(parameters, list) and len(parameters) == 1:
@@ -188,7 +190,7 @@ class Store:
     def read(self) -> Iterator[Tx]:
         """A consistent view; nothing written in it is kept."""
         with _away_means_try_later(), self.engine.connect() as conn, conn.begin() as transaction:
-            yield Tx(conn, self.clock.now(), self.rng)
+            yield Tx(conn, self.clock.now(), self.rng, only_reads=True)
             transaction.rollback()
 
     @contextmanager
@@ -199,7 +201,7 @@ class Store:
                 yield tx
             return
         with _away_means_try_later(), self._at_once.connect() as conn:
-            yield Tx(conn, self.clock.now(), self.rng)
+            yield Tx(conn, self.clock.now(), self.rng, only_reads=True)
 
     @contextmanager
     def snapshot(self) -> Iterator[Tx]:
@@ -208,7 +210,7 @@ class Store:
             if not self.is_sqlite:  # a SQLite reader in WAL mode is a snapshot already
                 conn.execution_options(isolation_level="REPEATABLE READ")
             with conn.begin() as transaction:
-                yield Tx(conn, self.clock.now(), self.rng)
+                yield Tx(conn, self.clock.now(), self.rng, only_reads=True)
                 transaction.rollback()
 
     @contextmanager

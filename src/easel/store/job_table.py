@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, func, not_, select
 
 from easel.declare.page import PageRequest
 from easel.errors import InvalidInput
 from easel.ids import ProjectId
+from easel.lake.access import EVERYTHING, Rights
 from easel.records.job import Job
 from easel.records.lake import Kind
 from easel.store.engine import Tx
 from easel.store.jobs import JOB_COLUMNS, JOBS, job_of
+from easel.store.lake.hidden_jobs import hidden
 from easel.store.lake.search import sort_column
 from easel.store.paging import Page, conditions, fetch
 from easel.store.schema.jobs import jobs
@@ -42,13 +44,20 @@ class CataloguedJob:
 
 
 def page(
-    tx: Tx, project_id: ProjectId, request: PageRequest, among: Select[*tuple[Any, ...]] | None = None
+    tx: Tx,
+    project_id: ProjectId,
+    request: PageRequest,
+    among: Select[*tuple[Any, ...]] | None = None,
+    rights: Rights = EVERYTHING,
 ) -> Page[CataloguedJob]:
-    """Sorted by a column of jobs, by `cost`, or by a tag; those without it come last. `among` are artifacts' ids."""
+    """Sorted by a column of jobs, by `cost`, or by a tag; those without it come last. `among` are artifacts' ids;
+    jobs that `rights` hide are left out."""
     query: Select[*tuple[Any, ...]] = select(*JOB_COLUMNS, jobs.c.artifact_id)
     query = query.where(jobs.c.project_id == project_id)
     if among is not None:
         query = query.where(jobs.c.artifact_id.in_(among))
+    if rights is not EVERYTHING:
+        query = query.where(not_(hidden(rights)))
     key = request.sort.removeprefix("-")
     if key == "" or key in JOBS.columns:
         return fetch(tx, query, JOBS, request).map(lambda row: CataloguedJob(job_of(row), row.artifact_id))

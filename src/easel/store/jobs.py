@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Text, bindparam, cast, func, insert, select, update
+from sqlalchemy import Text, bindparam, cast, func, insert, not_, select, update
 
 from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import Conflict, NotFound
 from easel.ids import LEAST_END, JobId, ProjectId, UserId, id_end
+from easel.lake.access import EVERYTHING, Rights
 from easel.records.attempt import EndReason
 from easel.records.job import Job, JobState, Usage
 from easel.store.engine import AnyRow, Tx
 from easel.store.job_specs import KNOWN, SPEC, signature
+from easel.store.lake.hidden_jobs import hidden
 from easel.store.paging import Collection, Page, fetch
 from easel.store.schema.identity import users
 from easel.store.schema.jobs import IS_ACTIVE, jobs
@@ -241,9 +243,15 @@ _LISTED = (
 """Specs as text: one that is known need not be read anew."""
 
 
-def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[tuple[Job, str]]:
-    """Returns jobs, each with its owner's name."""
-    found = fetch(tx, _LISTED, JOBS, request, {"of_project": project_id})
+def list_jobs(
+    tx: Tx, project_id: ProjectId, request: PageRequest, rights: Rights = EVERYTHING
+) -> Page[tuple[Job, str]]:
+    """Returns jobs, each with its owner's name; without those that `rights` hide, where those are given."""
+    if rights is EVERYTHING:
+        found = fetch(tx, _LISTED, JOBS, request, {"of_project": project_id})
+    else:
+        shown = _LISTED.where(not_(hidden(rights))).params(of_project=project_id)
+        found = fetch(tx, shown, JOBS, request)
     return found.map(
         lambda row: (job_of(row, KNOWN.of_text(row.id, row.spec_text)), row.owner or row.user_id)
     )
@@ -252,13 +260,13 @@ def list_jobs(tx: Tx, project_id: ProjectId, request: PageRequest) -> Page[tuple
 def rows(tx: Tx, ids: Iterable[str], *, lock: bool = True) -> dict[str, StoredJob]:
     """Returns everything about these jobs, for whoever will change them in this transaction.
 
-    Who only looks says that there is nothing to `lock`: else nobody could change them meanwhile.
+    Who only looks says that there is nothing to `lock`: else nobody could change them meanwhile. A reader never locks.
     """
     wanted = sorted(set(ids))
     found: dict[str, StoredJob] = {}
     for start in range(0, len(wanted), 500):
         query = select(jobs).where(jobs.c.id.in_(wanted[start : start + 500]))
-        if lock:
+        if lock and not tx.only_reads:
             # Everybody locks jobs in the order of their ids: two who want the same ones never wait for each other.
             query = query.order_by(jobs.c.id).with_for_update()
         found.update((row.id, StoredJob._make(row)) for row in tx.execute(query))

@@ -24,13 +24,16 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    not_,
     or_,
     select,
 )
 
 from easel.ids import ProjectId
+from easel.lake.access import EVERYTHING, Rights
 from easel.records.run import RunRecord
 from easel.store.engine import AnyRow, Tx
+from easel.store.lake.hidden_jobs import hidden
 from easel.store.lake.tags import SHORT
 from easel.store.runs import PARAM, RUN_COLUMNS, run_of, tag_key
 from easel.store.schema.jobs import job_series, jobs
@@ -80,6 +83,8 @@ class RunSearch:
     order: Sequence[RunOrder] = ()
     offset: Any = 0
     limit: Any = 1000
+    rights: Rights = EVERYTHING
+    """Of whoever asks: runs that a grant hides from them are not there."""
 
 
 Columns = Sequence[ColumnElement[Any]]
@@ -239,6 +244,8 @@ def _base(dialect: str, project_id: Any, request: RunSearch) -> Select[*tuple[An
         query = query.where(jobs.c.deleted_at.is_(None))
     elif request.view is View.DELETED:
         query = query.where(jobs.c.deleted_at.is_not(None))
+    if request.rights is not EVERYTHING:
+        query = query.where(not_(hidden(request.rights)))
     for number, term in enumerate(request.terms):
         joined = _beside(dialect, project_id, term, number)
         query = query.where(_condition(dialect, project_id, term)) if joined is None else query.join(*joined)

@@ -10,7 +10,7 @@ from easel.declare.job import JobSpec
 from easel.declare.page import PageRequest
 from easel.errors import NotFound
 from easel.flow.lake.visible import need_job as need_job
-from easel.flow.lake.visible import visible_job, visible_jobs
+from easel.flow.lake.visible import telling_rights, visible_job, visible_jobs
 from easel.records.environment import LockedEnvironment
 from easel.records.identity import Caller
 from easel.records.job import TERMINAL, Job, JobState
@@ -25,7 +25,7 @@ from easel.store.paging import Page
 
 def list_jobs(tx: Tx, caller: Caller, page: PageRequest) -> Page[tuple[Job, str]]:
     """Returns the project's jobs, newest first, as the caller may see them, each with its owner's name."""
-    found = jobs.list_jobs(tx, caller.project_id, page)
+    found = jobs.list_jobs(tx, caller.project_id, page, telling_rights(tx, caller, page))
     seen = visible_jobs(tx, caller, [job for job, _ in found.items])
     return Page(list(zip(seen, (owner for _, owner in found.items), strict=True)), found.next_cursor)
 

@@ -25,7 +25,7 @@ class Session:
 def project_of(store: Store, job_id: str) -> str:
     """The name of the project that a job is in, to ask whether the caller may enter it."""
     with store.read() as tx:
-        row = jobs.rows(tx, [job_id]).get(job_id)
+        row = jobs.rows(tx, [job_id], lock=False).get(job_id)
         found = identity.find_project(tx, ProjectId(row.project_id)) if row is not None else None
         if found is None:
             raise no_session(job_id)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from easel.declare.page import PageRequest
-from easel.flow.lake.visible import HIDDEN_NAME, visible_jobs
+from easel.flow.lake.visible import HIDDEN_NAME, telling_rights, visible_jobs
 from easel.ids import UserId
 from easel.lake.query.language import parse_query
 from easel.records.identity import Caller
@@ -45,7 +45,7 @@ def job_rows(tx: Tx, caller: Caller, request: PageRequest, where: str = "") -> J
     if where.strip():
         rights = rights_of(tx, caller)
         among = matching(caller.project_id, Kind.JOB, rights, parse_query(where, tx.now), find_users)
-    found = job_table.page(tx, caller.project_id, request, among)
+    found = job_table.page(tx, caller.project_id, request, among, telling_rights(tx, caller, request))
     seen = visible_jobs(tx, caller, [row.job for row in found.items])
     known = tags.tags_of(tx, [row.artifact_id for row in found.items if row.artifact_id is not None])
     bills = job_table.billed(tx, [job.id for job in seen])

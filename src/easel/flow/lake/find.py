@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from easel.errors import InvalidInput
-from easel.flow.lake.visible import hidden_jobs
 from easel.ids import UserId
 from easel.lake.query.language import parse_query
 from easel.records.identity import Caller
@@ -56,8 +55,5 @@ def find(
         return creators_named(tx, caller.project_id, name)
 
     items, following = search(tx, caller.project_id, rights_of(tx, caller), request, find_users)
-    if kind is Kind.JOB:
-        hidden = hidden_jobs(tx, caller, [item.name for item in items])
-        items = [item for item in items if item.name not in hidden]
     values = tags.tags_of(tx, [item.id for item in items])
     return Found([(item, values[item.id]) for item in items], following)

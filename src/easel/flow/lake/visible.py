@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from easel.declare.job import Command
+from easel.declare.page import PageRequest
 from easel.errors import NotFound
 from easel.lake.access import EVERYTHING, Rights
 from easel.records.event import Event
@@ -18,6 +19,8 @@ from easel.store.lake.grants import rights_of
 
 _SETS = frozenset({"set", "input", "output", "code", "input_set", "output_set", "code_set", "examples_set"})
 """Fields of events that name file sets."""
+_NEVER_HIDDEN = frozenset({"", "seq", "id", "state", "user_id", "submitted_at", "cost"})
+"""What is told of every job, and may therefore be sorted and filtered by."""
 HIDDEN = "(hidden by a grant)"
 HIDDEN_NAME = "hidden"
 
@@ -51,6 +54,13 @@ def visible_jobs(tx: Tx, caller: Caller, found: Sequence[Job]) -> list[Job]:
     return [_redacted(job) if _hides(rights, caller, job) else job for job in found]
 
 
+def telling_rights(tx: Tx, caller: Caller, page: PageRequest) -> Rights:
+    """Returns by which rights jobs are left out of a page: the caller's, where its order or its filters would tell
+    what is hidden of them; else nothing is left out, and what is hidden is only not named."""
+    asked = {each.field for each in page.filters} | {page.sort.removeprefix("-")}
+    return EVERYTHING if asked <= _NEVER_HIDDEN else rights_of(tx, caller)
+
+
 def hidden_jobs(tx: Tx, caller: Caller, job_ids: Iterable[str]) -> set[str]:
     """Returns which of these jobs a grant hides: neither their names nor their tags are told."""
     rights = rights_of(tx, caller)
@@ -75,10 +85,10 @@ def _hides(rights: Rights, caller: Caller, job: Job) -> bool:
     if rights is EVERYTHING or job.user_id == caller.user.id:
         return False
     named = (job.code_set, job.input_set, job.output_set, job.spec.output_set)
-    return any(name is not None and not _reads(rights, name) for name in named)
+    return any(name is not None and not reads_name(rights, name) for name in named)
 
 
-def _reads(rights: Rights, name: str) -> bool:
+def reads_name(rights: Rights, name: str) -> bool:
     """`name:version` of a set, or a path."""
     if name.startswith("/") and not name.startswith("/@"):
         return rights.reads_path(name.partition(":")[0])
@@ -104,24 +114,24 @@ def _shows(rights: Rights, event: Event) -> bool:
     group = event.kind.partition(".")[0]
     if group == "files" and not _reads_folder(rights, event.subject):
         return False
-    if group == "fileset" and not _reads(rights, event.subject):
+    if group == "fileset" and not reads_name(rights, event.subject):
         return False
-    if group == "tags" and event.body.get("kind") != "job" and not _reads(rights, event.subject):
+    if group == "tags" and event.body.get("kind") != "job" and not reads_name(rights, event.subject):
         return False
     if group == "grant":
         is_path = event.body.get("scope") == "path"
         readable = (
-            _reads_folder(rights, event.subject) if is_path else _reads(rights, event.subject.rstrip("*"))
+            _reads_folder(rights, event.subject) if is_path else reads_name(rights, event.subject.rstrip("*"))
         )
         return bool(readable)
     return all(_reads_folder(rights, text) for text in _paths(event.body)) and all(
-        _reads(rights, name) for name in _sets(event.body)
+        reads_name(rights, name) for name in _sets(event.body)
     )
 
 
 def _reads_folder(rights: Rights, text: str) -> bool:
     """A path with or without its version, a folder, or `/@set`."""
-    return _reads(rights, text) if text.startswith("/@") else rights.reads_path(text.partition(":")[0])
+    return reads_name(rights, text) if text.startswith("/@") else rights.reads_path(text.partition(":")[0])
 
 
 def _paths(value: Any) -> Iterator[str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
-from easel.flow.lake.visible import hidden_jobs
 from easel.flow.mlflow.artifacts import SCHEME
 from easel.flow.mlflow.errors import invalid
 from easel.flow.mlflow.experiments import number_of
@@ -25,9 +23,9 @@ from easel.flow.mlflow.query import (
 )
 from easel.flow.mlflow.runs import STATUSES, USER, WholeRun, moment, states_of, whole
 from easel.records.identity import Caller
-from easel.records.run import RunRecord
 from easel.store import run_pages, run_search, runs
 from easel.store.engine import Tx
+from easel.store.lake.grants import rights_of
 from easel.store.run_search import RunOrder, RunSearch, RunTerm, WrittenRun
 from easel.store.run_search import View as View
 
@@ -74,25 +72,16 @@ def search(
     wanted = sorted({number for number in numbers if 0 <= number < 2**31})
     if not wanted:
         return [], None
-    request = RunSearch(wanted, view, terms, order, offset, max_results + 1)
+    request = RunSearch(wanted, view, terms, order, offset, max_results + 1, rights_of(tx, caller))
     found: Sequence[WholeRun | str]
     if tx.conn.dialect.name == "postgresql":
         written = run_search.texts(tx, caller.project_id, request, _WRITTEN)
         more = len(written) > max_results
-        found = _completed(tx, caller, _shown(tx, caller, written[:max_results]))
+        found = _completed(tx, caller, written[:max_results])
     else:
         records = run_search.records(tx, caller.project_id, request)
-        more, found = len(records) > max_results, whole(tx, caller, _shown(tx, caller, records[:max_results]))
+        more, found = len(records) > max_results, whole(tx, caller, records[:max_results])
     return found, token_of(offset + max_results) if more else None
-
-
-Run = TypeVar("Run", RunRecord, WrittenRun)
-
-
-def _shown(tx: Tx, caller: Caller, found: Sequence[Run]) -> list[Run]:
-    """Returns these runs without those whose files a grant hides from the caller."""
-    hidden = hidden_jobs(tx, caller, [run.id for run in found])
-    return [run for run in found if run.id not in hidden]
 
 
 _WRITTEN = run_pages.written_columns(STATUSES, SCHEME)

@@ -95,7 +95,7 @@ def settle(tx: Tx, over: Sequence[JobId]) -> int:
 
 def _over(tx: Tx, among: frozenset[JobId]) -> list[tuple[StoredStudy, list[tuple[StudyPoint, Job]]]]:
     running = [p for p in studies.running_points(tx) if p.job_id in among]
-    rows = jobs.rows(tx, [p.job_id for p in running if p.job_id is not None])
+    rows = jobs.rows(tx, [p.job_id for p in running if p.job_id is not None], lock=False)
     found: dict[str, list[tuple[StudyPoint, Job]]] = {}
     for point in running:
         row = rows.get(str(point.job_id))
@@ -298,7 +298,7 @@ def _finish(tx: Tx, study: StoredStudy, reason: str) -> None:
 def _goes_on_from(tx: Tx, ready: ReadyStudy) -> EarlierPoint | None:
     """The slice before, with the set that holds its checkpoint; None where that is gone: the point begins anew."""
     found = earlier_of(ready.study.spec, ready.suggestion.point, ready.points)
-    row = None if found is None else jobs.rows(tx, [found.job_id]).get(found.job_id)
+    row = None if found is None else jobs.rows(tx, [found.job_id], lock=False).get(found.job_id)
     if found is None or row is None or row.output_set is None:
         return None
     return replace(found, checkpoint=row.output_set)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import bindparam, delete, insert, select
 
 from easel.declare.roles import Role
@@ -37,7 +39,8 @@ def _read_rights(tx: Tx, caller: Caller) -> Rights:
     if not found:
         return EVERYTHING
     groups = groups_of(tx, caller.project_id, caller.user.id)
-    return rights(found, frozenset({f"user:{caller.user.id}", *(f"group:{name}" for name in groups)}))
+    mine = rights(found, frozenset({f"user:{caller.user.id}", *(f"group:{name}" for name in groups)}))
+    return replace(mine, own=caller.user.id)
 
 
 _GRANTS = (

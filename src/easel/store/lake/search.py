@@ -32,6 +32,7 @@ from easel.lake.query.ast import BUILT_IN, And, Compare, Day, Expression, Has, K
 from easel.records.lake import Artifact, Kind
 from easel.store.engine import Tx
 from easel.store.lake.artifacts import COLUMNS, artifact, readable
+from easel.store.lake.hidden_jobs import not_hidden
 from easel.store.schema.lake import artifacts, tags
 
 Condition = ColumnElement[bool]
@@ -69,10 +70,10 @@ def search(
         found = _among_the_newest(tx, project_id, rights, request, find_users)
         if found is not None:
             return found, _cursor(request, found[-1].created_at, found[-1].id)
-    writer = _Writer(project_id, request.kind, artifacts, find_users)
+    writer = _Writer(project_id, request.kind, artifacts, rights, find_users)
     key, descending = request.sort.removeprefix("-"), request.sort.startswith("-")
     query: Select[*tuple[Any, ...]] = select(*COLUMNS).where(
-        artifacts.c.project_id == project_id, artifacts.c.kind == request.kind, readable(rights)
+        artifacts.c.project_id == project_id, artifacts.c.kind == request.kind, _shown(request.kind, rights)
     )
     if key in _BY_COLUMN:
         by: ColumnElement[Any] = artifacts.c[_BY_COLUMN[key]]
@@ -105,9 +106,9 @@ def matching(
     project_id: ProjectId, kind: Kind, rights: Rights, where: Expression, find_users: FindUsers
 ) -> Select[*tuple[Any, ...]]:
     """The ids of all artifacts that fulfil an expression, for a further query."""
-    condition = _Writer(project_id, kind, artifacts, find_users).condition(where)
+    condition = _Writer(project_id, kind, artifacts, rights, find_users).condition(where)
     return select(artifacts.c.id).where(
-        artifacts.c.project_id == project_id, artifacts.c.kind == kind, readable(rights), condition
+        artifacts.c.project_id == project_id, artifacts.c.kind == kind, _shown(kind, rights), condition
     )
 
 
@@ -121,15 +122,26 @@ def _among_the_newest(
     """
     newest = (
         select(*COLUMNS)
-        .where(artifacts.c.project_id == project_id, artifacts.c.kind == request.kind, readable(rights))
+        .where(
+            artifacts.c.project_id == project_id,
+            artifacts.c.kind == request.kind,
+            _shown(request.kind, rights),
+        )
         .order_by(artifacts.c.created_at.desc(), artifacts.c.id.desc())
         .limit(WALK * request.limit)
         .subquery("newest")
     )
-    writer = _Walker(project_id, request.kind, newest, find_users)
+    writer = _Walker(project_id, request.kind, newest, rights, find_users)
     query = select(newest).where(writer.condition(request.where)).limit(request.limit + 1)
     rows = tx.execute(query.order_by(newest.c.created_at.desc(), newest.c.id.desc())).all()
     return [artifact(row) for row in rows[: request.limit]] if len(rows) > request.limit else None
+
+
+def _shown(kind: Kind, rights: Rights) -> Condition:
+    """The entries of a kind that whoever has these rights may see; also of jobs, which `readable` shows to all."""
+    if kind is Kind.JOB and (rights.paths or rights.sets):
+        return not_hidden(artifacts, rights)
+    return readable(rights)
 
 
 def sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
@@ -146,8 +158,11 @@ def sort_column(tx: Tx, project_id: ProjectId, kind: Kind, key: str) -> str:
 class _Writer:
     """Turns an expression into a condition on one row of the catalogue, or of an alias of it for jobs."""
 
-    def __init__(self, project_id: ProjectId, kind: Kind, rows: FromClause, find_users: FindUsers) -> None:
-        self._project_id, self._kind, self._rows, self._find_users = project_id, kind, rows, find_users
+    def __init__(
+        self, project_id: ProjectId, kind: Kind, rows: FromClause, rights: Rights, find_users: FindUsers
+    ) -> None:
+        self._project_id, self._kind, self._rows = project_id, kind, rows
+        self._rights, self._find_users = rights, find_users
 
     def condition(self, expression: Expression) -> Condition:
         match expression:
@@ -174,10 +189,12 @@ class _Writer:
         if not key.of_job:
             return write(self)
         jobs = artifacts.alias()
-        there = _Writer(self._project_id, Kind.JOB, jobs, self._find_users)
+        there = _Writer(self._project_id, Kind.JOB, jobs, self._rights, self._find_users)
         found = select(jobs.c.id).where(
             jobs.c.project_id == self._project_id, jobs.c.kind == Kind.JOB, write(there)
         )
+        if self._rights.paths or self._rights.sets:
+            found = found.where(not_hidden(jobs, self._rights))
         # Spelt out, so that its negation also holds for what no job made.
         return and_(self._rows.c.made_by.is_not(None), self._rows.c.made_by.in_(found))
 
