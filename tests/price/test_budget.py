@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +17,7 @@ from easel.price.budget import (
     Warn,
     admit,
     money,
+    put_back,
     watch,
 )
 
@@ -65,6 +67,20 @@ def test_running_jobs_that_cross_the_budget_are_stopped_the_dearest_first() -> N
     assert watch(TEN, Spending(4_999_999, running), warned=(0.5, 0.8, 1.0)) == []
     acts = watch(TEN, Spending(5_000_000, running), warned=(0.5, 0.8))
     assert acts == [Warn(1.0, 10_000_000), Stop(("dear", "cheap"), "the month budget of 10.00 is spent")]
+
+
+def test_of_what_has_not_begun_the_last_goes_back_and_only_as_much_as_must() -> None:
+    running = (RunningSpend("runs", 1_000_000, soon_micros=500_000),)
+    begin = tuple(RunningSpend(name, 0, soon_micros=1_000_000) for name in ("first", "second", "third"))
+    spent = Spending(6_000_000, running, launching=begin)
+    assert put_back(TEN, spent) == ["third"]
+    assert put_back(TEN, replace(spent, billed_micros=7_600_000)) == ["third", "second", "first"]
+    assert put_back(TEN, replace(spent, billed_micros=5_000_000)) == []
+    assert put_back(replace(TEN, hard_stop=False), replace(spent, billed_micros=10_000_000)) == []
+    assert watch(TEN, replace(spent, billed_micros=7_600_000), warned=(0.5, 0.8, 1.0)) == []
+    (stop,) = watch(TEN, replace(spent, billed_micros=8_500_000), warned=(0.5, 0.8, 1.0))
+    assert isinstance(stop, Stop)
+    assert stop.jobs == ("runs",)
 
 
 def test_a_month_begins_on_its_first_day_in_utc() -> None:

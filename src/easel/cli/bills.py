@@ -119,6 +119,8 @@ def budget(
     """The project's budget: show, set, remove. What you do not name stays as it is."""
     named = {"period": period, "hard_stop": None if soft is None else not soft, "warn_at": warn_at or None}
     changes = {name: value for name, value in named.items() if value is not None}
+    if remove and (limit is not None or changes):
+        raise InvalidInput("--remove goes alone: what is removed has neither a limit nor a period")
     with connect(project) as client:
         if remove:
             client.bills.remove_budget()

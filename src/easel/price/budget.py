@@ -105,7 +105,7 @@ class Warn:
 
 @dataclass(frozen=True)
 class Stop:
-    """The budget is spent: these jobs are to be killed, the dearest first."""
+    """The budget is spent: these running jobs are to be killed, the dearest first."""
 
     jobs: tuple[str, ...]
     why: str
@@ -164,20 +164,25 @@ def watch(
         for share in sorted(budget.warn_at)
         if share not in warned and spending.so_far >= share * budget.limit_micros
     ]
-    if budget.hard_stop and (stopped := _too_many(budget, spending)):
+    if budget.hard_stop and spending.running and spending.soon >= budget.limit_micros:
+        stopped = sorted(spending.running, key=lambda job: (-job.accrued_micros, job.job))
         why = f"the {budget.period} budget of {money(budget.limit_micros, currency)} is spent"
         acts.append(Stop(tuple(job.job for job in stopped), why))
     return acts
 
 
-def _too_many(budget: Budget, spending: Spending) -> list[RunningSpend]:
-    """Returns the jobs to stop, the dearest first: those that have not begun go before any that runs."""
-    if spending.soon + spending.reserved < budget.limit_micros:
-        return []
-    found = list(spending.launching)
-    if spending.soon >= budget.limit_micros:
-        found += spending.running
-    return sorted(found, key=lambda job: (-job.accrued_micros, job.job))
+def put_back(budget: Budget, spending: Spending) -> list[str]:
+    """Returns the jobs that a device was given, has not begun and may not begin now: a hard budget would be passed
+    before they could be stopped. The last go first, and only as many as must; they wait in their queues again.
+    """
+    found: list[str] = []
+    reserved = spending.reserved
+    for job in reversed(spending.launching if budget.hard_stop else ()):
+        if spending.soon + reserved < budget.limit_micros:
+            break
+        found.append(job.job)
+        reserved -= job.soon_micros
+    return found
 
 
 def money(micros: int, currency: str = "") -> str:

@@ -14,11 +14,12 @@ from datetime import datetime
 
 from easel.clock import Clock
 from easel.errors import Fenced, TryLater
+from easel.flow.budgets import stops_in
 from easel.flow.jobs.advance import Advance, Advancer
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.preempt import preempt, preempting
 from easel.flow.jobs.reports import AttemptReport
-from easel.flow.jobs.stranded import put_back, stranded
+from easel.flow.jobs.stranded import put_back, stranded, unaffordable
 from easel.flow.operate.drain import emptying
 from easel.flow.operate.reserve import strangers
 from easel.records.attempt import AttemptKey, EndReason
@@ -346,8 +347,11 @@ class Controller:
             self.executor.kill(key)
 
     def _put_back(self) -> None:
-        """What the devices that are left could not hold goes back into its queue."""
-        found = stranded(self.store, self._stopped) if self.connected else []
+        """What the devices that are left could not hold, or a budget cannot pay, goes back into its queue."""
+        if not self.connected:
+            return
+        stops = stops_in(self.launcher.limits.grace_s)
+        found = {*stranded(self.store, self._stopped), *unaffordable(self.store, stops, self._stopped)}
         if not found:
             return
         with self.store.write() as tx:

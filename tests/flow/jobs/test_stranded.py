@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from easel.declare.resources import Resources, Room
+from easel.flow.budgets import set_budget
 from easel.flow.jobs import stranded as module
 from easel.flow.jobs.control import kill_job
+from easel.price.budget import Budget
 from easel.records.job import JobState
 from easel.store import devices, job_queues, jobs
 from easel.store.events import events_after
@@ -60,6 +62,27 @@ def test_what_was_let_through_for_a_device_that_left_goes_back_and_the_next_runs
     (done,) = engine.finish(controller, usual)
     assert done.state is JobState.FINISHED
     assert {engine.job(job).state for job in again} == {JobState.QUEUED}
+
+
+def test_what_was_let_through_and_a_budget_cannot_pay_any_more_waits_until_it_is_raised(
+    engine: EngineUnderTest,
+) -> None:
+    controller = engine.controller()
+    long = engine.submit("sleep", "600", resources=ALL)
+    engine.turn_until(controller, lambda: engine.job(long).state is JobState.RUNNING)
+    with engine.store.write() as tx:
+        devices.seen(tx, "second", "remote", Room(64.0, 64_000), {"label site": "north"})
+    other = engine.submit("true", resources=ALL)
+    engine.turn_until(controller, lambda: engine.job(other).state is JobState.LAUNCHING, 20)
+    with engine.store.write() as tx:
+        set_budget(tx, engine.caller(), Budget(10))
+    engine.turn_until(controller, lambda: engine.job(other).state is JobState.QUEUED, 20)
+    with engine.store.write() as tx:
+        assert not jobs.rows(tx, [other.id])[other.id].kill_requested
+        set_budget(tx, engine.caller(), None)
+        kill_job(tx, engine.caller(), long.id)
+    (done,) = engine.finish(controller, other)
+    assert done.state is JobState.FINISHED
 
 
 def test_who_has_only_just_been_let_through_is_left_alone(engine: EngineUnderTest) -> None:

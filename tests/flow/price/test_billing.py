@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from easel.declare.job import Command, JobSpec
+from easel.declare.job import Command, JobSpec, RetryRule
 from easel.declare.page import PageRequest
 from easel.declare.resources import Resources, Room
 from easel.declare.roles import Role
@@ -27,6 +27,7 @@ from easel.flow.jobs.advance import Advance, Advancer, columns_of, life_of
 from easel.flow.jobs.launch import Launcher
 from easel.flow.jobs.orders import OrderLimits
 from easel.flow.jobs.reports import AttemptReport
+from easel.flow.jobs.stranded import unaffordable
 from easel.flow.jobs.submit import submit_job
 from easel.flow.jobs.waiting import why_waiting
 from easel.flow.lake.upload import Lake
@@ -324,6 +325,29 @@ def test_what_runs_over_midnight_is_shared_out_to_its_days_and_nothing_is_lost(w
     assert sum(day.micros for day in days) == whole.micros
 
 
+def test_a_job_of_several_lines_is_counted_once_a_day(world: World) -> None:
+    """From 22:00: tried again at once, the second attempt goes on over midnight while the prices change."""
+    world.later(10 * 3600)
+    job = world.job(retry=RetryRule(failed=1))
+    key = world.begin(job)
+    world.later(1800)
+    world.end(key, AttemptEnded(EndReason.EXIT_CODE, "exit code 1", exit_code=1))
+    key = world.begin(job)
+    world.later(3600)
+    with world.store.write() as tx:
+        set_prices(tx, world.ana, HOURLY.model_copy(update={"vcpu": FlatPrice(per_hour=2.0)}))
+    world.later(3 * 3600)
+    world.end(key)
+    world.bill()
+    with world.store.read() as tx:
+        lines = billing.lines_of(tx, world.ana.project_id, job.id)
+        days = totals(tx, "day", None, world.ana.project_id)
+        (whole,) = totals(tx, "project", None, world.ana.project_id)
+    assert len(lines) == 3
+    assert [(day.group, day.jobs) for day in days] == [("2026-03-10", 1), ("2026-03-11", 1)]
+    assert sum(day.micros for day in days) == whole.micros
+
+
 def test_running_jobs_count_and_a_spent_budget_stops_them_once(world: World) -> None:
     with world.store.write() as tx:
         set_budget(tx, world.ana, Budget(1_000_000))
@@ -462,7 +486,7 @@ def test_a_job_for_which_a_hard_budget_has_no_room_says_so(world: World) -> None
         assert why_waiting(tx, small, 8) == "1 job of its owner's is ahead of it in the queue"
 
 
-def test_what_was_launched_and_has_not_begun_is_stopped_before_it_could_pass_a_hard_budget(
+def test_what_was_launched_and_has_not_begun_goes_back_before_it_could_pass_a_hard_budget(
     world: World,
 ) -> None:
     with world.store.write() as tx:
@@ -472,7 +496,12 @@ def test_what_was_launched_and_has_not_begun_is_stopped_before_it_could_pass_a_h
     with world.store.write() as tx:
         watch_budgets(tx, stops_in(5.0))
         rows = jobs.rows(tx, [begun.job_id, launched.job_id])
-    assert (rows[begun.job_id].kill_requested, rows[launched.job_id].kill_requested) == (False, True)
+    assert not any(row.kill_requested for row in rows.values())
+    assert unaffordable(world.store, stops_in(5.0)) == [launched]
+    assert unaffordable(world.store, stops_in(5.0), {str(launched)}) == []
+    with world.store.write() as tx:
+        set_budget(tx, world.ana, Budget(20_000))
+    assert unaffordable(world.store, stops_in(5.0)) == []
 
 
 def test_the_budget_and_the_bills_say_the_same(world: World) -> None:

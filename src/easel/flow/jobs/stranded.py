@@ -1,14 +1,17 @@
-"""Jobs that left their queue for devices which have gone since: they go back, and hold neither slots nor devices."""
+"""Jobs that left their queue for devices which have gone since, or for which a budget has no room any more: they go
+back, and hold neither slots nor devices."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
 
+from easel.flow.budgets import budget_of, spending_of
 from easel.flow.jobs.launch import placeable
 from easel.ids import JobId, ProjectId, UserId
+from easel.price.budget import put_back as not_now
 from easel.records.attempt import AttemptKey
-from easel.store import devices, job_queues, jobs, queue_now, reservations
+from easel.store import billing, devices, job_queues, jobs, queue_now, reservations
 from easel.store.engine import Store, Tx
 
 AFTER = timedelta(seconds=2)
@@ -36,6 +39,25 @@ def stranded(store: Store, leaving: Collection[str] = ()) -> list[AttemptKey]:
             and str(AttemptKey(row.id, row.attempt)) not in leaving
             and not able((ProjectId(row.project_id), UserId(row.user_id)), row.spec)
         ]
+
+
+def unaffordable(store: Store, stops: timedelta, leaving: Collection[str] = ()) -> list[AttemptKey]:
+    """Attempts that no device has begun and for which a hard budget has no room any more: what runs has used it.
+
+    `stops` is how long it takes to stop a job.
+    """
+    with store.read() as tx:
+        hard = [row for row in billing.all_budgets(tx) if row.hard_stop]
+        if not hard or not job_queues.launching_count(tx):
+            return []
+        back = set[str]()
+        for row in hard:
+            budget = budget_of(row)
+            back |= {*not_now(budget, spending_of(tx, row.project_id, budget.period, stops))}
+        if not back:
+            return []
+        found = (AttemptKey(row.id, row.attempt) for row in queue_now.launching(tx) if row.id in back)
+        return [key for key in found if str(key) not in leaving]
 
 
 def put_back(tx: Tx, found: Collection[AttemptKey]) -> frozenset[str]:

@@ -60,9 +60,13 @@ def _by_day(tx: Tx, month: str | None, project_id: ProjectId | None) -> list[Tot
     for whole in billing.totals_of_days(tx, project_id, month):
         day = _FIRST_DAY + timedelta(days=int(whole.group))
         add(day, whole.jobs, whole.seconds, whole.micros, whole.currency)
-    for line in billing.lines_over_midnight(tx, project_id, month):
+    over = billing.lines_over_midnight(tx, project_id, month)
+    counted = billing.days_of_jobs(tx, project_id, month, sorted({job for job, _ in over}))
+    for job, line in over:
         for day, seconds, micros in spread_over_days(line.start, line.seconds, line.micros):
-            add(day, 1, seconds, micros, line.currency)
+            there = (job, (day - _FIRST_DAY).days, line.currency)
+            add(day, int(there not in counted), seconds, micros, line.currency)
+            counted.add(there)
     return [sums[key] for key in sorted(sums)]
 
 

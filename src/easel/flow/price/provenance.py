@@ -34,7 +34,7 @@ def record_model(
     empty = tree.build(nodes, iter(()))
     nodes.flush()
     made = add_version(tx, owner, f"profile-{profile.name}", Resolved((), empty, frozenset()))
-    rows = jobs.rows(tx, [run.job for run in runs if run.job])
+    rows = jobs.rows(tx, [run.job for run in runs if run.job], lock=False)
     for row in rows.values():
         source = row.output_id if row.output_id is not None else row.input_id
         if source is not None:
