@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from easel.errors import Denied, QuotaExhausted, Unauthenticated
+from easel.serve import failed_logins
 from easel.serve.failed_logins import FailedLogins
 from easel.testing.clock import FakeClock
 
@@ -60,3 +61,43 @@ def test_wrong_tokens_of_a_neighbour_shut_nobody_out() -> None:
     with pytest.raises(QuotaExhausted):
         failed.note("here")
     guess(failed, "here", "eva", None)
+
+
+def test_a_scan_wipes_out_nothing_that_is_known_of_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_logins, "_MOST_KNOWN", 50)
+    monkeypatch.setattr(failed_logins, "_SHARED", 16)
+    clock = FakeClock()
+    failed = FailedLogins(clock, 2)
+    for number in range(5):
+        wrong(failed, f"10.0.0.{number}", "eva", 2)
+    for number in range(200):  # the account of each is another, and so is the address
+        with pytest.raises((Unauthenticated, QuotaExhausted)):
+            guess(failed, f"10.1.{number}.1", f"user {number}", Unauthenticated)
+    assert len(failed._times) <= 50 + 3 * 16, "many are counted together"
+    with pytest.raises(QuotaExhausted):
+        guess(failed, "10.0.0.9", "eva", None)
+    clock.advance(61)
+    guess(failed, "10.0.0.9", "eva", None)
+    assert len(failed._times) < 10, "what is older than a minute is forgotten"
+
+
+def test_what_is_refused_takes_no_room() -> None:
+    failed = FailedLogins(FakeClock(), 1)
+    wrong(failed, "here", "eva", 1)
+    for number in range(4):
+        wrong(failed, "here", f"other {number}", 1)
+    known = len(failed._times)
+    for number in range(20):
+        with pytest.raises(QuotaExhausted):
+            guess(failed, "here", f"user {number}", None)
+    assert len(failed._times) == known
+
+
+def test_the_addresses_of_one_ipv6_network_are_one() -> None:
+    failed = FailedLogins(FakeClock(), 2)
+    for number in range(10):
+        wrong(failed, f"2001:db8::{number:x}", f"user {number}", 1)
+    with pytest.raises(QuotaExhausted):
+        guess(failed, "2001:db8::ffff", "eva", None)
+    guess(failed, "2001:db8:0:1::1", "eva", None)
+    guess(failed, "::ffff:10.0.0.1", "eva", None)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.fixtures.keep_answers import FOLDER, answers
 
-from easel.sdk.connection import said
-from easel.wire.app import BestModel
+from easel.sdk.connection import sent
+from easel.wire.app import BestModel, FeedPairs, Pair
+from easel.wire.job import Command, Resources, SubmitJob
 from easel.wire.simulation import PastTrial, Simulate
 
 RELEASES = sorted(FOLDER.glob("*.json"))
@@ -36,7 +37,15 @@ def test_the_best_model_of_an_older_server_shows_its_score() -> None:
 
 def test_what_nobody_said_is_not_sent() -> None:
     body = Simulate(history=[PastTrial(tenant="a", candidate="b", quality=None, cost=1.0)], devices=[2])
-    sent = said(body, body.model_dump(mode="json"))
-    assert sent["history"] == [{"tenant": "a", "candidate": "b", "quality": None, "cost": 1.0}]
-    plain = Simulate()
-    assert "history" not in said(plain, plain.model_dump(mode="json"))
+    assert sent(body)["history"] == [{"tenant": "a", "candidate": "b", "quality": None, "cost": 1.0}]
+    assert sent(Simulate()) == {}
+
+
+def test_what_would_be_so_anyway_is_not_sent_and_which_kind_a_value_is_always_is() -> None:
+    pairs = [Pair(input=1.0, output="yes")]
+    plain = FeedPairs(pairs=pairs, skip_bad=False, styles={}, first=1)
+    assert sent(plain) == {"pairs": [{"input": 1.0, "output": "yes"}]}
+    assert sent(FeedPairs(pairs=pairs, first=3))["first"] == 3
+    job = SubmitJob(run=Command(argv=["true"]), resources=Resources(vcpu=2.0))
+    assert sent(job) == {"run": {"kind": "command", "argv": ["true"]}, "resources": {"vcpu": 2.0}}
+    assert SubmitJob.model_validate(sent(job)) == job

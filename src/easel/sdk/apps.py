@@ -19,7 +19,7 @@ from easel.declare.styles import StyleBook
 from easel.errors import InvalidInput, NotFound, TryLater
 from easel.lake.folder import scan
 from easel.sdk.app_reports import AppReports
-from easel.sdk.connection import ask
+from easel.sdk.connection import ask, sent
 from easel.sdk.examples import read_declared, read_objects, read_pairs
 from easel.sdk.frames import TableFrame, frame_of, is_frame, table_of
 from easel.sdk.transfer import Progress, no_progress
@@ -178,12 +178,12 @@ class Apps(AppReports):
     def _feed(self, name: str, pairs: Iterable[tuple[Any, Any]], book: StyleBook, skip_bad: bool) -> wire.Fed:
         """`book` fills as the pairs are read."""
         fed = wire.Fed(new=0, known=0, total=0, refused=[], notes=[])
-        sent = 0
+        told = 0
         for batch in _batches(pairs):
             styles = dict(book.found)
-            body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad, styles=styles, first=sent + 1)
-            fed = _sum(fed, self._post(f"{name}/feed", body.model_dump(mode="json"), wire.Fed))
-            sent += len(batch)
+            body = ask(wire.FeedPairs, pairs=batch, skip_bad=skip_bad, styles=styles, first=told + 1)
+            fed = _sum(fed, self._post(f"{name}/feed", sent(body), wire.Fed))
+            told += len(batch)
         return fed.model_copy(update={"notes": [*book.notes, *fed.notes]})
 
     def feed_labelled(self, name: str, objects: Iterable[Any], label: Callable[[Any], Any]) -> wire.Fed:
@@ -267,7 +267,7 @@ class Apps(AppReports):
         brought. With `more` the app waits for the next part before it learns.
         """
         body = ask(wire.FeedFiles, reference=reference, fit=fit, skip_bad=skip_bad, more=more)
-        return self._post(f"{name}/feed/files", body.model_dump(mode="json"), wire.Fed)
+        return self._post(f"{name}/feed/files", sent(body), wire.Fed)
 
     def give_vectors(
         self, name: str, source: str | os.PathLike[str], *, progress: Progress = no_progress
@@ -279,7 +279,7 @@ class Apps(AppReports):
             self._client.lake.upload(path, reference, progress=progress)
         body = ask(wire.GiveVectors, reference=reference)
         answer = self._client.connection.request(
-            "PUT", f"{self._path}/{name}/vectors", json=body.model_dump(mode="json"), timeout=PATIENCE_S
+            "PUT", f"{self._path}/{name}/vectors", json=sent(body), timeout=PATIENCE_S
         )
         return wire.App.model_validate_json(answer.content)
 
@@ -307,12 +307,12 @@ class Apps(AppReports):
     ) -> builtins.list[str]:
         """Switch these examples, or those that pass the filters; which ones changed."""
         body = ask(wire.Refine, digests=builtins.list(digests), filter=builtins.list(filters), on=on)
-        return self._post(f"{name}/refine", body.model_dump(mode="json"), wire.Refined).changed
+        return self._post(f"{name}/refine", sent(body), wire.Refined).changed
 
     def undo(self, name: str) -> builtins.list[str]:
         """Take back the newest switch."""
         body = ask(wire.Refine, undo=True)
-        return self._post(f"{name}/refine", body.model_dump(mode="json"), wire.Refined).changed
+        return self._post(f"{name}/refine", sent(body), wire.Refined).changed
 
     def suspects(self, name: str, limit: int = 50) -> wire.Suspects:
         """Examples that are most likely mislabelled first, as far as they were judged."""
@@ -382,7 +382,7 @@ class Apps(AppReports):
         batches = builtins.list(_questions(to_wire(light(one)) for one in objects))
         firsts = accumulate((len(batch) for batch in batches), initial=1)
         bodies = [
-            ask(wire.Infer, objects=batch, skip_bad=skip_bad, first=first).model_dump(mode="json")
+            sent(ask(wire.Infer, objects=batch, skip_bad=skip_bad, first=first))
             for batch, first in zip(batches, firsts, strict=False)
         ]
         for _ in range(5):

@@ -279,23 +279,33 @@ def _parse_stream(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
             data = ""
 
 
-def said(body: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
-    """Returns what is sent of a request: not what nobody said, which a server of an earlier release may not know."""
+_SAYS_WHICH = ("kind", "type")
+"""Fields that say which of several things a value is: a server needs them also where a client may leave them out."""
+
+
+def sent(body: BaseModel) -> dict[str, Any]:
+    """Returns what is sent of a request: nothing that is as it would be anyway, which a server of an earlier release
+    may not know."""
+    return _said(body, body.model_dump(mode="json"))
+
+
+def _said(body: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
     for name, about in type(body).model_fields.items():
-        value = getattr(body, name)
-        if value is None and about.default is None:
+        value, make = getattr(body, name), about.default_factory
+        default = make() if make is not None else about.default  # type: ignore[call-arg]
+        if value == default and name not in _SAYS_WHICH:
             dumped.pop(name, None)
         elif isinstance(value, BaseModel):
-            said(value, dumped[name])
+            _said(value, dumped[name])
         elif isinstance(value, list | tuple):
             for each, inner in zip(value, dumped[name], strict=True):
                 if isinstance(each, BaseModel):
-                    said(each, inner)
+                    _said(each, inner)
     return dumped
 
 
 def _json(body: BaseModel | Mapping[str, Any]) -> Any:
-    return said(body, body.model_dump(mode="json")) if isinstance(body, BaseModel) else dict(body)
+    return sent(body) if isinstance(body, BaseModel) else dict(body)
 
 
 def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:

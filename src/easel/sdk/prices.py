@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from easel.clock import Clock, SystemClock
 from easel.errors import Conflict, TryLater
-from easel.sdk.connection import ask
+from easel.sdk.connection import ask, sent
 from easel.wire import price as wire
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Profiles:
         """PNG: the predicted runtime over the grid, the excluded sizes in red."""
         body = self._wish(values, max_seconds, max_cost, deadline, aim, more)
         path = f"{self._path}/{name}/picture"
-        return self._client.connection.request("POST", path, json=body.model_dump(mode="json")).content
+        return self._client.connection.request("POST", path, json=sent(body)).content
 
     @staticmethod
     def _wish(

@@ -47,29 +47,38 @@ class Creating:
         once: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer,
     ) -> JSONResponse:
         """Run `make` in one transaction with the record of its answer, less what is shown only `once`."""
-        fingerprint = hashlib.sha256(f"{self.where}\n{body.model_dump_json()}".encode()).hexdigest()
+        asked = self._fingerprints(body)
         try:
-            return self._attempt(caller, fingerprint, make, status, once)
+            return self._attempt(caller, asked, make, status, once)
         except IntegrityError:
             # The same key came in twice at once: the other one has committed, so now it is a repetition.
-            return self._attempt(caller, fingerprint, make, status, once)
+            return self._attempt(caller, asked, make, status, once)
+
+    def _fingerprints(self, body: BaseModel) -> tuple[str, str]:
+        """Of what is asked for, and of the same as releases up to 0.2 wrote it.
+
+        Without what is as it would be anyway: a body that gains a field with a default in an upgrade is still the same.
+        """
+        texts = (body.model_dump_json(exclude_defaults=True), body.model_dump_json())
+        first, before = (hashlib.sha256(f"{self.where}\n{text}".encode()).hexdigest() for text in texts)
+        return first, before
 
     def _attempt(
         self,
         caller: Caller,
-        fingerprint: str,
+        asked: tuple[str, str],
         make: Callable[[Tx], BaseModel],
         status: int,
         once: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> JSONResponse:
         with self.store.write() as tx:
             if self.key and (known := idempotency.recall(tx, caller.user.id, self.key)):
-                if known.fingerprint != fingerprint:
+                if known.fingerprint not in asked:
                     raise Conflict("this Idempotency-Key was used for another request: use a new one")
                 return JSONResponse(dict(known.body), known.status, {"Idempotency-Replayed": "true"})
             answer = make(tx).model_dump(mode="json")
             if self.key:
-                kept = StoredResponse(fingerprint, status, once(dict(answer)))
+                kept = StoredResponse(asked[0], status, once(dict(answer)))
                 idempotency.remember(tx, caller.user.id, self.key, kept)
         return JSONResponse(answer, status)
 

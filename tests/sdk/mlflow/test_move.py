@@ -116,6 +116,32 @@ def test_a_run_that_an_older_release_called_whole_while_it_ran_is_completed(
     assert runs_of(target)[0].status == "FINISHED"
 
 
+def test_what_was_deleted_stays_so_where_the_move_breaks_off(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = a_run(tmp_path, lifecycle_stage="deleted")
+    write(run / "metrics" / "loss", "1000 0.5 0\n")
+    target = connect("astro")
+    assert moved(tmp_path, target).failed == []
+    assert [found.deleted for found in runs_of(target)] == [True]
+    write(run / "metrics" / "late", "1000 0.5 0\n")
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(target, "log_points", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            moved(tmp_path, target)
+    assert [found.deleted for found in runs_of(target)] == [True]
+    assert moved(tmp_path, target).points == 1
+    assert [found.deleted for found in runs_of(target)] == [True]
+    a_run(tmp_path)  # restored where it came from, deleted here by somebody who meant it
+    write(run / "metrics" / "later", "1000 0.5 0\n")
+    assert moved(tmp_path, target).points == 1
+    assert [found.deleted for found in runs_of(target)] == [True]
+
+
 def test_what_a_kill_left_half_written_is_named_and_the_rest_comes(connect: Connect, tmp_path: Path) -> None:
     """A line of a metric, a record of a run, one of an experiment, one of a version."""
     run = a_run(tmp_path)

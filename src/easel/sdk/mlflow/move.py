@@ -7,13 +7,14 @@ again. What cannot be read or written is noted, and the move goes on with the re
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from easel.errors import NotFound
+from easel.errors import EaselError, NotFound
 from easel.sdk.mlflow.move_models import LoggedModelMove, RegistryMove
 from easel.sdk.mlflow.records import MovedExperiment, MovedPoint, MovedRun, MovedUse, TrackingSource
 from easel.sdk.mlflow.server import TrackingServer
@@ -42,9 +43,14 @@ class MlflowMove:
     _transfer: MoveUnderWay = field(init=False)
     _deleted: list[str] = field(default_factory=list)
     """Runs of the target that are deleted at the end: to what is deleted nothing can be logged."""
+    _deleted_experiments: set[str] = field(default_factory=set)
+    """Experiments that were deleted there before."""
 
     def everything(self) -> MoveSummary:
-        """Logged models come after all runs, which they name, and before the registry, which names them."""
+        """Logged models come after all runs, which they name, and before the registry, which names them.
+
+        What is deleted is deleted again at the end, also where the move breaks off.
+        """
         moving = self._transfer = MoveUnderWay(self.source, self.target, lambda step: self.told(step))
         moving.begin("counting")
         experiments = self.source.experiments()
@@ -54,7 +60,21 @@ class MlflowMove:
         for each in experiments:
             with moving.attempt(f"experiment {each.name}"):
                 numbers.append((each, self._experiment_id(each)))
-        uses: list[MovedRun] = []
+        try:
+            self._contents(numbers)
+            RegistryMove(moving).all_of(registered)
+        except BaseException:
+            with contextlib.suppress(
+                EaselError, OSError
+            ):  # where one cannot be deleted, nobody answers the others
+                self._delete(numbers, lambda _: contextlib.nullcontext())
+            raise
+        self._delete(numbers, moving.attempt)
+        moving.summary.failed += self.source.troubles
+        return moving.summary
+
+    def _contents(self, numbers: Sequence[tuple[MovedExperiment, str]]) -> None:
+        moving, uses = self._transfer, list[MovedRun]()
         for experiment, number in numbers:
             with moving.attempt(f"runs of experiment {experiment.name}"):
                 uses += self._runs(experiment, number)
@@ -65,18 +85,18 @@ class MlflowMove:
             if run.id in moving.runs:
                 with moving.attempt(f"models of run {run.id}"):
                     self._uses(run)
-        RegistryMove(moving).all_of(registered)
-        self._delete(numbers)
-        moving.summary.failed += self.source.troubles
-        return moving.summary
 
-    def _delete(self, numbers: Iterable[tuple[MovedExperiment, str]]) -> None:
+    def _delete(
+        self,
+        numbers: Iterable[tuple[MovedExperiment, str]],
+        attempt: Callable[[str], contextlib.AbstractContextManager[None]],
+    ) -> None:
         for run_id in self._deleted:
-            with self._transfer.attempt(f"deletion of run {run_id}"):
+            with attempt(f"deletion of run {run_id}"):
                 self.target.call("POST", "runs/delete", {"run_id": run_id})
         for experiment, number in numbers:
-            if experiment.deleted and number != "0":
-                with self._transfer.attempt(f"deletion of experiment {experiment.name}"):
+            if number != "0" and (experiment.deleted or number in self._deleted_experiments):
+                with attempt(f"deletion of experiment {experiment.name}"):
                     self.target.call("POST", "experiments/delete", {"experiment_id": number})
 
     def _experiment_id(self, experiment: MovedExperiment) -> str:
@@ -84,6 +104,7 @@ class MlflowMove:
             found = self.target.call("GET", "experiments/get-by-name", experiment_name=experiment.name)
             number = str(found["experiment"]["experiment_id"])
             if found["experiment"].get("lifecycle_stage") == "deleted":
+                self._deleted_experiments.add(number)
                 self.target.call("POST", "experiments/restore", {"experiment_id": number})
         except NotFound:
             made = self.target.call("POST", "experiments/create", {"name": experiment.name})
@@ -116,6 +137,7 @@ class MlflowMove:
                 self._deleted.append(known.id)
             return
         if known is not None and known.deleted:
+            self._deleted.append(known.id)  # whoever deleted it here, or there, meant it
             self.target.call("POST", "runs/restore", {"run_id": known.id})
         made = known or self._new_run(run, experiment)
         moving.runs[run.id] = made
@@ -139,7 +161,7 @@ class MlflowMove:
         if run.end_time is not None:
             update["end_time"] = run.end_time
         self.target.call("POST", "runs/update", update)
-        if run.deleted:
+        if run.deleted and made.id not in self._deleted:
             self._deleted.append(made.id)
         if run.id in moving.partial:
             return
