@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -62,6 +63,20 @@ def test_the_doctor_finds_damaged_bytes_orphan_rows_and_stale_mounts(
     _put(lake, caller, {"/good": good})
     assert [each["state"] for each in _doctor("--json") if each["what"] == "stored bytes"] == ["ok"]
     store.close()
+
+
+def test_the_doctor_says_where_the_kernel_forbids_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = {each.what: each.state for each in doctor._programs()}
+    assert programs["bwrap"] == "ok"
+    refused = tmp_path / "bwrap"
+    refused.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2; exit 1\n")
+    refused.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (found,) = [each for each in doctor._programs() if each.what == "bwrap"]
+    assert found.state == "wrong"
+    assert "user namespaces" in found.detail
 
 
 def test_the_doctor_names_each_fault_of_an_installation(

@@ -244,17 +244,23 @@ def test_all_rates_of_a_grid_are_trained_together(monkeypatch: pytest.MonkeyPatc
     assert again.learned.resumed == len(RATES) * rounds * 4
 
 
-def test_rounds_that_do_not_fit_together_train_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "halved"),
+    [(torch.cuda.OutOfMemoryError("CUDA out of memory"), 1), (RuntimeError("no batching rule"), 0)],
+)
+def test_rounds_that_cannot_be_trained_together_train_in_turn(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, halved: int
+) -> None:
     world = worlds.pictures()
     monkeypatch.setattr(fit_packed, "PACKED_DEVICES", ("cpu",))
 
     def full(*_: object, **__: object) -> None:
-        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        raise error
 
     monkeypatch.setattr(fit_packed, "fit_together", full)
     trained = run(world, candidate_of(world, "convnet"), replace(CONDITIONS, epochs=1))
     assert trained.measurement.validated_on == len(world[1])
-    assert trained.learned.halved == 1
+    assert trained.learned.halved == halved
 
 
 def test_packed_rounds_never_choose_their_epoch_by_the_fold_that_scores_them(

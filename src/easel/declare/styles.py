@@ -21,7 +21,7 @@ from easel.declare.cells import (
     read_number,
     style_of,
 )
-from easel.declare.program import DataType, Date, Field, Number
+from easel.declare.program import DataType, Date, Field, Number, Program
 from easel.errors import InvalidInput
 
 LOOKED_AT = 5_000
@@ -67,6 +67,13 @@ def styles_json(styles: Styles) -> dict[str, dict[str, str]]:
 
 def read_styles(told: Mapping[str, Mapping[str, str]] | None) -> dict[str, ColumnStyle]:
     return {name: ColumnStyle(**style) for name, style in (told or {}).items()}
+
+
+def of_columns(program: Program, styles: Styles) -> dict[str, ColumnStyle]:
+    """Returns the styles of columns that the program has: of others there is nothing to remember."""
+    sides = (("input", program.input), ("output", program.output))
+    there = {f"{side}.{name}" for side, one in sides for name in one.field_names}
+    return {name: style for name, style in styles.items() if name in there}
 
 
 def joined(first: Styles, then: Styles) -> dict[str, ColumnStyle]:

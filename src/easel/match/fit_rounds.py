@@ -128,7 +128,7 @@ def mean_of(predicted: NDArray[Any], sizes: Sequence[int], times: int) -> NDArra
 def _fit_several(
     lots: Sequence[Lot], squeezed: int, left: Callable[[int], bool]
 ) -> Iterator[Rates | Exception]:
-    """Yields what each of the trials came to: together, or in turn where there is no memory for that."""
+    """Yields what each of the trials came to: together, or in turn where that does not go."""
     if len(lots) > 1:
         try:
             yield from fit_packed(lots, left)
@@ -136,6 +136,8 @@ def _fit_several(
         except torch.cuda.OutOfMemoryError:
             log.warning("not enough memory to train %d trials together: they train in turn", len(lots))
             squeezed = 1
+        except Exception:  # of which of them it is will be seen when each trains alone
+            log.exception("%d trials could not be trained together: they train in turn", len(lots))
         torch.cuda.empty_cache()
     for number, lot in enumerate(lots):
         if left(number):
@@ -158,6 +160,8 @@ def _fit_all(lot: Lot, squeezed: int) -> Rates:
             # One at a time they need a fraction of it, and halve their batches where that is too much.
             log.info("not enough memory to train all networks together: they train in turn")
             squeezed = 1
+        except Exception:
+            log.exception("the networks of a trial could not be trained together: they train in turn")
         torch.cuda.empty_cache()  # not before the exception, which holds what was allocated, is gone
     rates: Rates = []
     for one in lot.tries:

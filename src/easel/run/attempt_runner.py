@@ -348,11 +348,12 @@ class AttemptRunner:
                 self._limit_memory(attempt)
 
     def _limit_memory(self, attempt: Attempt) -> None:
-        """Kills a process that takes more than its trials may together; of several none is to blame: they begin again,
-        each in a process of its own."""
+        """Kills a process that takes more than its trials may together, those that have ended included: what they took
+        may still be held. Of several none is to blame: they begin again, each in a process of its own."""
         assert attempt.ready is not None
+        assert attempt.ready.limits is not None
         together = self._sharing(attempt)
-        limit_mb = sum(each.order.resources.memory_mb for each in together)
+        limit_mb = attempt.ready.limits.memory_mb
         if resident_mb(attempt.ready.pid) > limit_mb:
             if len(together) == 1:
                 reason = f"the memory limit of {limit_mb} MB was reached"

@@ -240,7 +240,7 @@ def test_a_unit_that_a_later_feed_tells_is_kept(engine: EngineUnderTest) -> None
             ana,
             "flowers",
             [({"size": size, "town": "Bern"}, "no")],
-            styles={"input.size": style},
+            styles={"input.size": style, "input.other": style, "x" * 5000: style},
         )
     with engine.store.read() as tx:
         kept = apps.find(tx, ana.project_id, "flowers").styles

@@ -47,7 +47,7 @@ def model_card(lake: Lake, models: Models, caller: Caller, name: str, form: Card
     model_set = best.model_set or ""
     with lake.store.read() as tx:
         counts = app_examples.counts(tx, [app.id])[app.id]
-        row = jobs.rows(tx, [best.job_id]).get(best.job_id)
+        row = jobs.rows(tx, [best.job_id], lock=False).get(best.job_id)
         result = {} if row is None else jobs.job_of(row).result or {}
         luck = luck_of(best, luck_among(app_trials.trials(tx, app.id), counts.total_on))
     members = models.json(lake, caller, model_set, "members.json") or []

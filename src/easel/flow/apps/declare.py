@@ -101,7 +101,7 @@ def _rescore(tx: Tx, app: App, metric: str, kept: Mapping[JobId, KeptScore]) -> 
     trials = app_trials.trials(tx, app.id)
     told = {
         job_id: jobs.job_of(row).result or {}
-        for job_id, row in jobs.rows(tx, [t.job_id for t in trials]).items()
+        for job_id, row in jobs.rows(tx, [t.job_id for t in trials], lock=False).items()
     }
     unknown, scored = list[JobId](), 0
     for trial in trials:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from easel.declare.counted import counted
 from easel.declare.parse import parse_program
 from easel.declare.program import ROLES, Program
-from easel.declare.styles import StyleBook, Styles, joined, read_styles, restyle, styles_json
+from easel.declare.styles import StyleBook, Styles, joined, of_columns, read_styles, restyle, styles_json
 from easel.errors import InvalidInput
 from easel.flow.apps.files import AppFiles
 from easel.flow.lake import upload
@@ -86,7 +86,7 @@ def feed(
         app = apps.find(tx, caller.project_id, name)
         first = app_examples.count(tx, app.id) == 0
     program = parse_program(app.program)
-    book = StyleBook(joined(read_styles(app.styles), styles or {}))
+    book = StyleBook(joined(read_styles(app.styles), of_columns(program, styles or {})))
     pairs = _in_plain_form(program, pairs, book)
 
     def known(digests: list[str]) -> set[str]:

@@ -27,7 +27,7 @@ def to_train(tx: Tx, app: App, candidates: Sequence[Candidate], trials: Sequence
     """
     assert app.summary is not None
     guessed = Costs(()).needs(app.id, candidates, DataSummary(**app.summary))
-    found = jobs.rows(tx, [trial.job_id for trial in trials])
+    found = jobs.rows(tx, [trial.job_id for trial in trials], lock=False)
     usages = [jobs.job_of(row).usage for row in found.values()]
     peak = max((usage.peak_memory_mb for usage in usages if usage is not None), default=0.0)
     return rounded(max(SPARE * peak, *(need.memory_mb for need in guessed)))

@@ -87,7 +87,7 @@ def stand_in(best: AppTrial, trials: Sequence[AppTrial]) -> Mapping[str, Any]:
 def last_job(tx: Tx, app_id: AppId, kind: str, subject: str) -> Job | None:
     """Returns the newest job that looked into it, as far as it still is on record."""
     job_id = app_reports.job_of(tx, app_id, kind, subject)
-    row = None if job_id is None else jobs.rows(tx, [job_id]).get(job_id)
+    row = None if job_id is None else jobs.rows(tx, [job_id], lock=False).get(job_id)
     return None if row is None else jobs.job_of(row)
 
 

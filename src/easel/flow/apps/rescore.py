@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +12,7 @@ from numpy.typing import NDArray
 from easel.declare.parse import parse_program
 from easel.errors import EaselError, InvalidInput
 from easel.flow.apps.declare import KeptScore
+from easel.flow.apps.kept_answers import KeptAnswers, read_kept
 from easel.flow.lake import browse
 from easel.flow.lake.checkout import read_blob
 from easel.flow.lake.file_set import entries_of
@@ -94,8 +92,8 @@ def _kept_answers(
                 continue
             left -= size
             predictions, described = (_bytes(lake, entry) for entry in wanted)
-            yield trial.job_id, _answers(lake, app, predictions, json.loads(described))
-        except (EaselError, ValueError, KeyError, OSError, BadZipFile):
+            yield trial.job_id, _answers(lake, app, read_kept(predictions, described))
+        except (EaselError, OSError):
             continue  # what cannot be read any more is tried again instead
 
 
@@ -114,19 +112,14 @@ def _bytes(lake: Lake, entry: Entry) -> bytes:
     return b"".join(read_blob(lake.blobs, place))
 
 
-def _answers(lake: Lake, app: App, predictions: bytes, described: Mapping[str, object]) -> _Answers:
-    """Raises `ValueError` where too little of what was answered is still known."""
-    target = described["target"]
-    assert isinstance(target, dict)
-    names = tuple(target["state"]["names"])
-    place = {name: number for number, name in enumerate(names)}
-    with np.load(io.BytesIO(predictions), allow_pickle=False) as kept:
-        digests, predicted = kept["digests"].tolist(), kept["predicted"]
+def _answers(lake: Lake, app: App, kept: KeptAnswers) -> _Answers:
+    """Raises `InvalidInput` where too little of what was answered is still known."""
+    place, digests = {name: number for number, name in enumerate(kept.names)}, kept.digests
     with lake.store.read() as tx:
-        strata = app_examples.strata(tx, app.id, digests)
+        strata = app_examples.strata(tx, app.id, list(digests))
     rows = np.array([k for k, digest in enumerate(digests) if strata.get(digest) in place], dtype=int)
-    if len(rows) < 2 or predicted.shape[1] != len(names):
-        raise ValueError("no answers to examples that are still there")
+    if len(rows) < 2:
+        raise InvalidInput("no answers to examples that are still there")
     truth = np.array([place[strata[digests[k]]] for k in rows])
     _, example = np.unique(np.array(digests)[rows], return_inverse=True)
-    return _Answers(names, truth, predicted[rows], rows_by_example(example))
+    return _Answers(kept.names, truth, kept.predicted[rows], rows_by_example(example))

@@ -88,7 +88,7 @@ def _job(tx: Tx, app: App) -> tuple[JobId, str, str | None] | None:
     """The newest job that looked for wrong labels: id, state, and its output once it is finished."""
     if app.suspects_job is None:
         return None
-    row = jobs.rows(tx, [app.suspects_job]).get(app.suspects_job)
+    row = jobs.rows(tx, [app.suspects_job], lock=False).get(app.suspects_job)
     if row is None:
         return None
     job = jobs.job_of(row)

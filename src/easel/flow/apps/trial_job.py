@@ -34,7 +34,7 @@ class EarlierSlice:
 
 def earlier_slice(tx: Tx, job_id: JobId, model_set: str | None) -> EarlierSlice | None:
     """Returns what a slice left that ended; None where its job or its model is gone: the trial begins anew."""
-    row = jobs.rows(tx, [job_id]).get(job_id)
+    row = jobs.rows(tx, [job_id], lock=False).get(job_id)
     if row is None or row.input_set is None or model_set is None:
         return None
     told = row.spec["run"]["arguments"]
