@@ -52,6 +52,12 @@ PROGRAMS = {
 }
 
 
+FORBIDDEN = (
+    "it is installed and does not work for this user, so jobs are refused: let ordinary users make user namespaces "
+    "(sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
+)
+
+
 @app.command()
 def doctor(
     as_json: AsJson = False,
@@ -148,7 +154,19 @@ def _extras() -> Iterator[Finding]:
 def _programs() -> Iterator[Finding]:
     for program, use in PROGRAMS.items():
         found = shutil.which(program)
+        if found and program == "bwrap" and not _walls_stand():
+            yield Finding(program, "wrong", FORBIDDEN)
+            continue
         yield Finding(program, "ok" if found else "missing", use if found else f"not found; with it {use}")
+
+
+def _walls_stand() -> bool:
+    """Whether bubblewrap works for this very user: the kernel may forbid it."""
+    if importlib.util.find_spec("psutil") is None:  # without the server's parts no jobs run here
+        return True
+    from easel.run.sandbox import probe
+
+    return probe() is not None
 
 
 def _kernel() -> Iterator[Finding]:
