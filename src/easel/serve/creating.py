@@ -55,7 +55,7 @@ class Creating:
             return self._attempt(caller, asked, make, status, once)
 
     def _fingerprints(self, body: BaseModel) -> tuple[str, str]:
-        """Of what is asked for, and of the same as releases up to 0.2 wrote it.
+        """Returns that of what is asked for, and that of the same as releases up to 0.2 wrote it.
 
         Without what is as it would be anyway: a body that gains a field with a default in an upgrade is still the same.
         """
