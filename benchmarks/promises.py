@@ -1,6 +1,6 @@
 """Whether jobs start when they are expected to and end by when they were promised to.
 
-    python -m benchmarks.promises [--live] [--jobs 210] [--json PATH]
+    python -m benchmarks.promises [--live] [--jobs 210] [--seed 0] [--json PATH] [--keep PATH]
 
 Simulated: batches of jobs of mixed lengths on small pools. Each kind of job was seen a few times before, the machine is
 somewhat faster or slower than it was then, and the queue is forecast as the service does; then it is played out once.
@@ -30,6 +30,8 @@ from easel.records.queue import Line
 from easel.run.calibrate import LEVELS
 from easel.run.forecast import ForecastDevice, QueueNow, Spread, WaitingJob, expected_starts
 from easel.sdk.client import Client
+from easel.store.engine import Store
+from easel.store.promises import came_true
 from easel.testing.server import running
 
 KINDS = (0.1, 0.3, 0.6, 1.0, 2.0)
@@ -75,8 +77,8 @@ def simulated(batches: int, seed: int = 0) -> PromiseScore:
     return score(found)
 
 
-def live(jobs: int, seed: int = 0) -> dict[str, Any]:
-    """What a server says of its own promises."""
+def live(jobs: int, seed: int = 0, keep: Path | None = None) -> dict[str, Any]:
+    """What a server says of its own promises; `keep` gets each of them, to try other corrections on."""
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as home, running(Path(home), worker_vcpu="2") as server:
         root = server.client()
@@ -86,6 +88,11 @@ def live(jobs: int, seed: int = 0) -> dict[str, Any]:
         before = client.queues.promises()
         keep_busy(client, jobs, rng)
         wait(client)
+        if keep is not None:
+            store = Store(f"sqlite:///{server.environment['EASEL_HOME']}/easel.sqlite")
+            with store.read() as tx:
+                rows = [row._asdict() for row in came_true(tx, None, jobs + 100)]
+            keep.write_text(json.dumps(rows, default=str), encoding="utf-8")
         return without(client.queues.promises().model_dump(), before.model_dump())
 
 
@@ -132,11 +139,13 @@ def main() -> None:
     )
     arguments.add_argument("--live", action="store_true")
     arguments.add_argument("--jobs", type=int, default=210)
+    arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--json", type=Path)
+    arguments.add_argument("--keep", type=Path, help="write every promise of the live run here")
     options = arguments.parse_args()
     began = time.perf_counter()
     if options.live:
-        found = live(options.jobs)
+        found = live(options.jobs, options.seed, options.keep)
     else:
         scored = simulated(max(options.jobs // 5, 1))
         found = {
