@@ -1,7 +1,10 @@
 """Promises corrected by what came of earlier ones. Deciding only.
 
 A forecast knows the spread of single jobs; how far this machine and these users are from its assumptions shows only
-afterwards. What was forecast is kept beside what was told, so that the correction is always of the forecast itself.
+afterwards. What was forecast is kept beside what was told: the one says how wide forecasts must be, the other how many
+promises were broken so far. Jobs of one queue are late together, so that widths alone lag behind: each broken promise
+moves the next ones a little further, each kept one a little nearer. That holds the share that is kept near its level
+whatever the queue does (adaptive conformal inference, Gibbs and Candès 2021).
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ _NORMAL = NormalDist()
 LEAST_WIDTH = 0.02
 """Of an end told at some level above the middle one, in logarithms: less is noise."""
 MOST = 4.0
+STEP = 0.25
+"""How much wider, in widths of the forecast, a promise becomes for each one broken beyond what its level allows."""
+MOST_STEPS = 2.0
+"""The furthest that this moves a promise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +41,12 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastOutcome:
-    """A forecast and when the job started and ended, in seconds from then."""
+    """A forecast and when the job started and ended, in seconds from then; and the ends that were `told`."""
 
     forecast: Forecast
     started: float
     ended: float
+    told: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,9 @@ class Correction:
 
 
 def corrected_by(past: Sequence[ForecastOutcome]) -> Correction:
-    """Returns the correction under which `past` promises would have been kept as often as their levels say."""
+    """Returns the correction under which `past` promises would have been kept as often as their levels say, moved by
+    how many of them were kept.
+    """
     known = [
         one for one in past if math.isfinite(one.forecast.end) and one.forecast.end > 0.0 and one.ended > 0.0
     ]
@@ -77,7 +87,8 @@ def corrected_by(past: Sequence[ForecastOutcome]) -> Correction:
             for one in known
             if math.isfinite(one.forecast.ends[name])
         ]
-        widths[name] = float(np.clip(np.quantile(beyond, level), -MOST, MOST))
+        fitted = float(np.quantile(beyond, level)) + _steps(known, name, level)
+        widths[name] = float(np.clip(fitted, -MOST, MOST))
     waits = [
         math.log(max(one.started, 0.1) / max(one.forecast.start, 0.1))
         for one in known
@@ -85,3 +96,10 @@ def corrected_by(past: Sequence[ForecastOutcome]) -> Correction:
     ]
     moved = float(np.clip(np.median(waits + [0.0] * FEW), -math.log(2.0), math.log(2.0)))
     return Correction(moved, widths)
+
+
+def _steps(past: Sequence[ForecastOutcome], name: str, level: float) -> float:
+    """Returns how much wider promises at a level are to be, by those that were broken beyond what it allows."""
+    told = [(one.ended, by) for one in past if (by := one.told.get(name)) is not None]
+    beyond = sum(ended > by for ended, by in told) - (1.0 - level) * len(told)
+    return float(np.clip(STEP * beyond, -MOST_STEPS, MOST_STEPS))

@@ -100,7 +100,7 @@ def correction(tx: Tx, among: int = LEARNED_FROM) -> Correction:
         if row.forecast and came is not None:
             start, end, *ends = (np.inf if value is None else float(value) for value in row.forecast)
             made = Forecast(start, end, dict(zip(LEVELS, ends, strict=True)))
-            past.append(ForecastOutcome(made, came.started, came.ended))
+            past.append(ForecastOutcome(made, came.started, came.ended, came.ends))
     return corrected_by(past)
 
 
