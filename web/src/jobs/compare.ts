@@ -1,6 +1,6 @@
 import { money } from "../api/spending";
 import { duration, figure, memory } from "../ui/format";
-import { RAMP, type Option } from "../ui/Picture";
+import { coloured, RAMP, type Option } from "../ui/Picture";
 import { paramsOf, type Row } from "./columns";
 
 export type Line = {
@@ -179,8 +179,7 @@ export function parallelOf(rows: Row[], metric: string): Option | null {
     ],
     visualMap: {
       dimension: axes.length,
-      min: Math.min(...scores),
-      max: Math.max(...scores) + 1e-12,
+      ...coloured(scores),
       right: 0,
       bottom: 0,
       itemHeight: 90,

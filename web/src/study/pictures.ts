@@ -1,7 +1,7 @@
 import type { Dimension, Region, Slice, Study, StudyPoint } from "../api/studies";
 import { money, sumOnAxis } from "../api/spending";
 import { duration, figure } from "../ui/format";
-import { RAMP, told, type Option } from "../ui/Picture";
+import { coloured, RAMP, told, type Option } from "../ui/Picture";
 import "../ui/shapes";
 
 const GRID = { left: 64, right: 24, top: 36, bottom: 64 };
@@ -225,8 +225,7 @@ export function parallelOption(points: StudyPoint[], dimensions: Dimension[], qu
     visualMap: {
       show: true,
       dimension: axes.length - 1,
-      min: Math.min(...scores),
-      max: Math.max(...scores) + 1e-12,
+      ...coloured(scores),
       right: 0,
       bottom: 0,
       itemHeight: 90,

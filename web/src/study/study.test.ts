@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import { aimOf, dimensionsOf, unitOf, type StudyPoint } from "../api/studies";
 import { moreBudget } from "../pages/Study";
 import { EMPTY, studyOf } from "./form";
+import { coloured } from "../ui/Picture";
 import {
+  parallelOption,
   FEASIBILITY,
   frontOption,
   measured,
@@ -60,6 +62,15 @@ describe("studies", () => {
       constrained: ["a"],
     });
     expect(dimensionsOf({ space: {} })).toEqual([]);
+  });
+  it("have colours with ends for points that ended without a value", () => {
+    const dimensions = [{ name: "a", low: 0, high: 1, log: false, values: null }] as unknown as Parameters<
+      typeof parallelOption
+    >[1];
+    const ended = [point({ number: 0, told: 0, state: "killed", values: {} })];
+    const made = parallelOption(ended, dimensions, "x") as { visualMap: { min: number; max: number } };
+    expect([made.visualMap.min, made.visualMap.max]).toEqual([0, 1]);
+    expect(coloured([0.5]).max).toBeGreaterThan(coloured([0.5]).min);
   });
   it("join the completed points that no other beats in two quantities", () => {
     const one = (number: number, a: number, cost: number, more: Partial<StudyPoint> = {}) =>

@@ -26,6 +26,13 @@ export const COLOURS = [
 ];
 export const RAMP = ["#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"];
 
+/** The ends of a scale of colours for these values; of none, any: a scale without ends cannot be drawn. */
+export function coloured(values: number[]): { min: number; max: number } {
+  return values.length === 0
+    ? { min: 0, max: 1 }
+    : { min: Math.min(...values), max: Math.max(...values) + 1e-12 };
+}
+
 type Props = {
   title: string;
   /** What it shows, for those who do not see it. */
