@@ -24,10 +24,10 @@ _NORMAL = NormalDist()
 LEAST_WIDTH = 0.02
 """Of an end told at some level above the middle one, in logarithms: less is noise."""
 MOST = 4.0
-STEP = 0.25
+STEP = 0.15
 """How much wider, in widths of the forecast, a promise becomes for each one broken beyond what its level allows."""
-MOST_STEPS = 2.0
-"""The furthest that this moves a promise."""
+MOST_STEPS = 0.3
+"""The furthest that this moves a promise: what came of the last dozen is not known yet, and larger moves swing."""
 
 
 @dataclass(frozen=True, slots=True)
