@@ -14,6 +14,7 @@ import pytest
 from tests.run.test_trial_walls import behind_walls
 
 from easel.declare.resources import Room
+from easel.match import build_kernels
 from easel.match.zoo import kernel_use
 from easel.run import kernels, worker
 from easel.run.gpus import Card
@@ -136,6 +137,12 @@ def test_a_builder_ends_with_its_worker(tmp_path: Path) -> None:
     builder.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_builder_and_lender_agree_on_the_names_of_what_is_kept() -> None:
+    assert kernels.KERNELS == kernel_use.KERNELS
+    assert (kernels._WHOLE, kernels._NETWORKS) == (build_kernels.WHOLE, build_kernels.NETWORKS)
+    assert build_kernels.__name__ == kernels.BUILDER
 
 
 def test_a_machine_without_a_gpu_or_triton_builds_nothing(

@@ -49,8 +49,8 @@ def best_bags(
     """Yields, by their numbers, what several trials came to: trained together as far as they are alike, the others in
     turn. One that fails does not touch the others; `left` tells which was killed.
     """
-    for fitting in fittings[:1]:  # they are alike
-        _choose_kernels(fitting)
+    if fittings:
+        _choose_kernels(fittings[0])  # trials that start together differ in rate and augmentation only
     lots, squeezed = _on_device([_lot_of(fitting) for fitting in fittings])
     rest = list(range(len(lots)))
     while rest:
@@ -67,6 +67,7 @@ def best_bags(
 
 
 def _choose_kernels(fitting: Fitting) -> None:
+    """Has this process use our GPU kernels where those of the trial's network are kept."""
     use_kept_kernels(network_name(fitting.candidate.family, fitting.candidate.number("width", 1.0)))
 
 
